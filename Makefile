@@ -1,0 +1,84 @@
+# Each target sets up .venv when it is missing or older than pyproject.toml.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export HLOOPT_SHARED ?= ../shared
+
+# What `make run` shows.
+RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimizations.hlo.gz \
+	-p simplify -o build/transformer.optimized.hlo
+# Expectation tables of the passes that exist.
+TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph
+PYTEST_WORKERS ?= 2
+
+DEV := $(VENV)/.dev
+XLA := $(VENV)/.xla
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(DEV): pyproject.toml
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hloopt needs Python 3.11 or newer: make PYTHON=...")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(XLA): $(DEV)
+	@echo "adding XLA to $(VENV)"
+	@$(BIN)/pip install -qq --disable-pip-version-check --editable '.[dev,xla]'
+	@touch $@
+
+.PHONY: run
+run: $(DEV) ## optimize a transformer step into build/, report what changed
+	@mkdir -p build
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RUN_COMMAND)
+
+.PHONY: test
+test: $(DEV) ## the tests, without the slow ones and those that need XLA
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m 'not slow and not oracle'
+
+.PHONY: test-slow
+test-slow: $(XLA) ## the slow tests and those that compare with XLA
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m 'slow or oracle'
+
+.PHONY: lint
+lint: $(DEV) ## ruff: rules and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(DEV) ## mypy, strict
+	$(BIN)/mypy
+
+.PHONY: format
+format: $(DEV) ## format the code, mend what ruff can mend
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: $(XLA) ## the benchmarks: ratios to XLA on this machine
+	$(BIN)/python bench/run.py
+
+.PHONY: conformance
+conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
+	$(BIN)/python tools/conformance.py $(TABLES:%=$(HLOOPT_SHARED)/conformance/%.jsonl)
+
+.PHONY: golden-update
+golden-update: $(DEV) ## write the CHECK lines of golden tests again
+	$(BIN)/python -m pytest tests/golden --update-golden
+
+.PHONY: testdata
+testdata: $(XLA) ## make testdata/ again with JAX and XLA
+	$(BIN)/python tools/make_testdata.py
+
+.PHONY: docs
+docs: $(DEV) ## write the reference pages of docs/ from the code
+	$(BIN)/python tools/make_docs.py
+
+.PHONY: clean
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
