@@ -1,0 +1,148 @@
+"""Errors a user can cause, where they are in the source, and how they are shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Source:
+    """A text and what to call it in messages.
+
+    `first_line` is the number of the text's first line, so that a chunk of a split file reports
+    the lines of that chunk.
+    """
+
+    __slots__ = ("first_line", "name", "text")
+
+    def __init__(self, name: str, text: str, first_line: int = 1) -> None:
+        self.name = name
+        self.text = text
+        self.first_line = first_line
+
+    def location(self, offset: int) -> tuple[int, int]:
+        """Line and column of `offset`, both counted from 1. O(offset)."""
+        start = self.text.rfind("\n", 0, offset) + 1
+        return self.text.count("\n", 0, offset) + self.first_line, offset - start + 1
+
+    def line_at(self, offset: int) -> str:
+        start = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
+        return self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
+
+
+class Span(NamedTuple):
+    """A half-open range of a source; lines and columns are worked out only when shown."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def location(self) -> tuple[int, int]:
+        return self.source.location(self.start)
+
+
+class HloError(Exception):
+    """Something the user can mend: malformed text, a wrong option, an invalid module.
+
+    Message, position and hint are kept apart; text is made by `render_error`.
+    """
+
+    def __init__(self, message: str, *, span: Span | None = None, help: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.help = help
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.span, self.help)
+
+    @property
+    def location(self) -> tuple[int, int] | None:
+        """Line and column of the mistake, where there is one."""
+        return self.span.location if self.span else None
+
+
+def _rebuild(kind: type[HloError], message: str, span: Span | None, help: str | None) -> HloError:
+    return kind(message, span=span, help=help)
+
+
+class HloSyntaxError(HloError):
+    """The text is not HLO."""
+
+
+class HloVerifyError(HloError):
+    """The module breaks a rule of HLO."""
+
+
+class PipelineError(HloError):
+    """A pipeline, a pass name or a pass option is wrong."""
+
+
+class PassFailure(HloError):
+    """A pass failed; the module is as it was before the pass. `cause` is the exception."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span | None = None,
+        help: str | None = None,
+        cause: BaseException | None = None,
+    ) -> None:
+        super().__init__(message, span=span, help=help)
+        self.cause = cause
+
+
+_LONGEST_NAME = 500  # the comparison takes time
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """A hint naming the candidate nearest to `name`, or None where nothing is near."""
+    from difflib import get_close_matches
+
+    if len(name) > _LONGEST_NAME:
+        return None
+    near = get_close_matches(name, list(candidates), n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else None
+
+
+def render_error(error: HloError, severity: str = "error") -> str:
+    """`error` as text: message, place, source line and caret, hint."""
+    lines = [f"{severity}: {_printable(error.message)}"]
+    if error.span:
+        lines += _excerpt(error.span)
+    if error.help:
+        lines.append(f"   = help: {_printable(error.help)}")
+    return "\n".join(lines)
+
+
+def _printable(text: str) -> str:
+    """Control characters and endless words of the input must not reach the terminal."""
+    text = re.sub(r"\S{300,}", lambda match: f"{match[0][:100]}…{match[0][-20:]}", text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else _REPLACEMENT for c in text)
+
+
+_REPLACEMENT = "\ufffd"
+_WIDTH = 96  # characters of a source line shown around the caret
+
+
+def _excerpt(span: Span) -> list[str]:
+    line, column = span.location
+    text = span.source.line_at(span.start)
+    length = max(1, min(span.end - span.start, len(text) - column + 1))
+    first = max(0, min(column - 1 - _WIDTH // 3, len(text) - _WIDTH))
+    shown = _printable(text[first : first + _WIDTH].expandtabs(1))
+    caret = column - 1 - first
+    length = max(1, min(length, _WIDTH - caret))
+    margin = " " * len(str(line))
+    return [
+        f"{margin}--> {span.source.name}:{line}:{column}",
+        f"{margin} |",
+        f"{line} | {shown}",
+        f"{margin} | {' ' * caret}{'^' * length}",
+    ]
