@@ -1,0 +1,19 @@
+"""What an HLO module is: shapes, instructions, computations, modules."""
+
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import Layout, Shape, array_shape, parse_shape, tuple_shape
+
+__all__ = [
+    "Computation",
+    "Instruction",
+    "Layout",
+    "Module",
+    "Opcode",
+    "Shape",
+    "array_shape",
+    "parse_shape",
+    "tuple_shape",
+]

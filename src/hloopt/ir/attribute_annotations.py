@@ -1,0 +1,141 @@
+"""Attributes that are small languages of their own, as XLA prints them.
+
+As in `attribute_format`: text to text, None where XLA leaves the attribute out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_format import braces, one_of, real
+from hloopt.ir.attribute_values import parse_int
+from hloopt.ir.attribute_values.sharding_text import canonical_sharding
+from hloopt.ir.attribute_values.strings import dictionary_end
+from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+
+_SIDE = r"(?:(lhs|rhs)=(\{[^{}]*\}) ?)?"
+_SPARSITY_CONFIG = re.compile(rf"\{{{_SIDE}{_SIDE}\}}")
+_SPARSITY_KEYS = {"sparsity": r"\d+x\d+", "dimension": r"\d+", "stride": r"\d+"}
+
+
+@memoized
+def sparsity_config(text: str) -> str | None:
+    """`{lhs={sparsity=1x4 dimension=0 stride=1} rhs={…}}`, left out when empty."""
+    match = _SPARSITY_CONFIG.fullmatch(compact(text))
+    if match is None or (match[1] and match[1] == match[3]):
+        raise malformed("a sparsity {lhs={…} rhs={…}}", text)
+    sides = {
+        match[side]: _sparsity(match[side + 1], text) for side in (1, 3) if match[side] is not None
+    }
+    return braces((f"{side}={sides[side]}" for side in sorted(sides)), " ") if sides else None
+
+
+def _sparsity(value: str, text: str) -> str:
+    found = dict(pair.split("=", 1) for pair in value[1:-1].split() if "=" in pair)
+    if found.keys() != _SPARSITY_KEYS.keys() or not all(
+        re.fullmatch(form, found[key]) for key, form in _SPARSITY_KEYS.items()
+    ):
+        raise malformed("a sparsity {sparsity=1x4 dimension=0 stride=1}", text)
+    return braces((f"{key}={found[key]}" for key in _SPARSITY_KEYS), " ")
+
+
+_accuracy_mode = one_of("highest", any_case=True, unset="default")
+_TOLERANCE = re.compile(r"\{tolerance=\{([^{}]*)\}\}")
+
+
+@memoized
+def result_accuracy(text: str) -> str | None:
+    """`{mode=highest}` or `{tolerance={atol=…,rtol=…,ulps=…}}`; the default mode is left out."""
+    dense = compact(text)
+    if dense.startswith("{mode="):
+        mode = _accuracy_mode(dense[len("{mode=") : -1])
+        return f"{{mode={mode}}}" if mode else None
+    match = _TOLERANCE.fullmatch(dense)
+    if match is None:
+        raise malformed("{mode=…} or {tolerance={…}}", text)
+    found = dict(_key_value(pair, text) for pair in match[1].split(",") if pair)
+    if unknown := next((key for key in found if key not in ("atol", "rtol", "ulps")), None):
+        raise HloSyntaxError(f"a tolerance has no '{unknown}' (in '{text}')")
+    values = (real(found.get(key, "0")) for key in ("atol", "rtol"))
+    return "{{tolerance={{atol={},rtol={},ulps={}}}}}".format(
+        *values, parse_int(found.get("ulps", "0"))
+    )
+
+
+@memoized
+def statistics(text: str) -> str | None:
+    """`{visualizing_index=0,name=1.5}`, left out without a visualizing_index."""
+    dense = compact(text)
+    if not (dense.startswith("{") and dense.endswith("}")):
+        raise malformed("statistics {visualizing_index=n,name=value,…}", text)
+    found = dict(_key_value(pair, text) for pair in dense[1:-1].split(",") if pair)
+    index = found.pop("visualizing_index", None)
+    values = [f"{key}={real(value)}" for key, value in found.items()]
+    if index is None:
+        return None
+    return braces([f"visualizing_index={parse_int(index)}", *values])
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][\w.\-]*", re.A)
+
+
+def _key_value(pair: str, text: str) -> tuple[str, str]:
+    key, equals, value = pair.partition("=")
+    if not (equals and _IDENTIFIER.fullmatch(key)):
+        raise malformed("name=value", text)
+    return key, value
+
+
+_DOMAIN_PART = re.compile(r'(kind|entry|exit)=("sharding"|(?=\{))')
+
+
+@memoized
+def domain(text: str) -> str:
+    """`{kind="sharding", entry={…}, exit={…}}`, all three in any order."""
+    what = 'a domain {kind="sharding", entry={…}, exit={…}}'
+    dense = compact(text)
+    found: dict[str, str] = {}
+    position = 1
+    while part := _DOMAIN_PART.match(dense, position):
+        position = part.end()
+        if part[2]:
+            found[part[1]] = part[2]
+        else:
+            end = dictionary_end(dense, position)
+            if end is None:
+                raise malformed(what, text)
+            found[part[1]] = canonical_sharding(dense[position:end])
+            position = end
+        position += dense.startswith(",", position)
+    if found.keys() != {"kind", "entry", "exit"} or dense[position:] != "}":
+        raise malformed(what, text)
+    return braces((f"{key}={found[key]}" for key in ("kind", "entry", "exit")), ", ")
+
+
+_LEAF = r'\{(?:"(?:[^"\\]|\\.)*"(?: ?\{\d+(?:,\d+)*\})?)?\}'
+_ORIGIN_TOKEN = re.compile(rf"({_LEAF})|([(),])", re.S)
+_LEAF_INDEX = re.compile(r'" ?\{')
+
+
+@memoized
+def origin(text: str) -> str:
+    """The original value: `{({"v1"}, {"v2" {0,1}})}` or `{[synthetic_call]}`."""
+    dense = compact(text)
+    if dense in ("{}", "{[synthetic_call]}"):
+        return "{()}" if dense == "{}" else dense
+    out: list[str] = []
+    depth = 0
+    position = 1
+    while token := _ORIGIN_TOKEN.match(dense, position):
+        position = token.end()
+        depth += (token[2] == "(") - (token[2] == ")")
+        if depth < 0:
+            break
+        if token[1]:
+            out.append(_LEAF_INDEX.sub('" {', token[1]))
+        else:
+            out.append(", " if token[2] == "," else token[2])
+    if depth or dense[position:] != "}" or not dense.startswith("{"):
+        raise malformed('an original value {({"name" {index}}, …)}', text)
+    return braces(out, "")

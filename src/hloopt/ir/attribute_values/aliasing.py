@@ -1,0 +1,73 @@
+"""Which buffers outputs share with parameters or operands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hloopt.ir.attribute_values.numbers import split_ints
+from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Output `output_index` shares its buffer with a parameter or, in an instruction, an operand.
+
+    `kind` is `may-alias` or `must-alias`; always `must-alias` between an instruction's output and
+    operand.
+    """
+
+    output_index: tuple[int, ...]
+    parameter: int
+    parameter_index: tuple[int, ...]
+    kind: str = "may-alias"
+
+
+_INDEX = r"\{((?:\d+(?:,\d+)*)?)\}"
+_DONOR = re.compile(rf"\((\d+),{_INDEX}\)")
+_ALIAS = re.compile(rf"{_INDEX}:\((\d+),{_INDEX}(?:,(may-alias|must-alias))?\)")
+_OPERAND_ALIAS = re.compile(rf"{_INDEX}:\((-?\d+),{_INDEX}\)")
+
+
+@memoized
+def parse_aliasing(text: str) -> tuple[Alias, ...]:
+    """`{ {0}: (0, {}, may-alias), {1}: (1, {}) }` of the header's input_output_alias."""
+    return tuple(
+        Alias(split_ints(m[1]), int(m[2]), split_ints(m[3]), m[4] or "may-alias")
+        for m in _entries(text, _ALIAS, "aliases { {output}: (parameter, {index}, may-alias), … }")
+    )
+
+
+@memoized
+def parse_buffer_donor(text: str) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """`{ (0, {}), (1, {0}) }`: parameter numbers and indices."""
+    matches = _entries(text, _DONOR, "buffer donors { (parameter, {index}), … }")
+    return tuple((int(m[1]), split_ints(m[2])) for m in matches)
+
+
+@memoized
+def parse_output_to_operand_aliasing(text: str) -> tuple[Alias, ...]:
+    """`{{0}: (1, {}), …}` of fusions, custom calls and asynchronous starts."""
+    return tuple(
+        Alias(split_ints(m[1]), int(m[2]), split_ints(m[3]), "must-alias")
+        for m in _entries(text, _OPERAND_ALIAS, "aliases {{output}: (operand, {index}), …}")
+    )
+
+
+def _entries(text: str, entry: re.Pattern[str], what: str) -> list[re.Match[str]]:
+    dense = compact(text)
+    if not (dense.startswith("{") and dense.endswith("}")):
+        raise malformed(what, text)
+    matches: list[re.Match[str]] = []
+    position = 1
+    while position < len(dense) - 1:
+        if matches:
+            if dense[position] != ",":
+                raise malformed(what, text)
+            position += 1
+        match = entry.match(dense, position)
+        if match is None:
+            raise malformed(what, text)
+        matches.append(match)
+        position = match.end()
+    return matches

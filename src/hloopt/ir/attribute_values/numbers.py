@@ -1,0 +1,94 @@
+"""Integers, truth values, slices and names in attributes."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+
+_INT = r"-?\d{1,20}"
+_INTS = rf"\{{(?:{_INT}(?:,{_INT})*)?\}}"
+_IS_INT = re.compile(_INT)
+_IS_INTS = re.compile(_INTS)
+_IS_INT_LISTS = re.compile(rf"\{{(?:{_INTS}(?:,{_INTS})*)?\}}")
+_EACH_INTS = re.compile(r"\{([^{}]*)\}")
+
+
+@memoized
+def parse_int(text: str) -> int:
+    """`text` as an integer of at most 64 bits; unsigned values above 2^63-1 are taken as signed."""
+    digits = compact(text)
+    if not _IS_INT.fullmatch(digits):
+        raise malformed("an integer", text)
+    value = int(digits)
+    if not -(1 << 63) <= value < 1 << 64:
+        raise malformed("an integer of 64 bits", text)
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+@memoized
+def parse_bool(text: str) -> bool:
+    """`true` or `false`."""
+    word = compact(text)
+    if word not in ("true", "false"):
+        raise malformed("true or false", text)
+    return word == "true"
+
+
+@memoized
+def parse_ints(text: str) -> tuple[int, ...]:
+    """`{1,0}`."""
+    dense = compact(text)
+    if not _IS_INTS.fullmatch(dense):
+        raise malformed("a list of integers {a,b,…}", text)
+    return split_ints(dense[1:-1])
+
+
+def split_ints(text: str) -> tuple[int, ...]:
+    """`1,0`, perhaps empty: already checked, without blanks."""
+    return tuple(map(parse_int, text.split(","))) if text else ()
+
+
+@memoized
+def parse_int_lists(text: str) -> tuple[tuple[int, ...], ...]:
+    """`{{0,1},{2,3}}`."""
+    dense = compact(text)
+    if not _IS_INT_LISTS.fullmatch(dense):
+        raise malformed("lists of integers {{a,b},{c,d},…}", text)
+    return tuple(split_ints(numbers) for numbers in _EACH_INTS.findall(dense, 1))
+
+
+class Slice(NamedTuple):
+    """The part `start`, `start + stride`, … below `limit` of one dimension."""
+
+    start: int
+    limit: int
+    stride: int = 1
+
+
+_SLICE = r"\[\d+:\d+(?::\d+)?\]"
+_IS_SLICES = re.compile(rf"\{{(?:{_SLICE}(?:,{_SLICE})*)?\}}")
+
+
+@memoized
+def parse_slices(text: str) -> tuple[Slice, ...]:
+    """`{[0:4:2], [0:1]}`, one entry per dimension."""
+    dense = compact(text)
+    if not _IS_SLICES.fullmatch(dense):
+        raise malformed("slices {[start:limit:stride], …}", text)
+    entries = dense[2:-2].split("],[") if len(dense) > 2 else []
+    return tuple(Slice(*map(parse_int, entry.split(":"))) for entry in entries)
+
+
+_NAME = r"%?[A-Za-z_][\w.\-]*"
+_IS_NAMES = re.compile(rf"\{{(?:{_NAME}(?:,{_NAME})*)?\}}", re.A)
+
+
+@memoized
+def parse_names(text: str) -> tuple[str, ...]:
+    """`{%a, %b}` as names without `%`."""
+    dense = compact(text)
+    if not _IS_NAMES.fullmatch(dense):
+        raise malformed("names {%a, %b, …}", text)
+    return tuple(name.removeprefix("%") for name in dense[1:-1].split(",")) if dense != "{}" else ()

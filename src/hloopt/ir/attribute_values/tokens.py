@@ -1,0 +1,57 @@
+"""Attribute text brought into one form before it is parsed, and parsed once per distinct text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+from hloopt.diagnostics import HloSyntaxError
+
+_Value = TypeVar("_Value")
+
+
+def memoized(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """Let `parse` run once per distinct text."""
+    values: dict[str, _Value] = {}
+
+    @wraps(parse)
+    def lookup(text: str) -> _Value:
+        try:
+            return values[text]
+        except KeyError:
+            value = values[text] = parse(text)
+            return value
+
+    return lookup
+
+
+def malformed(what: str, text: str) -> HloSyntaxError:
+    """The error for a `text` that is not a `what`."""
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return HloSyntaxError(f"expected {what}, found '{shown}'")
+
+
+_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+_IS_COMPACT = re.compile(r"[^\s/\"']*")
+_PIECE = re.compile(
+    rf"({_STRING})|(?:\s|/\*.*?\*/|//[^\r\n]*)*([{{}}(),\[\]:])(?:\s|/\*.*?\*/|//[^\r\n]*)*"
+    r"|((?:\s|/\*.*?\*/|//[^\r\n]*)+)",
+    re.S,
+)
+_AFTER_EQUALS = re.compile(r"= ")
+
+
+def compact(text: str) -> str:
+    """`text` without comments, and without blanks except one between two words.
+
+    Strings stay as they are. Linear.
+    """
+    if _IS_COMPACT.fullmatch(text):
+        return text
+    return _AFTER_EQUALS.sub("=", _PIECE.sub(_compact_piece, text)).strip(" ")
+
+
+def _compact_piece(piece: re.Match[str]) -> str:
+    return piece[1] or piece[2] or " "

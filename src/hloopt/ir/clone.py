@@ -1,0 +1,89 @@
+"""Copies of instructions, computations and modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+
+
+def clone_instruction(
+    instruction: Instruction, operands: Sequence[Instruction], into: Computation
+) -> Instruction:
+    """A copy with other operands at the end of `into`; called computations are shared.
+
+    Control dependencies are not copied. O(operands).
+    """
+    return into.add(
+        instruction.opcode,
+        instruction.shape,
+        operands,
+        name=instruction.name,
+        attributes=instruction.attributes,
+        called=instruction.called,
+        payload=instruction.payload,
+    )
+
+
+def clone_computation(
+    computation: Computation,
+) -> tuple[Computation, dict[Instruction, Instruction]]:
+    """A copy named `NAME.clone` at the end of the same module, and the copies by original.
+
+    The copy keeps order (so the schedule) and control dependencies, and shares called
+    computations. O(instructions + edges).
+    """
+    clone = computation.module.add_computation(f"{computation.name}.clone")
+    clone.execution_thread = computation.execution_thread
+    return clone, copy_instructions(computation, clone, {})
+
+
+def copy_instructions(
+    source: Computation, into: Computation, replacements: Mapping[Instruction, Instruction]
+) -> dict[Instruction, Instruction]:
+    """Append copies of `source`'s instructions to `into`; returns them by original.
+
+    Instructions in `replacements` are not copied: what stands there is used instead. Sets the
+    root of `into` where it has none.
+    """
+    from hloopt.ir.ordering import stable_order
+
+    copies: dict[Instruction, Instruction] = dict(replacements)
+    for instruction in stable_order(source):
+        if instruction in copies:
+            continue
+        copy = clone_instruction(instruction, [copies[o] for o in instruction.operands], into)
+        copies[instruction] = copy
+        for predecessor in instruction.control_predecessors:
+            if copies[predecessor].parent is into:
+                copy.add_control_predecessor(copies[predecessor])
+    if into.root is None:
+        into.set_root(copies[source.root])
+    return copies
+
+
+def clone_module(module: Module) -> tuple[Module, dict[Computation, Computation]]:
+    """A copy of the whole module, and the copied computations by original.
+
+    Names, order and header are kept; the copy has no source. O(instructions + edges).
+    """
+    copy = Module(module.name)
+    copy.attributes = dict(module.attributes)
+    copy.header_text = module.header_text
+    copy.stack_frames = module.stack_frames
+    computations: dict[Computation, Computation] = {}
+    for computation in module.computations.values():
+        computations[computation] = copy.add_computation(computation.name)
+        computations[computation].execution_thread = computation.execution_thread
+    for computation, target in computations.items():
+        copies = copy_instructions(computation, target, {})
+        for original, instruction in copies.items():
+            instruction.name = original.name
+            if original.called:
+                instruction.set_called(tuple(computations[c] for c in original.called))
+    copy.instruction_names = module.instruction_names.copy()
+    copy.computation_names = module.computation_names.copy()
+    copy.entry = computations[module.entry]
+    return copy, computations

@@ -1,0 +1,339 @@
+"""Literals: the text between a constant's parentheses, checked and written as XLA writes it."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator
+
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.element_type import ElementType
+from hloopt.ir.shape import Shape
+
+ELIDED = "{...}"
+"""What stands for the elements of a constant that was too large to print."""
+
+_TOKEN = re.compile(
+    r"(?P<skip>[\s,]+|/\*.*?\*/|//[^\r\n]*)"
+    r"|(?P<open>\{)|(?P<close>\})|(?P<dots>\.\.\.)"
+    r"|(?P<complex>\([^()]*(?:\(0x[0-9a-fA-F]+\)[^()]*)*\))"
+    r"|(?P<scalar>-?nan(?:\(0x[0-9a-fA-F]+\))?|-?inf|true|false|-?\d+\.?\d*(?:[eE][+-]?\d+)?)",
+    re.S,
+)
+_INTEGER = re.compile(r"-?\d{1,100}")
+_NAN = re.compile(r"(-?)nan(?:\((0x[0-9a-fA-F]+)\))?")
+
+_CANONICAL: dict[tuple[str, Shape, int | None], str] = {}
+_REMEMBERED = 200  # characters; longer literals are not worth a cache entry
+
+
+def canonical_literal(text: str, shape: Shape, limit: int | None = None) -> str:
+    """The literal `text` of a `shape` as XLA prints it.
+
+    With a `limit`, arrays of more elements, and all tuples, become `{...}`. O(length of the
+    text). Raises HloSyntaxError for what is no literal of this shape.
+    """
+    key = (text, shape, limit)
+    if len(text) > _REMEMBERED:
+        return _canonical(*key)
+    found = _CANONICAL.get(key)
+    if found is None:
+        found = _CANONICAL[key] = _canonical(*key)
+    return found
+
+
+def _canonical(text: str, shape: Shape, limit: int | None) -> str:
+    if shape.is_tuple:
+        if limit is not None:
+            return ELIDED
+        parts = _split_tuple(text, len(shape.elements))
+        inner = [_canonical(p, s, limit) for p, s in zip(parts, shape.elements, strict=True)]
+        return f"( {', '.join(inner)} )" if inner else "()"
+    if shape.element_type is None or not shape.is_array:
+        raise HloSyntaxError(f"a {shape.type_name} has no literal")
+    format_value = _formatter(shape.element_type, is_array=bool(shape.dimensions))
+    if shape.dimensions and not text.lstrip().startswith(("{", "/")):
+        return _from_scalar(text.strip(), shape, limit, format_value)
+    values = _values(text, shape)
+    if values is None:
+        return ELIDED
+    if not shape.dimensions:
+        return format_value(values[0])
+    texts = [format_value(value) for value in values]
+    if limit is not None and len(texts) > limit:
+        return ELIDED
+    return _nest(texts, shape.dimensions)
+
+
+_LARGEST_SPELLED = 1 << 20  # elements; a larger array given as one scalar keeps that form
+
+
+def _from_scalar(
+    token: str, shape: Shape, limit: int | None, format_value: Callable[[str], str]
+) -> str:
+    """An array given as one scalar: XLA reads it as the first element, and zeros behind it."""
+    count = shape.element_count()
+    value = format_value(token)
+    if limit is not None and count > limit:
+        return ELIDED
+    if count > _LARGEST_SPELLED or not count:
+        return value
+    zero = "(0, 0)" if token.startswith("(") else "0"
+    return _nest([value] + [zero] * (count - 1), shape.dimensions)
+
+
+def _split_tuple(text: str, count: int) -> list[str]:
+    """The texts of a tuple literal's elements."""
+    text = text.strip()
+    if not (text.startswith("(") and text.endswith(")")):
+        raise HloSyntaxError(f"expected a tuple literal (…), found '{text[:40]}'")
+    parts: list[str] = []
+    depth = 0
+    start = 1
+    for position in range(1, len(text) - 1):
+        character = text[position]
+        if character in "({":
+            depth += 1
+        elif character in ")}":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    if text[start:-1].strip() or count:
+        parts.append(text[start:-1])
+    if len(parts) != count:
+        raise HloSyntaxError(f"the tuple literal has {len(parts)} elements, its shape {count}")
+    return parts
+
+
+def _values(text: str, shape: Shape) -> list[str] | None:
+    """The scalars of an array literal as text, row by row; None where they are elided.
+
+    Checks that the braces have the form of the shape.
+    """
+    dimensions = shape.dimensions
+    rank = len(dimensions)
+    values: list[str] = []
+    counts = [0] * (rank + 1)  # elements seen so far in the open brace at each depth
+    depth = 0
+    for kind, token in _tokens(text):
+        if kind == "open":
+            if depth == rank or (depth and counts[depth] >= dimensions[depth - 1]):
+                raise HloSyntaxError(f"too many elements or braces for {shape.text}")
+            counts[depth] += 1
+            depth += 1
+            counts[depth] = 0
+        elif kind == "close":
+            if depth == 0 or counts[depth] != dimensions[depth - 1]:
+                raise HloSyntaxError(
+                    f"expected {dimensions[depth - 1] if depth else 0} elements in dimension "
+                    f"{max(depth - 1, 0)} of {shape.text}, found {counts[depth]}"
+                )
+            depth -= 1
+        elif kind == "dots":
+            if not rank or depth != 1:
+                raise HloSyntaxError(f"'...' cannot stand here in a literal of {shape.text}")
+            return None
+        else:
+            if depth != rank:
+                raise HloSyntaxError(f"expected {rank} braces around the values of {shape.text}")
+            counts[depth] += 1
+            values.append(token)
+    if depth or len(values) != shape.element_count() or (rank and counts[0] != 1):
+        raise HloSyntaxError(
+            f"the literal has {len(values)} values, {shape.text} has {shape.element_count()}"
+        )
+    return values
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise HloSyntaxError(f"unexpected '{text[position : position + 20]}' in a literal")
+        position = match.end()
+        kind = match.lastgroup
+        assert kind is not None
+        if kind != "skip":
+            yield kind, match[0]
+
+
+def _nest(texts: list[str], dimensions: tuple[int, ...]) -> str:
+    """Values in nested braces, blanks and index comments as XLA sets them."""
+    rows = texts
+    rank = len(dimensions)
+    for axis in range(rank - 1, -1, -1):
+        size = dimensions[axis]
+        groups = math.prod(dimensions[:axis])
+        if axis == rank - 1 and rank > 1 and size == 1:
+            rows = [f"{{{row}}}" for row in rows]
+            continue
+        grouped = [rows[i * size : (i + 1) * size] for i in range(groups)]
+        if axis == rank - 1:
+            opening, closing = ("{", "}") if rank == 1 else ("{ ", " }")
+            rows = [f"{opening}{', '.join(group)}{closing}" for group in grouped]
+        else:
+            rows = [f"{{ {', '.join(_commented(group, axis, rank))} }}" for group in grouped]
+    return rows[0] if rows else "{}"
+
+
+def _commented(group: list[str], axis: int, rank: int) -> list[str]:
+    if rank < 4 or axis >= rank - 2:
+        return group
+    return [_with_comment(text, axis, i) for i, text in enumerate(group)]
+
+
+def _with_comment(text: str, axis: int, number: int) -> str:
+    return f"{text[0]} /*i{axis}={number}*/{text[1:]}"
+
+
+# -- scalars --------------------------------------------------------------------------------
+
+
+def _formatter(element: ElementType, *, is_array: bool) -> Callable[[str], str]:
+    if element.kind == "pred":
+        return _format_pred_element if is_array else _format_pred
+    if element.is_integral:
+        return lambda token: _format_integer(token, element)
+    if element.kind == "complex":
+        return lambda token: _format_complex(token, element)
+    return lambda token: _format_float(token, element.name)
+
+
+def _truth(token: str) -> bool:
+    if token in ("true", "false"):
+        return token == "true"
+    if _INTEGER.fullmatch(token) is None:
+        raise HloSyntaxError(f"expected true, false or an integer, found '{token}'")
+    return int(token) != 0
+
+
+def _format_pred(token: str) -> str:
+    return "true" if _truth(token) else "false"
+
+
+def _format_pred_element(token: str) -> str:
+    return "1" if _truth(token) else "0"
+
+
+def _format_integer(token: str, element: ElementType) -> str:
+    if _INTEGER.fullmatch(token) is None:
+        raise HloSyntaxError(f"expected an integer of type {element.name}, found '{token}'")
+    value = int(token)
+    signed = element.kind == "signed"
+    low = -(1 << (element.bits - 1)) if signed else 0
+    high = low + (1 << element.bits)
+    if element.bits == 64 and -(1 << 63) <= value < (1 << 64):
+        value = (value - low) % (1 << 64) + low  # 64 raw bits, as XLA reads them
+    if not low <= value < high:
+        raise HloSyntaxError(f"{token} is out of the range of {element.name}")
+    return str(value)
+
+
+def _format_complex(token: str, element: ElementType) -> str:
+    parts = token[1:-1].split(",")
+    if not token.startswith("(") or len(parts) != 2:
+        raise HloSyntaxError(f"expected a complex number (re, im), found '{token}'")
+    part = "f32" if element.bits == 64 else "f64"
+    real, imaginary = (_format_float(p.strip(), part) for p in parts)
+    if real == "nan":
+        imaginary = "nan"
+    return f"({real}, {imaginary})"
+
+
+_SIGNIFICAND_BITS = {
+    **{"bf16": 8, "f16": 11, "f8e5m2": 3, "f8e5m2fnuz": 3, "f8e4m3": 4, "f8e4m3fn": 4},
+    **{"f8e4m3fnuz": 4, "f8e4m3b11fnuz": 4, "f8e3m4": 5, "f4e2m1fn": 2, "f6e2m3fn": 4},
+    **{"f6e3m2fn": 3, "f8e8m0fnu": 1},
+}
+_NO_INFINITY = frozenset(
+    (
+        *("f8e4m3fn", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f8e8m0fnu"),
+        *("f4e2m1fn", "f6e2m3fn", "f6e3m2fn"),
+    )
+)
+_SATURATING = frozenset(("f4e2m1fn", "f6e2m3fn", "f6e3m2fn"))
+
+
+def _format_float(token: str, name: str) -> str:
+    nan = _NAN.fullmatch(token)
+    if nan:
+        return _format_nan(nan[1], nan[2], name)
+    if token in ("true", "false"):
+        raise HloSyntaxError(f"expected a number of type {name}, found '{token}'")
+    try:
+        value = float(token) if token != "-0" else 0.0
+    except ValueError:
+        raise HloSyntaxError(f"expected a number of type {name}, found '{token}'") from None
+    if math.isinf(value) and "inf" not in token:
+        raise HloSyntaxError(f"{token} is out of the range of {name}")
+    if name == "f64":
+        return _shortest(value, 15, 17, lambda text: float(text) == value)
+    if name == "f32":
+        rounded = _to_f32(value, token)
+        return _shortest(rounded, 6, 9, lambda text: _to_f32(float(text), text) == rounded)
+    return _format_small_float(value, token, name)
+
+
+def _format_nan(sign: str, payload: str | None, name: str) -> str:
+    if payload is not None:
+        bits = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e5m2": 2, "f8e4m3": 3, "f8e3m4": 4}
+        if name not in bits or not 0 < int(payload, 16) < 1 << bits[name]:
+            raise HloSyntaxError(f"{name} has no NaN with payload {payload}")
+        if int(payload, 16) != 1 << (bits[name] - 1):
+            return f"{sign}nan({payload.lower()})"
+    return f"{sign}nan"
+
+
+def _shortest(value: float, few: int, many: int, reads_back: Callable[[str], bool]) -> str:
+    text = f"{value:.{few}g}"
+    return text if math.isinf(value) or reads_back(text) else f"{value:.{many}g}"
+
+
+def _to_f32(value: float, token: str) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        raise HloSyntaxError(f"{token} is out of the range of f32") from None
+
+
+def _format_small_float(value: float, token: str, name: str) -> str:
+    rounded = _ROUNDING.get(name, _round_with_ml_dtypes)(value, name)
+    if math.isfinite(value) and not math.isfinite(rounded):
+        raise HloSyntaxError(f"{token} is out of the range of {name}")
+    if math.isnan(rounded) or (math.isinf(value) and name in _NO_INFINITY - _SATURATING):
+        return "-nan" if name.endswith("fnuz") else "nan"
+    digits = math.ceil(1 + _SIGNIFICAND_BITS[name] * math.log10(2))
+    return f"{rounded:.{digits}g}"
+
+
+def _round_bf16(value: float, _name: str) -> float:
+    """To nearest even, by way of f32. Without ml_dtypes, whose import takes 0.1 s."""
+    try:
+        bits = int.from_bytes(struct.pack("<f", value), "little")
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return float(struct.unpack("<f", bits.to_bytes(4, "little"))[0])
+
+
+def _round_f16(value: float, _name: str) -> float:
+    try:
+        return float(struct.unpack("<e", struct.pack("<e", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+_ROUNDING: dict[str, Callable[[float, str], float]] = {"bf16": _round_bf16, "f16": _round_f16}
+
+
+def _round_with_ml_dtypes(value: float, name: str) -> float:
+    import ml_dtypes
+    import numpy as np
+
+    names = {"f4e2m1fn": "float4_e2m1fn", "f6e2m3fn": "float6_e2m3fn", "f6e3m2fn": "float6_e3m2fn"}
+    dtype = getattr(ml_dtypes, names.get(name) or f"float8_{name[2:]}")
+    with np.errstate(all="ignore"):
+        return float(np.asarray(value, np.float64).astype(dtype))

@@ -1,0 +1,135 @@
+"""A module: computations, one of them the entry, and the attributes of the header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from hloopt.diagnostics import Source, Span
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.names import NameTable
+from hloopt.ir.opcode import Opcode
+
+
+class Module:
+    """An HLO module.
+
+    `computations` keeps the order of the text, new ones last. Instruction names are unique over
+    the whole module, computation names are a space of their own.
+    """
+
+    __slots__ = (
+        "attributes",
+        "computation_names",
+        "computations",
+        "entry",
+        "header_text",
+        "instruction_names",
+        "is_pristine",
+        "name",
+        "source",
+        "stack_frames",
+        "version",
+    )
+
+    def __init__(self, name: str, source: Source | None = None) -> None:
+        self.name = name
+        self.source = source
+        self.attributes: dict[str, str] = {}
+        """The header's attributes as text, `is_scheduled` included."""
+        self.stack_frames: str = ""
+        """The four stack-frame tables as text; empty where there are none."""
+        self.computations: dict[str, Computation] = {}
+        self.entry: Computation = None  # type: ignore[assignment]  # set before anyone looks
+        self.header_text: str | None = None
+        """The header as it was read; None once one of its attributes changed."""
+        self.instruction_names = NameTable()
+        self.computation_names = NameTable()
+        self.version = 0
+        """Counts changes: equal versions mean that nothing happened in between."""
+        self.is_pristine = False
+        """Whether the module is still exactly what its source says."""
+
+    @property
+    def is_scheduled(self) -> bool:
+        return self.attributes.get("is_scheduled") == "true"
+
+    @property
+    def replica_count(self) -> int:
+        return int(self.attributes.get("replica_count", 1))
+
+    @property
+    def num_partitions(self) -> int:
+        return int(self.attributes.get("num_partitions", 1))
+
+    def instructions(self, opcode: Opcode | None = None) -> Iterator[Instruction]:
+        """All instructions, or those with an opcode, computation by computation."""
+        for computation in self.computations.values():
+            for instruction in computation.instructions:
+                if opcode is None or instruction.opcode is opcode:
+                    yield instruction
+
+    def instruction_count(self) -> int:
+        return sum(len(computation) for computation in self.computations.values())
+
+    def span_of(self, instruction: Instruction) -> Span | None:
+        """Where the source defines `instruction`; None for what a pass made. O(computation)."""
+        scope = instruction.parent.source_range
+        if self.source is None or scope is None:
+            return None
+        name = re.escape(instruction.name)
+        match = re.compile(rf"%?\b{name}\s+=\s[^\n]*").search(self.source.text, *scope)
+        return Span(self.source, match.start(), match.end()) if match else None
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}, {len(self.computations)} computations>"
+
+    # -- changes ----------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        self.is_pristine = False
+        self.version += 1
+
+    def set_attribute(self, name: str, value: str | None) -> None:
+        """Give an attribute of the header a new text, or remove it with None."""
+        if value is None:
+            self.attributes.pop(name, None)
+        else:
+            self.attributes[name] = value
+        self.header_text = None
+        self.changed()
+
+    def set_stack_frames(self, text: str) -> None:
+        self.stack_frames = text
+        self.changed()
+
+    def become(self, other: Module) -> None:
+        """Take over all of `other`, which must not be used afterwards. O(computations)."""
+        version = self.version + 1
+        for slot in Module.__slots__:
+            setattr(self, slot, getattr(other, slot))
+        for computation in self.computations.values():
+            computation.module = self
+        self.version = version
+
+    def add_computation(self, name: str) -> Computation:
+        """A new, empty computation at the end; its name is made unique."""
+        computation = Computation(self, self.computation_names.unique(name))
+        self.computations[computation.name] = computation
+        self.changed()
+        return computation
+
+    def remove_computations(self, computations: Iterable[Computation]) -> None:
+        """Remove computations that only each other call, with their instructions."""
+        gone = list(computations)
+        for computation in gone:
+            assert computation is not self.entry, f"{computation} is the entry"
+            for instruction in computation.instructions:
+                for callee in instruction.called:
+                    callee.remove_caller(instruction)
+        for computation in gone:
+            assert not computation.callers, f"{computation} is still called"
+            del self.computations[computation.name]
+        if gone:
+            self.changed()

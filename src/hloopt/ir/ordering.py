@@ -1,0 +1,106 @@
+"""Orders of instructions and computations that respect their dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
+
+from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def depth_first(roots: Iterable[Node], before: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """Nodes reachable from `roots`, each after all of `before(node)`; roots in order.
+
+    O(nodes + edges), no recursion. Raises HloVerifyError on a cycle.
+    """
+    done: dict[Node, None] = {}
+    waiting: set[Node] = set()  # nodes on the stack whose predecessors are being visited
+    stack: list[Node] = []
+    for root in roots:
+        if root in done:
+            continue
+        stack.append(root)
+        while stack:
+            node = stack[-1]
+            if node in done:
+                stack.pop()
+                continue
+            pending = [other for other in before(node) if other not in done]
+            if not pending:
+                done[node] = None
+                stack.pop()
+                continue
+            if node in waiting or not waiting.isdisjoint(pending):
+                raise HloVerifyError(f"{node!r} depends on itself")
+            waiting.add(node)
+            pending.reverse()
+            stack += pending
+    return list(done)
+
+
+def _dependencies(instruction: Instruction) -> Iterable[Instruction]:
+    if instruction.control_predecessors:
+        return (*reversed(instruction.control_predecessors), *instruction.operands)
+    return instruction.operands
+
+
+def depends_on(instruction: Instruction, other: Instruction) -> bool:
+    """Whether `other` is `instruction` or must run before it. O(what is before `instruction`)."""
+    seen = {instruction}
+    stack = [instruction]
+    while stack:
+        current = stack.pop()
+        if current is other:
+            return True
+        for before in _dependencies(current):
+            if before not in seen:
+                seen.add(before)
+                stack.append(before)
+    return False
+
+
+def post_order(computation: Computation) -> list[Instruction]:
+    """XLA's order: from each instruction without users, operands before users. O(edges)."""
+    computation.link_users()
+    ends = [instruction for instruction in computation.instructions if not instruction.users]
+    return depth_first(ends, _dependencies)
+
+
+def stable_order(computation: Computation) -> list[Instruction]:
+    """The order of the list, disturbed only where an operand stands behind its user. O(edges)."""
+    seen: set[Instruction] = set()
+    for instruction in computation.instructions:
+        seen.add(instruction)
+        if not seen.issuperset(instruction.operands) or not seen.issuperset(
+            instruction.control_predecessors
+        ):
+            return depth_first(computation.instructions, _dependencies)
+    return list(computation.instructions)
+
+
+def _callees(computation: Computation) -> list[Computation]:
+    return [callee for i in computation.instructions if i.called for callee in i.called]
+
+
+def stable_computation_order(module: Module) -> list[Computation]:
+    """The order of the module, disturbed only where a callee stands behind its caller.
+
+    O(callers), or O(instructions) if something has to move.
+    """
+    seen: set[Computation] = set()
+    for computation in module.computations.values():
+        if any(caller.parent in seen for caller in computation.callers):
+            return depth_first(module.computations.values(), _callees)
+        seen.add(computation)
+    return list(module.computations.values())
+
+
+def computation_post_order(module: Module) -> list[Computation]:
+    """XLA's order: from each computation nobody calls, callees before callers. O(instructions)."""
+    roots = [c for c in module.computations.values() if not c.callers]
+    return depth_first(roots, _callees)

@@ -1,0 +1,168 @@
+"""The result shape of an operation, worked out from its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from hloopt.diagnostics import HloSyntaxError, HloVerifyError
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shape_inference.control_flow import (
+    infer_call,
+    infer_conditional,
+    infer_get_tuple_element,
+    infer_operand,
+    infer_tuple,
+    infer_while,
+)
+from hloopt.ir.shape_inference.elementwise import (
+    BINARY,
+    UNARY,
+    infer_binary,
+    infer_clamp,
+    infer_select,
+    infer_unary,
+)
+from hloopt.ir.shape_inference.operation import Callee, Operation, agree, show
+from hloopt.ir.shape_inference.stated import STATED_RULES, with_stated_type
+
+__all__ = ["Callee", "check_shape", "infer_shape"]
+
+_Rule = Callable[[Operation], Shape]
+
+
+def infer_shape(
+    opcode: Opcode,
+    operands: Sequence[Shape],
+    attributes: Mapping[str, str],
+    called: Sequence[Callee] = (),
+) -> Shape:
+    """The result shape of an operation whose shape HLO text may leave out.
+
+    `attributes` are raw texts by name; `called` holds computations in the order of
+    `Instruction.called`. The layout is the one XLA chooses when it reads such text.
+    Raises HloSyntaxError for an opcode that needs its shape stated, HloVerifyError for operands,
+    attributes or computations that do not fit. O(ranks), with callees O(their parameters).
+    """
+    rule = None if opcode in _ALWAYS_STATED else _find_rule(opcode)
+    if rule is None:
+        raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}")
+    return rule(Operation(opcode, operands, attributes, called))
+
+
+def check_shape(
+    opcode: Opcode,
+    stated: Shape,
+    operands: Sequence[Shape],
+    attributes: Mapping[str, str],
+    called: Sequence[Callee] = (),
+    *,
+    any_precision: bool = False,
+) -> None:
+    """Check a stated result shape against the one operands, attributes and callees give.
+
+    Layouts and dynamism are ignored; with `any_precision` floating-point types may differ in
+    width. Opcodes whose shape operands do not decide pass. Raises HloVerifyError where shapes
+    contradict or operands do not fit, HloSyntaxError for a malformed attribute. O(ranks), with
+    callees O(their parameters).
+    """
+    rule = STATED_RULES.get(opcode) or _find_rule(opcode)
+    if rule is None:
+        return
+    operation = Operation(opcode, operands, attributes, called, stated)
+    inferred = rule(operation)
+    if opcode in _STATED_TYPE:
+        inferred = with_stated_type(operation, inferred)
+    if not agree(stated, inferred, any_precision=any_precision):
+        raise HloVerifyError(
+            f"Expected instruction to have shape equal to {show(inferred)}, "
+            f"actual shape is {show(stated)}"
+        )
+
+
+def _infer_token(operation: Operation) -> Shape:
+    return array_shape("token")
+
+
+def _infer_device_id(operation: Operation) -> Shape:
+    return array_shape("u32")
+
+
+_RULES: dict[Opcode, _Rule] = {
+    **dict.fromkeys(UNARY, infer_unary),
+    **dict.fromkeys(BINARY, infer_binary),
+    Opcode.COPY: infer_operand,
+    Opcode.OPT_BARRIER: infer_operand,
+    Opcode.DOMAIN: infer_operand,
+    Opcode.ADD_DEPENDENCY: infer_operand,
+    Opcode.AFTER_ALL: _infer_token,
+    Opcode.PARTITION_ID: _infer_device_id,
+    Opcode.REPLICA_ID: _infer_device_id,
+    Opcode.SELECT: infer_select,
+    Opcode.CLAMP: infer_clamp,
+    Opcode.TUPLE: infer_tuple,
+    Opcode.GET_TUPLE_ELEMENT: infer_get_tuple_element,
+    Opcode.CALL: infer_call,
+    Opcode.WHILE: infer_while,
+    Opcode.CONDITIONAL: infer_conditional,
+}
+
+_RULES_BY_NAME = {
+    Opcode.BROADCAST: "arrangement:infer_broadcast",
+    Opcode.TRANSPOSE: "arrangement:infer_transpose",
+    Opcode.REVERSE: "arrangement:infer_reverse",
+    Opcode.CONCATENATE: "arrangement:infer_concatenate",
+    Opcode.PAD: "arrangement:infer_pad",
+    Opcode.SORT: "arrangement:infer_sort",
+    Opcode.REDUCE: "reduction:infer_reduce",
+    Opcode.MAP: "reduction:infer_map",
+    Opcode.DOT: "contraction:infer_dot",
+    Opcode.RAGGED_DOT: "contraction:infer_ragged_dot",
+    Opcode.SCALED_DOT: "contraction:infer_scaled_dot",
+    Opcode.CONVOLUTION: "windows:infer_convolution",
+    Opcode.REDUCE_WINDOW: "windows:infer_reduce_window",
+    Opcode.SELECT_AND_SCATTER: "windows:infer_select_and_scatter",
+    Opcode.GATHER: "indexing:infer_gather",
+    Opcode.SCATTER: "indexing:infer_scatter",
+    Opcode.FFT: "linear_algebra:infer_fft",
+    Opcode.CHOLESKY: "linear_algebra:infer_cholesky",
+    Opcode.TRIANGULAR_SOLVE: "linear_algebra:infer_triangular_solve",
+    Opcode.BATCH_NORM_TRAINING: "linear_algebra:infer_batch_norm_training",
+    Opcode.BATCH_NORM_INFERENCE: "linear_algebra:infer_batch_norm_inference",
+    Opcode.BATCH_NORM_GRAD: "linear_algebra:infer_batch_norm_grad",
+    Opcode.GET_DIMENSION_SIZE: "sizes:infer_get_dimension_size",
+    Opcode.SET_DIMENSION_SIZE: "sizes:infer_set_dimension_size",
+    Opcode.TOPK: "sizes:infer_topk",
+    Opcode.SCAN: "sizes:infer_scan",
+    Opcode.ALL_REDUCE: "collectives:unchanged",
+    Opcode.ALL_REDUCE_START: "collectives:unchanged",
+    Opcode.COLLECTIVE_BROADCAST: "collectives:unchanged",
+    Opcode.ALL_GATHER: "collectives:all_gather",
+    Opcode.ALL_GATHER_START: "collectives:all_gather_start",
+    Opcode.REDUCE_SCATTER: "collectives:reduce_scatter",
+    Opcode.ALL_TO_ALL: "collectives:all_to_all",
+    Opcode.RAGGED_ALL_TO_ALL: "collectives:ragged_all_to_all",
+    Opcode.COLLECTIVE_PERMUTE: "collectives:collective_permute",
+    Opcode.COLLECTIVE_PERMUTE_START: "collectives:collective_permute_start",
+}
+"""Rules imported when they are first needed, as `module:function`: most modules need few."""
+
+_ALWAYS_STATED = frozenset(
+    opcode for opcode, rule in _RULES_BY_NAME.items() if rule.startswith("collectives:")
+)
+"""Opcodes whose rule reads the stated shape."""
+
+
+def _find_rule(opcode: Opcode) -> _Rule | None:
+    """The rule by which an opcode's shape follows from its operands."""
+    rule = _RULES.get(opcode)
+    if rule is None and (name := _RULES_BY_NAME.get(opcode)):
+        from importlib import import_module
+
+        module, _, function = name.partition(":")
+        rule = _RULES[opcode] = getattr(import_module(f"{__name__}.{module}"), function)
+    return rule
+
+
+_STATED_TYPE = frozenset((Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT, Opcode.CONVOLUTION))
+"""Opcodes that may accumulate in, and return, another element type than their operands'."""

@@ -1,0 +1,146 @@
+"""Collectives, whose shapes are always stated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.attribute_values import parse_replica_groups
+from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+
+
+def unchanged(operation: Operation) -> Shape:
+    """The operand's shape, a tuple where there are several."""
+    return _one_or_tuple(_arrays(operation))
+
+
+def all_gather(operation: Operation) -> Shape:
+    assert operation.stated is not None
+    return _scaled(operation, operation.stated, gather=True)
+
+
+def reduce_scatter(operation: Operation) -> Shape:
+    assert operation.stated is not None
+    return _scaled(operation, operation.stated, gather=False)
+
+
+def all_gather_start(operation: Operation) -> Shape:
+    assert operation.stated is not None
+    elements = operation.stated.elements
+    if len(elements) < 2:
+        raise HloVerifyError(
+            f"all-gather-start must have a tuple of operands and results; got "
+            f"{show(operation.stated)}."
+        )
+    operands = _one_or_tuple(_arrays(operation))
+    results = _scaled(operation, elements[1], gather=True)
+    return tuple_shape((operands, results, *elements[2:]))
+
+
+def collective_permute_start(operation: Operation) -> Shape:
+    assert operation.stated is not None
+    elements = operation.stated.elements
+    if len(elements) < 2:
+        raise HloVerifyError(
+            f"collective-permute-start must have a tuple of operands and results; got "
+            f"{show(operation.stated)}."
+        )
+    if "slice_sizes" in operation.attributes:
+        return operation.stated
+    operands = unchanged(operation)
+    return tuple_shape((operands, operands, *elements[2:]))
+
+
+def collective_permute(operation: Operation) -> Shape:
+    if "slice_sizes" in operation.attributes:  # writes into its second operand
+        if len(operation.operands) != 4:
+            raise HloVerifyError("an in-place collective-permute has 4 operands")
+        return operation.operands[1]
+    return unchanged(operation)
+
+
+def all_to_all(operation: Operation) -> Shape:
+    operands = _arrays(operation)
+    if "dimensions" in operation.attributes:
+        if not (0 <= operation.dimension() < operands[0].rank):
+            raise HloVerifyError(
+                f"all-to-all dimension {operation.dimension()} is out of bounds in "
+                f"{show(operands[0])}."
+            )
+        return _one_or_tuple(operands)
+    for operand in operands:
+        if min(operand.dimensions, default=0) < 0:
+            raise HloVerifyError("AllToAllTuple does not support unbounded dynamic shapes")
+        if operand.dimensions != operands[0].dimensions:
+            raise HloVerifyError(
+                f"all-to-all operands differ in size: {show(operands[0])} and {show(operand)}."
+            )
+    return tuple_shape(operands)
+
+
+def ragged_all_to_all(operation: Operation) -> Shape:
+    return operation.take_operands(6)[1]
+
+
+def _arrays(operation: Operation) -> Sequence[Shape]:
+    if not bool(operation.operands):
+        raise HloVerifyError(f"{operation.opcode} expects an operand")
+    for operand in operation.operands:
+        expect_array(operand, f"operand of {operation.opcode}")
+    return operation.operands
+
+
+def _one_or_tuple(shapes: Sequence[Shape]) -> Shape:
+    return shapes[0] if len(shapes) == 1 else tuple_shape(shapes)
+
+
+def _scaled(operation: Operation, stated: Shape, *, gather: bool) -> Shape:
+    """The operands with one dimension multiplied or divided by the number of shards.
+
+    That number is the size of the replica groups; where partitions join in or there are no
+    groups, it depends on the module's configuration and the stated shape decides.
+    """
+    operands = _arrays(operation)
+    results = stated.elements if stated.is_tuple else (stated,)
+    dimension = operation.dimension()
+    if len(results) != len(operands):
+        raise HloVerifyError(
+            f"{operation.opcode} has {len(operands)} operands but {len(results)} results."
+        )
+    scaled: list[Shape] = []
+    for operand, result in zip(operands, results, strict=True):
+        if not (0 <= dimension < operand.rank and result.rank == operand.rank):
+            raise HloVerifyError(
+                f"{operation.opcode} dimension {dimension} is out of bounds: {show(operand)} to "
+                f"{show(result)}."
+            )
+        sizes = list(operand.dimensions)
+        small, large = sizes[dimension], result.dimensions[dimension]
+        if not gather:
+            small, large = large, small
+        if min(small, large) >= 0:
+            shards = _shard_count(operation, small, large)
+            if gather:
+                sizes[dimension] *= shards
+            else:
+                if sizes[dimension] % shards != 0:
+                    raise HloVerifyError(
+                        f"{operation.opcode} cannot divide dimension {dimension} of "
+                        f"{show(operand)} "
+                        f"into {shards} shards."
+                    )
+                sizes[dimension] //= shards
+        scaled.append(array_shape(operand.type_name, tuple(sizes), operand.dynamic))
+    return tuple_shape(scaled) if stated.is_tuple else scaled[0]
+
+
+def _shard_count(operation: Operation, small: int, large: int) -> int:
+    text = operation.attributes.get("replica_groups", "{}")
+    groups = parse_replica_groups(text)
+    crosses_both = "channel_id" in operation.attributes and not operation.flag(
+        "use_global_device_ids"
+    )
+    if groups.group_count and groups.group_size and not crosses_both:
+        return groups.group_size
+    return max(large // small, 1) if small else 1

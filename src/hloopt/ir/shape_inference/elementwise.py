@@ -1,0 +1,233 @@
+"""Element-wise operations: unary, binary, compare, complex, select, clamp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
+from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shape_inference.element_types import (
+    complex_of,
+    component_of,
+    higher_precision,
+    with_type,
+)
+from hloopt.ir.shape_inference.operation import (
+    Operation,
+    expect_array,
+    same_kind,
+    show,
+    show_type,
+    sizes_agree,
+)
+
+_FLOATING = frozenset(
+    (
+        *(Opcode.FLOOR, Opcode.CEIL, Opcode.ROUND_NEAREST_AFZ, Opcode.ROUND_NEAREST_EVEN),
+        *(Opcode.CBRT, Opcode.ERF),
+    )
+)
+_FLOATING_OR_COMPLEX = frozenset(
+    (
+        *(Opcode.ACOS, Opcode.ACOSH, Opcode.ASIN, Opcode.ASINH, Opcode.ATANH, Opcode.COSINE),
+        *(Opcode.COSH, Opcode.SINE, Opcode.SINH, Opcode.TAN, Opcode.TANH, Opcode.EXPONENTIAL),
+        *(Opcode.EXPONENTIAL_MINUS_ONE, Opcode.LOG, Opcode.LOG_PLUS_ONE, Opcode.LOGISTIC),
+        *(Opcode.RSQRT, Opcode.SQRT, Opcode.REAL, Opcode.IMAG),
+    )
+)
+_UNARY_KINDS: dict[Opcode, tuple[tuple[str, ...], str]] = {
+    **dict.fromkeys(_FLOATING, (("float",), "floating")),
+    **dict.fromkeys(_FLOATING_OR_COMPLEX, (("float", "complex"), "floating or complex")),
+    Opcode.ABS: (("signed", "float", "complex"), "signed, floating or complex"),
+    Opcode.SIGN: (("signed", "float", "complex"), "signed, floating or complex"),
+    Opcode.NEGATE: (
+        ("signed", "unsigned", "float", "complex"),
+        "integral, floating or complex",
+    ),
+    Opcode.NOT: (("pred", "signed", "unsigned"), "pred or integral"),
+    Opcode.POPCNT: (("signed", "unsigned"), "integral"),
+    Opcode.COUNT_LEADING_ZEROS: (("signed", "unsigned"), "integral"),
+    Opcode.IS_FINITE: (("float",), "floating"),
+}
+UNARY = frozenset(_UNARY_KINDS)
+"""The unary operations whose result shape follows from the operand."""
+
+BINARY = ELEMENTWISE_BINARY - {Opcode.STOCHASTIC_CONVERT}
+"""The binary operations whose result shape follows from the operands."""
+
+_ARITHMETIC = frozenset(
+    (
+        *(Opcode.SUBTRACT, Opcode.DIVIDE, Opcode.POWER, Opcode.REMAINDER, Opcode.SHIFT_LEFT),
+        *(Opcode.SHIFT_RIGHT_ARITHMETIC, Opcode.SHIFT_RIGHT_LOGICAL),
+    )
+)
+
+_LOGICAL_KINDS = ("pred", "signed", "unsigned")
+
+
+def infer_unary(operation: Operation) -> Shape:
+    """The operand's shape, in the layout of the operand."""
+    (operand,) = operation.take_operands(1)
+    opcode = operation.opcode
+    expect_array(operand, "operand of unary operation")
+    kinds, wanted = _UNARY_KINDS[opcode]
+    assert operand.element_type is not None
+    if operand.element_type.kind not in kinds:
+        raise HloVerifyError(
+            f"Expected element type in shape to be {wanted} for {opcode} operation; "
+            f"got {show_type(operand)}."
+        )
+    match opcode:
+        case Opcode.IS_FINITE:
+            return with_type(operand, "pred")
+        case Opcode.ABS | Opcode.REAL | Opcode.IMAG:
+            return with_type(operand, component_of(operand.type_name))
+    return operand
+
+
+def infer_binary(operation: Operation) -> Shape:
+    """The common shape of two operands.
+
+    A scalar goes with any array, a dimension of size 1 with any size, an unbounded one takes the
+    other's bound. Operands of equal sizes give the layout of the first, others the default one.
+    """
+    lhs, rhs = operation.take_operands(2)
+    opcode = operation.opcode
+    expect_array(lhs, f"lhs of binary operation {opcode}")
+    expect_array(rhs, f"rhs of binary operation {opcode}")
+    _check_binary_type(opcode, lhs)
+    if not same_kind(lhs, rhs):
+        raise HloVerifyError(
+            f"Binary op {opcode} with different element types: {show(lhs)} and {show(rhs)}."
+        )
+    shape = _common_shape(lhs, rhs)
+    match opcode:
+        case Opcode.COMPARE:
+            return with_type(shape, "pred")
+        case Opcode.COMPLEX:
+            if not (lhs.element_type is not None and lhs.element_type.is_floating):
+                raise HloVerifyError(
+                    "Expected element type in shape to be floating for complex compose operation; "
+                    f"got {show_type(lhs)}."
+                )
+            result_type = complex_of(shape.type_name)
+            if result_type is None or lhs.element_type is not rhs.element_type:
+                raise HloVerifyError("Complex component type is not implemented.")
+            return with_type(shape, result_type)
+    return shape
+
+
+def _check_binary_type(opcode: Opcode, operand: Shape) -> None:
+    assert operand.element_type is not None
+    kind = operand.element_type.kind
+    if opcode in _ARITHMETIC:
+        if kind == "pred":
+            raise HloVerifyError(
+                f"Expected element type in shape to be arithmetic type for operation {opcode}; "
+                f"got {show_type(operand)}."
+            )
+    elif opcode is Opcode.ATAN2:
+        if kind not in ("float", "complex"):
+            raise HloVerifyError(
+                "Expected input element type to be floating or complex for atan2 operation; "
+                f"got {show_type(operand)}."
+            )
+    elif opcode in (Opcode.AND, Opcode.OR, Opcode.XOR) and kind not in _LOGICAL_KINDS:
+        raise HloVerifyError(
+            "Expected pred or integral type in argument to and/or operation; "
+            f"got {show_type(operand)}."
+        )
+
+
+def _common_shape(lhs: Shape, rhs: Shape) -> Shape:
+    element_type = higher_precision(lhs.type_name, rhs.type_name)
+    if lhs.dimensions == rhs.dimensions and lhs.dynamic == rhs.dynamic:
+        return with_type(lhs, element_type)
+    if lhs.is_scalar or rhs.is_scalar:
+        array = rhs if lhs.is_scalar else lhs
+        return array_shape(element_type, array.dimensions, array.dynamic)
+    if lhs.rank != rhs.rank:
+        smaller, larger = sorted((lhs, rhs), key=lambda shape: shape.rank)
+        raise HloVerifyError(
+            f"Shapes must be equal rank, but are {show(smaller)} and {show(larger)}"
+        )
+    sizes: list[int] = []
+    dynamic: list[bool] = []
+    for i in range(lhs.rank):
+        merged = _merge_dimension(lhs, rhs, i)
+        if merged is None:
+            raise HloVerifyError(
+                f"Binary op with incompatible shapes: {show(lhs)} and {show(rhs)}."
+            )
+        assert merged is not None
+        sizes.append(merged[0])
+        dynamic.append(merged[1])
+    layout = lhs.layout if lhs.dimensions == rhs.dimensions else None
+    return array_shape(element_type, tuple(sizes), tuple(dynamic), layout)
+
+
+def _merge_dimension(lhs: Shape, rhs: Shape, i: int) -> tuple[int, bool] | None:
+    """Size and dynamism of dimension `i` after implicit broadcasting, None if impossible."""
+    a, b = lhs.dimensions[i], rhs.dimensions[i]
+    if a == b:
+        return a, lhs.dynamic[i] or rhs.dynamic[i]
+    if a == 1 or (a < 0 and b != 1):
+        return b, rhs.dynamic[i]
+    if b == 1 or b < 0:
+        return a, lhs.dynamic[i]
+    return None
+
+
+def infer_select(operation: Operation) -> Shape:
+    """The shape of the two branches; in the predicate's layout unless that is a scalar."""
+    predicate, on_true, on_false = operation.take_operands(3)
+    for role, operand in (("pred", predicate), ("on-true", on_true), ("on-false", on_false)):
+        expect_array(operand, f"select {role}")
+    if predicate.type_name != "pred":
+        raise HloVerifyError(
+            f"Select's pred operand must have PRED element type; got {show(predicate)}."
+        )
+    branches = _same_sizes((on_true, on_false))
+    if branches is None or not same_kind(on_true, on_false):
+        raise HloVerifyError(
+            f"Operands to select must be the same shape; got {show(on_true)} and {show(on_false)}."
+        )
+    element_type = higher_precision(on_true.type_name, on_false.type_name)
+    if predicate.is_scalar:
+        return array_shape(element_type, *branches, on_true.layout)
+    sizes = _same_sizes((array_shape(element_type, *branches), predicate))
+    if sizes is None:
+        raise HloVerifyError(
+            "Operands to select and predicate must be the same shape; "
+            f"got {show(on_true)} and {show(on_false)} and {show(predicate)}."
+        )
+    layout = predicate.layout._replace(element_bits=on_true.layout.element_bits)
+    return array_shape(element_type, *sizes, layout)
+
+
+def _same_sizes(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
+    """The sizes shapes have in common, an unbounded dimension going with any other."""
+    first = shapes[0]
+    if any(not sizes_agree(first.dimensions, shape.dimensions) for shape in shapes[1:]):
+        return None
+    sizes: list[int] = []
+    dynamic: list[bool] = []
+    for i in range(first.rank):
+        bounded = [shape for shape in shapes if shape.dimensions[i] >= 0]
+        sizes.append(bounded[0].dimensions[i] if bounded else -1)
+        dynamic.append(any(shape.dynamic[i] for shape in bounded or shapes))
+    return tuple(sizes), tuple(dynamic)
+
+
+def infer_clamp(operation: Operation) -> Shape:
+    """The clamped operand's shape; the bounds are scalars or of the same shape."""
+    low, operand, high = operation.take_operands(3)
+    for role, shape in (("min", low), ("operand", operand), ("max", high)):
+        expect_array(shape, f"clamp {role}")
+    if not (same_kind(low, operand) and same_kind(high, operand)):
+        raise HloVerifyError(f"Clamp with incompatible element types: {show(low, operand, high)}.")
+    for bound in (low, high):
+        if not (bound.is_scalar or sizes_agree(bound.dimensions, operand.dimensions)):
+            raise HloVerifyError(f"Clamp with incompatible shapes: {show(low, operand, high)}.")
+    return operand
