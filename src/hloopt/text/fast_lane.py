@@ -1,0 +1,275 @@
+"""The fast lane: computations in the form XLA prints, read by one regular expression.
+
+This lane accepts a subset of the grammar of `text.parser` and gives the same result there (a
+property test holds the two equal). Whatever it does not recognize it leaves to that parser, by
+returning None: it never reports an error itself.
+
+Three things make it fast, and each is why the code below looks as it does:
+- `findall` splits a whole computation into rows in C, and the attributes stay text;
+- operands are looked up right after `split`, so the lookup is also the check of their syntax;
+- attributes, users and the texts of instructions are filled later, when someone asks
+  (`ir.instruction`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.computation import Computation
+from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
+from hloopt.ir.shape import SHAPES, format_shape
+from hloopt.text.cursor import RESERVED_NAMES
+from hloopt.text.implied_shapes import IMPLIED_SHAPE
+
+_NAME = r"[A-Za-z_][\w.\-]*"
+_NESTED = r"[^()\n]*(?:\([^()\n]*(?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)[^()\n]*)*\)[^()\n]*)*"
+
+_HEAD = re.compile(rf"(ENTRY )?%?({_NAME})( \([^\n]*\) -> [^\n]*)? \{{\n")
+_THREAD = re.compile(r', execution_thread="([^"\n]*)"(?=\n|$)')
+_ROW = re.compile(
+    r"^  (ROOT )?%?([A-Za-z_][^ \n]*) = ([^ (\n]+|\(.*?\)) ([^ (\n]+)"
+    rf"\(%?([^()\n]*|{_NESTED})\)(?:, (.+))?\n",
+    re.M,
+)
+"""ROOT, name, shape, opcode, what is in parentheses, attributes. Names, shapes and opcodes are
+matched loosely: they are checked where they are looked up."""
+_CHUNK = 1 << 15
+"""Characters that are matched at a time: the rows of a chunk fit into the processor's cache."""
+_NAME_CHARACTERS = bytes(
+    character for character in range(128) if chr(character).isalnum() or chr(character) in " _.-"
+)
+_INDEX_COMMENT = re.compile(r"/\*index=\d+\*/")
+
+_ONLY_REFERENCE = dict.fromkeys(
+    EMBEDDED_CALLERS - {Opcode.SELECT_AND_SCATTER, Opcode.CUSTOM_CALL} | {Opcode.CALL}, "to_apply="
+) | {Opcode.FUSION: "calls=", Opcode.ASYNC_START: "calls="}
+"""The attribute that names the one computation an instruction calls, for most opcodes."""
+
+_FORBIDDEN = RESERVED_NAMES | ELEMENT_TYPES.keys()
+
+_PLAIN, _PAYLOAD, _CALLS = range(3)
+
+
+def _kind(opcode: Opcode) -> int:
+    if opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
+        return _PAYLOAD
+    if opcode in CONTROL_FLOW_CALLERS or opcode in EMBEDDED_CALLERS:
+        return _CALLS
+    return _PLAIN
+
+
+_KINDS: dict[str, tuple[Opcode, int]] = {
+    name: (opcode, _kind(opcode)) for name, opcode in OPCODES.items() if opcode not in IMPLIED_SHAPE
+}
+"""What this lane reads: opcode and kind by name."""
+
+
+def read_computation(module: Module, text: str, start: int) -> tuple[Computation, int] | None:
+    """The computation that begins at `start`, added to `module`, and where it ends.
+
+    None where this lane does not recognize it (or where it is wrong); `module` is then as it was.
+    """
+    head = _HEAD.match(text, start)
+    if head is None:
+        return None
+    is_entry, name, signature = head.groups()
+    if name in module.computations or name in _FORBIDDEN:
+        return None
+    body_start = head.end()
+    brace = text.find("\n}", body_start - 1) + 1
+    body = text[body_start:brace]
+    count = body.count("\n")
+    end = brace + 1
+    thread = "main"
+    if text[end : end + 1] not in ("\n", ""):
+        suffix = _THREAD.match(text, end)
+        if suffix is None:
+            return None
+        thread, end = suffix[1], suffix.end()
+    computation = Computation(module, name)
+    scope: dict[str, Instruction] = {}
+    callers: list[Instruction] = []
+    roots: list[Instruction] = []
+    try:
+        position = 0
+        while position < len(body):
+            chunk_end = body.find("\n", position + _CHUNK) + 1 or len(body)
+            rows = _ROW.findall(body, position, chunk_end)
+            _read_rows(rows, computation, scope, callers, roots)
+            position = chunk_end
+        names = " ".join(scope)
+        if (
+            not scope
+            or len(scope) != count
+            or len(roots) > 1
+            or names.encode().translate(None, _NAME_CHARACTERS)
+            or " __" in names
+            or names.startswith("__")
+            or not scope.keys().isdisjoint(_FORBIDDEN)
+        ):
+            return None
+        root = roots[0] if roots else scope[next(reversed(scope))]
+        if signature and not _fits(signature, root):
+            return None
+        if body.count(" =") != count:
+            _check_attributes(scope)
+        if "control-predecessors=" in body:
+            _link_control(scope)
+        if "parameter(%" in body or "constant(%" in body:
+            return None
+        _link_called(callers, module)
+    except (KeyError, HloSyntaxError):
+        for caller in callers:
+            for called in caller.called:
+                called.remove_caller(caller)
+        return None
+    computation.root = root
+    computation.adopt(scope.values())
+    computation.signature = signature
+    computation.source_range = (start, end)
+    computation.is_pristine = True
+    computation.execution_thread = thread
+    module.computation_names.used.add(name)
+    module.computations[name] = computation
+    if is_entry:
+        module.entry = computation
+    module.instruction_names.note(scope.keys(), names)
+    return computation, end
+
+
+def _check_attributes(scope: dict[str, Instruction]) -> None:
+    """Raise HloSyntaxError where a second instruction follows in the same line."""
+    for instruction in scope.values():
+        text = instruction.attribute_text
+        if text and " =" in text:
+            split_attributes(text)
+
+
+def _fits(signature: str, root: Instruction) -> bool:
+    """Whether a signature gives the root's shape, as XLA prints it. Its parameters are free."""
+    return signature.endswith(f" -> {format_shape(root.shape, layout=False)}")
+
+
+def _read_rows(
+    rows: list[tuple[str, ...]],
+    computation: Computation,
+    scope: dict[str, Instruction],
+    callers: list[Instruction],
+    roots: list[Instruction],
+) -> None:
+    """Add an instruction for each row to `scope`; to `callers` if it may call, to `roots` if ROOT.
+
+    Raises KeyError for an unknown opcode, an undefined operand or an operand in another form.
+    """
+    kinds = _KINDS
+    shapes = SHAPES
+    find = scope.__getitem__
+    for is_root, name, shape, opcode, operands, attributes in rows:
+        instruction = Instruction()
+        instruction.parent = computation
+        instruction.name = name
+        instruction.shape = shapes[shape]
+        instruction.called = ()
+        instruction.control_predecessors = ()
+        instruction.control_successors = ()
+        instruction.attribute_text = attributes
+        instruction.opcode, kind = kinds[opcode]
+        if kind == _PAYLOAD:
+            if opcode == "parameter" and not operands.isdecimal():
+                raise KeyError(operands)
+            instruction.operands = []
+            instruction.payload = operands
+        elif not operands:
+            instruction.operands = []
+        else:
+            try:
+                instruction.operands = list(map(find, operands.split(", %")))
+            except KeyError:
+                instruction.operands = _find_operands(operands, scope)
+        if kind == _CALLS:
+            callers.append(instruction)
+        if is_root:
+            roots.append(instruction)
+        scope[name] = instruction
+
+
+def _find_operands(operands: str, scope: dict[str, Instruction]) -> list[Instruction]:
+    """Operands without sigils, with index comments, or with shapes that repeat what is known."""
+    if "[" not in operands:
+        names = _INDEX_COMMENT.sub("", operands).split(", ")
+        return [scope[name.removeprefix("%")] for name in names]
+    shape, *rest = operands.split(" %")
+    found: list[Instruction] = []
+    for piece in rest:
+        name, _, shape_of_next = piece.partition(", ")
+        operand = scope[name]
+        if operand.shape is not SHAPES[shape]:
+            raise KeyError(shape)
+        found.append(operand)
+        shape = shape_of_next
+        if shape.startswith("/*index="):
+            shape = shape.partition("*/")[2]
+    if shape:
+        raise KeyError(shape)
+    return found
+
+
+def _link_control(scope: dict[str, Instruction]) -> None:
+    above: dict[str, Instruction] = {}  # a control predecessor stands above, as operands do
+    for own_name, instruction in scope.items():
+        text = instruction.attribute_text or ""
+        if "control-predecessors=" in text:
+            names = split_attributes(text).get("control-predecessors")
+            for name in names.strip("{}").split(",") if names else ():
+                link_control(above[name.strip().removeprefix("%")], instruction)
+        above[own_name] = instruction
+
+
+def link_control(predecessor: Instruction, successor: Instruction) -> None:
+    """Add a control edge that stands in the text."""
+    if predecessor not in successor.control_predecessors:
+        successor.control_predecessors = (*successor.control_predecessors, predecessor)
+        predecessor.control_successors = (*predecessor.control_successors, successor)
+
+
+def _link_called(callers: list[Instruction], module: Module) -> None:
+    find = module.computations.get
+    for caller in callers:
+        if caller.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
+            continue  # what they call is what their async-start calls
+        text = caller.attribute_text or ""
+        key = _ONLY_REFERENCE.get(caller.opcode)
+        if key:
+            before, _, after = text.partition(key)
+            called = find(after.partition(",")[0].removeprefix("%"))
+            if called and '"' not in before and (not before or before.endswith(", ")):
+                caller.called = (called,)
+                called.add_caller(caller)
+                continue
+        references: dict[str, list[Computation]] = {}
+        for name, value in split_attributes(text).items():
+            if name in REFERENCE_ATTRIBUTES and name != "control-predecessors":
+                names = value[1:-1].split(",") if value[0] == "{" else [value]
+                references[name] = [module.computations[n.strip().removeprefix("%")] for n in names]
+        if references:
+            link_called(caller, references)
+
+
+def link_called(caller: Instruction, references: dict[str, list[Computation]]) -> None:
+    """Set the called computations that stand in the text, by attribute."""
+    if caller.opcode is Opcode.WHILE:
+        keys: list[str] = sorted(references)  # body before condition
+    elif caller.opcode is Opcode.SELECT_AND_SCATTER:
+        keys = sorted(references, reverse=True)  # select before scatter
+    elif caller.opcode is Opcode.CONDITIONAL:
+        keys = sorted(references, reverse=True)  # true before false
+    else:
+        keys = list(references)
+    caller.called = tuple(computation for key in keys for computation in references[key])
+    for computation in caller.called:
+        computation.add_caller(caller)

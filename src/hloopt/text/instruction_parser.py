@@ -1,0 +1,356 @@
+"""The general lane for instructions: everything XLA accepts inside a computation."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hloopt.diagnostics import HloError, did_you_mean
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
+from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
+from hloopt.ir.shape import Shape
+from hloopt.ir.shape_inference import infer_shape
+from hloopt.text.async_sugar import read_async
+from hloopt.text.cursor import Cursor
+from hloopt.text.fast_lane import link_called, link_control
+from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
+
+if TYPE_CHECKING:
+    from hloopt.text.parser import ModuleParser
+
+_OPCODE = re.compile(r"[a-z][a-z0-9\-]*")
+_CALL_AHEAD = re.compile(r"[a-z][a-z0-9\-]*\s*\(")
+_ELEMENT = re.compile(r"#(\d+)")
+_MAXIMUM_NESTING = 200  # instructions written inside each other
+
+
+class InstructionParser:
+    """Reads the instructions of one computation from the module's cursor."""
+
+    def __init__(self, module_parser: ModuleParser, computation: Computation) -> None:
+        self.module_parser = module_parser
+        self.cursor: Cursor = module_parser.cursor
+        self.computation = computation
+        self.scope: dict[str, Instruction] = {}
+        self.root: Instruction | None = None
+        self.is_verbatim = True
+        """Whether the text of each instruction can be printed as it stands."""
+        self._nesting = 0
+        self._invents_parameters = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.scope
+
+    def parse(self) -> None:
+        """One instruction: `[ROOT] name = [shape] opcode(operands) [, attribute]…`."""
+        cursor = self.cursor
+        root_start = cursor.position
+        is_root = cursor.accept_word("ROOT")
+        start = cursor.position
+        name = cursor.name("an instruction name")
+        if cursor.looking_at("=") and not cursor.text.startswith("%", start):
+            raise cursor.error(
+                f"expected white space between the name '{name}' and '='",
+                help=f"write '{name} = …'",
+            )
+        if name in self.scope:
+            raise cursor.error(f"instruction '%{name}' is defined twice", start)
+        if name.startswith("__") and not name.startswith("__xla_"):
+            raise cursor.error(f"the name '{name}' is reserved: it begins with '__'", start)
+        cursor.skip()
+        cursor.expect("=")
+        instruction = self._operation(name, start)
+        if is_root:
+            if self.root is not None:
+                raise cursor.error("a second ROOT in the computation", root_start)
+            self.root = instruction
+
+    def parse_single(self) -> None:
+        """A text that is one instruction; operands not defined become parameters."""
+        cursor = self.cursor
+        self._invents_parameters = True
+        self.is_verbatim = False
+        name = None
+        start = cursor.position
+        named = re.compile(r"%?[A-Za-z_][\w.\-]*\s+=").match(cursor.text, start)
+        if named:
+            name = cursor.name("an instruction name")
+            cursor.skip()
+            cursor.expect("=")
+        self.root = self._operation(name or "_", start)
+
+    def finish(self, *, is_pristine: bool) -> None:
+        """Give the computation what was read."""
+        computation = self.computation
+        computation.adopt(self.scope.values())
+        computation.root = self.root or next(reversed(self.scope.values()))
+        computation.is_pristine = is_pristine and self.is_verbatim
+        if not self.is_verbatim:
+            for instruction in self.scope.values():
+                instruction.text = None
+        computation.module.instruction_names.note(self.scope.keys(), " ".join(self.scope))
+
+    # -- one operation ----------------------------------------------------------------------
+
+    def _operation(self, name: str | None, start: int) -> Instruction:
+        cursor = self.cursor
+        cursor.skip()
+        shape = cursor.shape() if cursor.shape_ahead() else None
+        cursor.skip()
+        opcode_start = cursor.position
+        match = _OPCODE.match(cursor.text, opcode_start)
+        if match is None:
+            raise cursor.error(f"expected an opcode, found {cursor.found()}")
+        cursor.position = match.end()
+        text = match[0]
+        if text not in OPCODES and text not in ASYNC_SUGAR:
+            raise cursor.error(
+                f"unknown opcode '{text}'", opcode_start, help=did_you_mean(text, OPCODES)
+            )
+        cursor.skip()
+        instruction = Instruction()
+        instruction.parent = self.computation
+        self._arguments(instruction, text, shape)
+        instruction.name = name = name or self._free_name(f"{text}.anon")
+        attributes, references = self._attributes()
+        instruction.attributes = attributes
+        instruction.opcode = OPCODES.get(text) or ASYNC_SUGAR[text][0]
+        if text in ASYNC_SUGAR:
+            wrapped = ASYNC_SUGAR[text][1]
+            if shape is None:
+                raise cursor.error(f"cannot infer the shape of {text}: write it", opcode_start)
+            read_async(self, instruction, wrapped, shape, references, opcode_start)
+        else:
+            if instruction.opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
+                link_called(instruction, references)
+            if instruction.opcode in IMPLIED_SHAPE:
+                shape = implied_shape(instruction, shape)
+            if shape is None:
+                shape = self._infer(instruction, opcode_start)
+        instruction.shape = shape
+        self._link_predecessors(instruction)
+        if instruction.opcode is Opcode.ASYNC_START:
+            thread = attributes.get("async_execution_thread", '"main"').strip("\"'")
+            for computation in instruction.called:
+                computation.execution_thread = thread
+        instruction.text = cursor.text[start : cursor.position]
+        self.scope[name] = instruction
+        return instruction
+
+    def _infer(self, instruction: Instruction, opcode_start: int) -> Shape:
+        try:
+            return infer_shape(
+                instruction.opcode,
+                [operand.shape for operand in instruction.operands],
+                instruction.attributes,
+                instruction.called,
+            )
+        except HloError as error:
+            raise self.cursor.error(error.message, opcode_start, help=error.help) from None
+
+    def _arguments(self, instruction: Instruction, opcode: str, shape: Shape | None) -> None:
+        cursor = self.cursor
+        cursor.expect("(")
+        instruction.operands = []
+        if opcode == "parameter":
+            instruction.payload = str(cursor.integer())
+            cursor.skip()
+            self._close()
+        elif opcode == "constant":
+            if shape is None:
+                raise cursor.error("a constant needs a shape before 'constant'")
+            instruction.payload = cursor.literal()
+            cursor.skip()
+            self._close()
+        else:
+            while not cursor.looking_at(")"):
+                instruction.operands.append(self._operand())
+                cursor.skip()
+                if not cursor.accept(","):
+                    break
+            self._close()
+
+    def _close(self) -> None:
+        cursor = self.cursor
+        if not cursor.looking_at(")"):
+            raise cursor.error(f"expected ',' or ')' after an operand, found {cursor.found()}")
+        cursor.position += 1
+
+    # -- operands ---------------------------------------------------------------------------
+
+    def _operand(self) -> Instruction:
+        cursor = self.cursor
+        start = cursor.position
+        shape = cursor.shape() if cursor.shape_ahead() else None
+        cursor.skip()
+        if _CALL_AHEAD.match(cursor.text, cursor.position):
+            return self._nested(start)
+        if cursor.looking_at(",") or cursor.looking_at(")"):
+            if self._invents_parameters:
+                return self._invent_parameter(f"_{len(self.scope)}", shape, start)
+            if shape:
+                cursor.accept(",")  # XLA reads `shape, name` as one operand
+        name_start = cursor.position
+        name = cursor.name("an operand")
+        operand = self.scope.get(name)
+        if operand is None:
+            if self._invents_parameters:
+                return self._invent_parameter(name, shape, start)
+            raise cursor.error(
+                f"unknown operand '%{name}' in computation '%{self.computation.name}'",
+                name_start,
+                cursor.position,
+                help=self._defined_later(name) or did_you_mean(name, self.scope),
+            )
+        while element := _ELEMENT.match(cursor.text, cursor.position):
+            cursor.position = element.end()
+            operand = self._element(operand, element[1])
+        return operand
+
+    def _defined_later(self, name: str) -> str | None:
+        later = re.compile(rf"%?\b{re.escape(name)}\s+=[^\n}}]*").search(
+            self.cursor.text, self.cursor.position
+        )
+        if later is None:
+            return None
+        line, _ = self.cursor.source.location(later.start())
+        return f"'%{name}' is defined at line {line}: an operand stands before its users"
+
+    def _nested(self, start: int) -> Instruction:
+        cursor = self.cursor
+        self._nesting += 1
+        if self._nesting > _MAXIMUM_NESTING:
+            raise cursor.error(f"instructions are nested more than {_MAXIMUM_NESTING} deep", start)
+        cursor.position = start
+        instruction = self._operation(None, start)
+        self._nesting -= 1
+        self.is_verbatim = False
+        return instruction
+
+    def _free_name(self, name: str) -> str:
+        if name not in self.scope:
+            return name
+        number = 1
+        while f"{name}.{number}" in self.scope:
+            number += 1
+        return f"{name}.{number}"
+
+    def _element(self, operand: Instruction, index: str) -> Instruction:
+        """`operand#index`: a get-tuple-element made at its first use and shared later."""
+        name = f"{operand.name}_{index}"
+        found = self.scope.get(name)
+        if found is not None:
+            return found
+        element = Instruction()
+        element.parent = self.computation
+        element.name = name
+        element.opcode = Opcode.GET_TUPLE_ELEMENT
+        element.operands = [operand]
+        element.attributes = {"index": index}
+        element.shape = self._infer(element, self.cursor.position)
+        element.text = None
+        self.scope[name] = element
+        self.is_verbatim = False
+        return element
+
+    def _invent_parameter(self, name: str, shape: Shape | None, start: int) -> Instruction:
+        if shape is None:
+            raise self.cursor.error(
+                f"operand '%{name}' of a single instruction needs a shape", start
+            )
+        parameter = Instruction()
+        parameter.parent = self.computation
+        parameter.name = name
+        parameter.opcode = Opcode.PARAMETER
+        parameter.operands = []
+        parameter.payload = str(len(self.scope))
+        parameter.attributes = {}
+        parameter.shape = shape
+        parameter.text = None
+        self.scope[name] = parameter
+        return parameter
+
+    # -- attributes -------------------------------------------------------------------------
+
+    def _attributes(self) -> tuple[dict[str, str], dict[str, list[Computation]]]:
+        cursor = self.cursor
+        attributes: dict[str, str] = {}
+        references: dict[str, list[Computation]] = {}
+        end = cursor.position
+        cursor.skip()
+        self._predecessors: list[Instruction] = []
+        while not self._nesting and cursor.accept(","):
+            start = cursor.position
+            key = cursor.attribute_name()
+            if key in attributes or key in references:
+                raise cursor.error(f"attribute '{key}' is given twice", start)
+            if key == "control-predecessors":
+                self._predecessors = self._control_predecessors()
+            elif key in REFERENCE_ATTRIBUTES:
+                references[key] = self._references(key)
+            else:
+                attributes[key] = cursor.value(key)
+            end = cursor.position
+            cursor.skip()
+        cursor.position = end
+        return attributes, references
+
+    def _control_predecessors(self) -> list[Instruction]:
+        cursor = self.cursor
+        cursor.expect("{")
+        found = []
+        while True:
+            start = cursor.position
+            name = cursor.name("a control predecessor")
+            if name not in self.scope:
+                raise cursor.error(
+                    f"unknown control predecessor '%{name}'",
+                    start,
+                    cursor.position,
+                    help=self._defined_later(name) or did_you_mean(name, self.scope),
+                )
+            found.append(self.scope[name])
+            cursor.skip()
+            if not cursor.accept(","):
+                break
+        if not cursor.looking_at("}"):
+            raise cursor.error("expected ',' or '}' after a control predecessor")
+        cursor.position += 1
+        return found
+
+    def _link_predecessors(self, instruction: Instruction) -> None:
+        """Add the control edges that the last attributes named."""
+        for predecessor in self._predecessors:
+            link_control(predecessor, instruction)
+
+    def _references(self, key: str) -> list[Computation]:
+        cursor = self.cursor
+        if not cursor.looking_at("{"):
+            return [self._reference()]
+        is_list = key in ("branch_computations", "called_computations") or re.compile(
+            r"\{\s*%?[\w.\-]+\s*[,}]"
+        ).match(cursor.text, cursor.position)
+        if not is_list:
+            return [self._inline()]
+        cursor.expect("{")
+        found = []
+        while not cursor.looking_at("}"):
+            found.append(self._inline() if cursor.looking_at("{") else self._reference())
+            cursor.skip()
+            if not cursor.accept(","):
+                break
+        if not cursor.looking_at("}"):
+            raise cursor.error(f"expected ',' or '}}' in the computations of '{key}'")
+        cursor.position += 1
+        return found
+
+    def _reference(self) -> Computation:
+        start = self.cursor.position
+        name = self.cursor.name("a computation name")
+        return self.module_parser.find_computation(name, start)
+
+    def _inline(self) -> Computation:
+        self.is_verbatim = False
+        return self.module_parser.nested_computation(self.cursor.position)

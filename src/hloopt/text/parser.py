@@ -1,0 +1,272 @@
+"""HLO text to IR: the whole grammar.
+
+Computations in the form XLA prints take the fast lane (`text.fast_lane`); all others are read
+here, token by token. Attributes stay text in both lanes; `verifier` reads them.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hloopt.diagnostics import Source, did_you_mean
+from hloopt.ir.computation import Computation
+from hloopt.ir.module import Module
+from hloopt.ir.shape import compatible, parse_shape
+from hloopt.text.cursor import IDENTIFIER, Cursor
+from hloopt.text.fast_lane import read_computation
+from hloopt.text.header import HEADER_ATTRIBUTES
+from hloopt.text.instruction_parser import InstructionParser
+from hloopt.text.unique_names import make_names_unique
+
+_MAXIMUM_NESTING = 64  # computations written inside each other
+
+
+def parse_module(source: Source | str) -> Module:
+    """Read one HLO module.
+
+    The text may be all that XLA accepts: with or without a header, a single instruction, free
+    white space, comments. Attribute values are not looked into (see `verifier.verify_module`).
+    O(length of the text). Raises HloSyntaxError with the place of the first mistake.
+    """
+    if isinstance(source, str):
+        source = Source("<text>", source)
+    with _collector_paused():
+        return ModuleParser(source).parse()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No garbage collection while objects that will all stay alive are made in bulk."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_TABLES = re.compile(
+    rf"FileNames\s+(?:\d+\s+{_STRING}\s*)*FunctionNames\s+(?:\d+\s+{_STRING}\s*)*"
+    r"FileLocations\s+(?:\d+\s*\{[^{}]*\}\s*)*StackFrames\s+(?:\d+\s*\{[^{}]*\}\s*)*"
+)
+
+
+class ModuleParser:
+    """Reads one module; `cursor`, `module` and the lookups are shared with its parts."""
+
+    def __init__(self, source: Source) -> None:
+        self.cursor = Cursor(source)
+        self.module = Module("", source)
+        self.depth = 0
+
+    def parse(self) -> Module:
+        cursor, module = self.cursor, self.module
+        cursor.check_characters()
+        cursor.skip()
+        if cursor.at_end():
+            raise cursor.error("the text is empty: expected an HloModule")
+        if cursor.peek_word("HloModule"):
+            self._header()
+        elif not cursor.peek_word("ENTRY") and not self._second_token_opens_body():
+            return self._single_instruction()
+        last: Computation | None = None
+        while not cursor.at_end():
+            last = self._computation()
+            cursor.skip()
+        if last is None:
+            raise cursor.error("the module has no computation")
+        if module.entry is None:
+            module.entry = last
+        if not module.name:
+            module.name = f"module_{module.entry.name}"
+        make_names_unique(module)
+        module.is_pristine = True
+        return module
+
+    def _header(self) -> None:
+        cursor, module = self.cursor, self.module
+        start = cursor.position
+        cursor.word("HloModule")
+        module.name = cursor.name("a module name")
+        cursor.accept(":")  # a colon right behind a name belongs to it
+        cursor.skip()
+        while cursor.accept(","):
+            key_start = cursor.position
+            key = cursor.attribute_name()
+            if key in module.attributes:
+                raise cursor.error(f"attribute '{key}' is given twice", key_start)
+            if key not in HEADER_ATTRIBUTES:
+                raise cursor.error(
+                    f"unexpected attribute '{key}' of a module",
+                    key_start,
+                    help=did_you_mean(key, HEADER_ATTRIBUTES),
+                )
+            module.attributes[key] = cursor.value(key)
+            cursor.skip()
+        module.header_text = cursor.text[start : cursor.position].rstrip()
+        tables = _TABLES.match(cursor.text, cursor.position)
+        if tables:
+            module.stack_frames = tables[0].rstrip()
+            cursor.position = tables.end()
+        elif cursor.peek_word("FileNames"):
+            raise cursor.error(
+                "the stack-frame tables are not complete: expected FileNames, FunctionNames, "
+                "FileLocations and StackFrames"
+            )
+        cursor.skip()
+
+    def _second_token_opens_body(self) -> bool:
+        match = re.compile(rf"%?{IDENTIFIER}").match(self.cursor.text, self.cursor.position)
+        if match is None:
+            return False
+        return self.cursor.text.startswith("{", self.cursor.after_trivia(match.end()))
+
+    def _single_instruction(self) -> Module:
+        module, cursor = self.module, self.cursor
+        computation = Computation(module, module.computation_names.unique("_"))
+        parser = InstructionParser(self, computation)
+        parser.parse_single()
+        cursor.skip()
+        if not cursor.at_end():
+            raise cursor.error("expected the text to end after a single instruction")
+        parser.finish(is_pristine=False)
+        module.name = "_"
+        module.attributes["is_scheduled"] = "true"
+        module.computations[computation.name] = module.entry = computation
+        module.is_pristine = True
+        return module
+
+    # -- computations -----------------------------------------------------------------------
+
+    def _computation(self) -> Computation:
+        cursor, module = self.cursor, self.module
+        had_entry = module.entry
+        start = cursor.position
+        fast = read_computation(module, cursor.text, start)
+        if fast:
+            computation, cursor.position = fast
+            if had_entry and module.entry is not had_entry:
+                raise cursor.error("a second ENTRY computation", start)
+            return computation
+        is_entry = cursor.accept_word("ENTRY")
+        if is_entry and had_entry:
+            raise cursor.error("a second ENTRY computation", start)
+        cursor.skip()
+        name_start = cursor.position
+        name = cursor.name("a computation name")
+        if name in module.computations or name in module.computation_names.used:
+            raise cursor.error(f"computation '%{name}' is defined twice", name_start)
+        cursor.skip()
+        signature = self._signature()
+        computation = Computation(module, name)
+        computation.signature = signature
+        self._body(computation)
+        module.computation_names.used.add(name)
+        module.computations[name] = computation
+        computation.source_range = (start, cursor.position)
+        if is_entry:
+            module.entry = computation
+        return computation
+
+    def _signature(self) -> str | None:
+        cursor = self.cursor
+        if not cursor.looking_at("("):
+            return None
+        start = cursor.position
+        cursor.expect("(")
+        while not cursor.accept(")"):
+            cursor.signature_parameter()
+            cursor.skip()
+            if not cursor.accept(",") and not cursor.looking_at(")"):
+                raise cursor.error("expected ',' or ')' in the computation's signature")
+        cursor.skip()
+        cursor.expect("->")
+        cursor.shape()
+        return " " + cursor.text[start : cursor.position]
+
+    def _body(self, computation: Computation) -> None:
+        cursor = self.cursor
+        cursor.skip()
+        open_brace = cursor.position
+        cursor.expect("{")
+        parser = InstructionParser(self, computation)
+        cursor.skip()
+        while not cursor.looking_at("}"):
+            if cursor.at_end():
+                raise cursor.error(
+                    f"the body of computation '%{computation.name}' is never closed", open_brace
+                )
+            parser.parse()
+            cursor.skip()
+        if parser.is_empty:
+            raise cursor.error(f"computation '%{computation.name}' has no instruction", open_brace)
+        cursor.position += 1
+        end = cursor.position
+        cursor.skip()
+        if re.compile(r",\s*execution_thread=").match(cursor.text, cursor.position):
+            cursor.expect(",")
+            cursor.attribute_name()
+            computation.execution_thread = cursor.value("execution_thread").strip("\"'")
+        else:
+            cursor.position = end
+        parser.finish(is_pristine=True)
+        self._check_signature(computation, open_brace)
+
+    def _check_signature(self, computation: Computation, open_brace: int) -> None:
+        """The result shape of a signature must be that of the root; its parameters are free."""
+        if computation.signature is None:
+            return
+        stated = parse_shape(computation.signature.rpartition("->")[2])
+        actual = computation.root.shape
+        if not compatible(stated, actual):
+            raise self.cursor.error(
+                f"the signature of computation '%{computation.name}' gives the shape "
+                f"{stated.text}, its root %{computation.root.name} has {actual.text}",
+                open_brace,
+            )
+
+    def nested_computation(self, start: int) -> Computation:
+        """A computation written in place, at the cursor: `{ … }`."""
+        self.depth += 1
+        if self.depth > _MAXIMUM_NESTING:
+            raise self.cursor.error(
+                f"computations are nested more than {_MAXIMUM_NESTING} deep", start
+            )
+        computation = Computation(self.module, "_")
+        self._body(computation)
+        self.depth -= 1
+        computation.name = self.module.computation_names.unique("_")
+        computation.source_range = (start, self.cursor.position)
+        self.module.computations[computation.name] = computation
+        computation.is_pristine = False  # its text is part of the enclosing computation's
+        return computation
+
+    def find_computation(self, name: str, start: int) -> Computation:
+        """The computation called `name`, defined before the cursor."""
+        found = self.module.computations.get(name)
+        if found is None:
+            defined_later = re.compile(
+                rf"^\s*(?:ENTRY\s+)?%?{re.escape(name)}\s*(?:\([^\n]*\)\s*->[^\n]*)?\{{", re.M
+            ).search(self.cursor.text)
+            raise self.cursor.error(
+                f"computation '%{name}' is not defined before this call",
+                start,
+                help="a computation stands before its callers, so calls cannot form a cycle"
+                if defined_later
+                else did_you_mean(name, self.module.computations),
+            )
+        return found
+
+    def async_wrapper(self, thread: str) -> Computation:
+        """A new computation for the operation of an `X-start`."""
+        module = self.module
+        computation = Computation(module, module.computation_names.unique("async_wrapped"))
+        computation.is_sugar = True
+        computation.execution_thread = thread
+        module.computations[computation.name] = computation
+        return computation

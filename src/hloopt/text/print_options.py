@@ -1,0 +1,28 @@
+"""What the printer writes; names of fields are those of XLA's HloPrintOptions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class PrintOptions(NamedTuple):
+    """How a module is written.
+
+    `keep_text` is ours: what nobody changed keeps the text it was read from. Without it, all is
+    written as XLA's printer would, in XLA's order.
+    """
+
+    keep_text: bool = True
+    print_percent: bool = True
+    print_program_shape: bool = True
+    print_result_shape: bool = True
+    print_operand_shape: bool = False
+    print_metadata: bool = True
+    print_backend_config: bool = True
+    print_control_dependencies: bool = True
+    print_large_constants: bool = True
+
+    @classmethod
+    def default(cls) -> PrintOptions:
+        """XLA's default form, large constants elided."""
+        return cls(keep_text=False, print_large_constants=False)

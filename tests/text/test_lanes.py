@@ -1,0 +1,102 @@
+"""The fast lane refuses what it would read otherwise than the general lane."""
+
+from __future__ import annotations
+
+import pytest
+
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir import Module
+from hloopt.text import parse_module, parser
+from hloopt.text.fast_lane import read_computation
+
+PLUS = "%plus (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n"
+PLUS += "  %y = f32[] parameter(1)\n  ROOT %s = f32[] add(%x, %y)\n}"
+
+
+def read(lines: str) -> Module | None:
+    """A computation with these lines read by the fast lane; None where it refuses."""
+    module = Module("m")
+    assert read_computation(module, PLUS, 0)
+    return module if read_computation(module, f"ENTRY %e {{\n{lines}\n}}", 0) else None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "  ROOT %p = f32[] parameter(0)",
+        "  p = f32[] parameter(0)\n  ROOT n = f32[] negate(p)",
+        "  %p = f32[] parameter(0)\n  ROOT %n = f32[] negate(f32[] %p)",
+        '  %c = f32[2]{0} constant({1, 2}), metadata={op_name="a = b"}',
+        "  %c = (f32[], (s32[], pred[])) constant(( 1, ( 2, true ) ))",
+        "  %v = f32[4]{0} parameter(0)\n  %z = f32[] constant(0)\n"
+        "  %r = f32[] reduce(%v, %z), dimensions={0}, to_apply=%plus",
+        "  %p = f32[] parameter(0)\n  %q = f32[] parameter(1)\n"
+        "  %t = (f32[], f32[], f32[], f32[], f32[], /*index=5*/f32[]) "
+        "tuple(%p, %q, %p, %q, %p, /*index=5*/%q)",
+        "  %p = f32[] parameter(0)\n  %n = f32[] negate(%p), control-predecessors={%p}",
+    ],
+)
+def test_it_reads_what_xla_prints(lines: str) -> None:
+    module = read(lines)
+    assert module is not None
+    assert len(module.entry) == lines.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "  %p = f32[] parameter(0) // a comment",
+        "  %p = f32[] parameter(0)\n//  %q = f32[] negate(%p)",
+        "  %p = f32[] parameter(0)\ngarbage  %q = f32[] negate(%p)",
+        "  %p = f32[] parameter(0)   %q = f32[] parameter(1)",
+        "  ROOT %p = f32[] parameter(0)   %q = f32[] parameter(1)",
+        '  %p = f32[] parameter(0), metadata={op_name="f"}   %q = f32[] parameter(1)',
+        "  ROOT %p = f32[] parameter(0)\n  ROOT %q = f32[] parameter(1)",
+        "  %p = f32[] parameter(0)\n  %p = f32[] parameter(1)",
+        "  %n = f32[] negate(%p)\n  %p = f32[] parameter(0)",
+        "  %p = f32[] parameter(0)\n  %n = f32[] negate(s32[] %p)",
+        "  %p = f32[] parameter(0)\n  %n = negate(%p)",
+        "  %p = f32[4]{0} parameter(0)\n  %r = f32[] reduce(%p, %p), to_apply=%times",
+        "  %p = f32[] parameter(0)\n  %n = f32[] negate(%p), control-predecessors={%q}",
+        "  %p = f32[] parameter(0)\n  %n = f32[] negate(f32[] cosine(%p))",
+        "  %p = f32[] paramter(0)",
+        "  %p = f33[] parameter(0)",
+        "  %__p = f32[] parameter(0)",
+        "  %t = token[] after-all()",
+        "\n",
+        "    %p = f32[] parameter(0)",
+    ],
+)
+def test_it_leaves_the_rest_to_the_general_lane(lines: str) -> None:
+    assert read(lines) is None
+
+
+def test_a_refused_computation_leaves_no_trace() -> None:
+    module = Module("m")
+    assert read_computation(module, PLUS, 0)
+    plus = module.computations["plus"]
+    lines = "  %p = f32[] parameter(0)\n  %c = f32[] call(%p, %p), to_apply=%plus\n"
+    lines += "  %d = f32[] call(%p), to_apply=%missing\n"
+    assert read_computation(module, f"%f {{\n{lines}}}", 0) is None
+    assert list(module.computations) == ["plus"]
+    assert plus.callers == {}
+    assert module.instruction_names.used == {"x", "y", "s"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HloModule m\n\n%f {\n  %p = f32[] parameter(0)\n}\n\n%f {\n  %p = f32[] parameter(0)\n}\n",
+        "HloModule m\n\nENTRY %e (p: f32[]) -> s32[] {\n  %p = f32[] parameter(0)\n}\n",
+        "HloModule m\n\nENTRY %e {\n  %__p = f32[] parameter(0)\n}\n",
+        "HloModule m\n\nENTRY %f32 {\n  %p = f32[] parameter(0)\n}\n",
+    ],
+)
+def test_both_lanes_give_the_same_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    with pytest.raises(HloSyntaxError) as both:
+        parse_module(text)
+    monkeypatch.setattr(parser, "read_computation", lambda module, text, start: None)
+    with pytest.raises(HloSyntaxError) as general:
+        parse_module(text)
+    assert both.value.message == general.value.message
+    assert both.value.location == general.value.location
