@@ -1,0 +1,221 @@
+"""Rules about one instruction: its attributes, and that its shape follows from its operands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hloopt.diagnostics import HloError, HloVerifyError
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.literal import canonical_literal
+from hloopt.ir.opcode import (
+    ASYNC,
+    CONTROL_FLOW_CALLERS,
+    ELEMENTWISE_BINARY,
+    ELEMENTWISE_UNARY,
+    EMBEDDED_CALLERS,
+    Opcode,
+)
+from hloopt.ir.opcode_attributes import check_attributes
+from hloopt.ir.shape import Shape
+from hloopt.ir.shape_inference import check_shape
+
+_METADATA = re.compile(
+    r'(?:op_type="[^"\\]*" ?)?(?:op_name="[^"\\]*" ?)?(?:source_file="[^"\\]*" ?)?'
+    r"(?:source_line=\d+ ?)?(?:source_end_line=\d+ ?)?(?:source_column=\d+ ?)?"
+    r"(?:source_end_column=\d+ ?)?(?:stack_frame_id=\d+ ?)?\}"
+)
+"""Metadata as XLA prints it nearly always, up to the end of the attributes."""
+_CHANNEL = re.compile(r"\bchannel_id=\d+")
+_ARRAY_LITERAL_LIMIT = 10_000_000  # elements of an elided literal that is only looked at
+
+_NEVER_ABOUT_SHAPES = frozenset(
+    ("metadata", "backend_config", "frontend_attributes", "sharding", "origin", "statistics")
+)
+_MUST_CALL = (CONTROL_FLOW_CALLERS | EMBEDDED_CALLERS) - {
+    *(Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE, Opcode.CUSTOM_CALL, Opcode.TOPK)
+}
+_KEEPS_SHAPE = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) - {
+    *(Opcode.COMPARE, Opcode.COMPLEX, Opcode.REAL, Opcode.IMAG, Opcode.IS_FINITE),
+    *(Opcode.BITCAST_CONVERT, Opcode.STOCHASTIC_CONVERT, Opcode.REDUCE_PRECISION),
+}
+
+_Form = tuple[object, ...]
+
+
+class InstructionRules:
+    """Checks instructions, each distinct form once in the life of the process.
+
+    The form of an instruction is its opcode, its shape, those of its operands, its attributes but
+    for metadata, and the signatures of what it calls: hundreds of equal layers cost as much as
+    one. One object serves one run over a module.
+    """
+
+    def __init__(self, *, allow_mixed_precision: bool) -> None:
+        self.allow_mixed_precision = allow_mixed_precision
+        self._forms = _VALID_FORMS.setdefault(allow_mixed_precision, set())
+        self._signatures: dict[Computation, _Form] = {}
+
+    def problems(self, computation: Computation) -> Iterator[tuple[Instruction, HloError]]:
+        """Each instruction that breaks a rule, with the first one it breaks."""
+        forms = self._forms
+        for instruction in computation.instructions:
+            form = self._form(instruction)
+            if form is _VALID or form in forms:
+                continue
+            try:
+                self._check(instruction, is_new_form=form is not None)
+            except HloError as error:
+                yield instruction, error
+            else:
+                if form is not None:
+                    forms.add(form)
+
+    def _form(self, instruction: Instruction) -> _Form | None:
+        """The form; `_VALID` where a look suffices; None where there is no key for it."""
+        text = instruction.attribute_text
+        if text is None:
+            return None
+        head, has_metadata, metadata = text.partition("metadata={")
+        if has_metadata and _METADATA.fullmatch(metadata) is None:
+            return None
+        opcode = instruction.opcode
+        if opcode in ASYNC:
+            return None  # more than shapes decides
+        shape = instruction.shape
+        operands = instruction.operands
+        if opcode in _KEEPS_SHAPE:
+            for operand in operands:
+                if operand.shape is not shape:
+                    break
+            else:
+                return opcode, shape.element_type, head, len(operands)
+        elif opcode is Opcode.GET_TUPLE_ELEMENT:
+            index = head[6:].rstrip(", ")
+            elements = operands[0].shape.elements if len(operands) == 1 else ()
+            if (
+                head[:6] == "index="
+                and index.isdecimal()
+                and len(index) < 10
+                and int(index) < len(elements)
+            ):
+                return _VALID if elements[int(index)] is shape else None
+        elif opcode is Opcode.PARAMETER:
+            return (opcode, head) if head else _VALID
+        elif opcode is Opcode.CONSTANT:
+            return _constant_form(instruction, head)
+        elif opcode is Opcode.RESHAPE and not head and _is_plain_reshape(shape, operands):
+            return _VALID
+        if "channel_id=" in head:
+            head = _CHANNEL.sub("channel_id", head)
+        called = instruction.called
+        if called:
+            return (
+                *(opcode, shape, self._without_names(instruction, head)),
+                *[operand.shape for operand in operands],
+                *[self._signature(callee) for callee in called],
+            )
+        return opcode, shape, head, *[operand.shape for operand in operands]
+
+    def _without_names(self, instruction: Instruction, head: str) -> str:
+        """Attribute text without what differs between equal calls, the callees' names."""
+        for callee in instruction.called:
+            head = head.replace(f"={callee.name}", "=").replace(f"=%{callee.name}", "=")
+        return head
+
+    def _signature(self, computation: Computation) -> _Form:
+        """Shapes of the root and of the parameters."""
+        signature = self._signatures.get(computation)
+        if signature is None:
+            shapes = [parameter.shape for parameter in computation.parameters]
+            signature = self._signatures[computation] = (computation.root.shape, *shapes)
+        return signature
+
+    def _check(self, instruction: Instruction, *, is_new_form: bool) -> None:
+        """Raise HloError with the first rule that `instruction` breaks."""
+        opcode = instruction.opcode
+        attributes = instruction.attributes
+        if is_new_form and "metadata" in attributes:  # looked at already
+            attributes = {k: v for k, v in attributes.items() if k != "metadata"}
+        called = instruction.called
+        references = [name for name, _ in instruction.called_attributes()] if called else []
+        if instruction.control_predecessors:
+            references.append("control-predecessors")
+        check_attributes(opcode, attributes, references)
+        if opcode is Opcode.CONSTANT:
+            canonical_literal(instruction.payload, instruction.shape, _ARRAY_LITERAL_LIMIT)
+        elif opcode in ASYNC:
+            _check_async(instruction)
+            self._check_shape(instruction)
+        elif opcode is Opcode.PARAMETER:
+            return
+        elif is_new_form:
+            self._check_shape(instruction)
+        elif (form := self._form_of_attributes(instruction)) not in self._forms:
+            self._check_shape(instruction)
+            self._forms.add(form)
+
+    def _form_of_attributes(self, instruction: Instruction) -> _Form:
+        """The form of an instruction whose attributes are not one known text."""
+        attributes = instruction.attributes.items()
+        return (
+            *(instruction.opcode, instruction.shape),
+            *[operand.shape for operand in instruction.operands],
+            *[self._signature(callee) for callee in instruction.called],
+            *[item for item in attributes if item[0] not in _NEVER_ABOUT_SHAPES],
+        )
+
+    def _check_shape(self, instruction: Instruction) -> None:
+        opcode = instruction.opcode
+        if opcode in _MUST_CALL and not instruction.called:
+            raise HloVerifyError(f"{opcode} calls no computation")
+        check_shape(
+            opcode,
+            instruction.shape,
+            [operand.shape for operand in instruction.operands],
+            instruction.attributes,
+            instruction.called,
+            any_precision=self.allow_mixed_precision,
+        )
+
+
+_VALID_FORMS: dict[bool, set[_Form]] = {}
+"""Forms found valid, by whether mixed precision is allowed: a form decides alone."""
+_VALID: _Form = ()
+"""Stands for all forms that need no further check."""
+_SMALL_NUMBERS = {
+    **dict.fromkeys(("f64", "f32", "bf16", "f16"), re.compile(r"-?\d{1,4}(?:\.\d{1,9})?")),
+    **dict.fromkeys(("s64", "s32", "s16"), re.compile(r"-?\d{1,4}")),
+}
+"""Scalars that are in range at a look, by element type."""
+
+
+def _constant_form(constant: Instruction, head: str) -> _Form:
+    shape = constant.shape
+    numbers = None if shape.dimensions else _SMALL_NUMBERS.get(shape.type_name)
+    if numbers is not None and numbers.fullmatch(constant.payload):
+        return (Opcode.CONSTANT, head) if head else _VALID
+    return Opcode.CONSTANT, shape, head, constant.payload
+
+
+def _is_plain_reshape(shape: Shape, operands: list[Instruction]) -> bool:
+    operand = operands[0].shape if len(operands) == 1 else None
+    return (
+        operand is not None
+        and shape.is_array
+        and operand.element_type is shape.element_type
+        and operand.element_count() == shape.element_count()
+        and not (shape.is_dynamic or operand.is_dynamic or shape.is_buffer or operand.is_buffer)
+    )
+
+
+def _check_async(instruction: Instruction) -> None:
+    if instruction.opcode is Opcode.ASYNC_START:
+        return
+    before = instruction.operands[0].opcode if instruction.operands else None
+    if before not in (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE):
+        raise HloVerifyError(
+            f"the first operand of {instruction.opcode} is an async-start or async-update, "
+            f"not {before or 'missing'}"
+        )
