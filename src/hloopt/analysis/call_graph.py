@@ -1,0 +1,55 @@
+"""Who calls whom. Read from the callers every computation knows: O(calls), not O(instructions)."""
+
+from __future__ import annotations
+
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.ordering import depth_first, post_order
+
+
+def calls_by_computation(module: Module) -> dict[Computation, list[Instruction]]:
+    """The instructions that call something, by the computation they are in.
+
+    In post-order; in the order of the schedule where there is one.
+    """
+    calls: dict[Computation, dict[Instruction, None]] = {}
+    for computation in module.computations.values():
+        for caller in computation.callers:
+            calls.setdefault(caller.parent, {})[caller] = None
+    return {computation: _in_order(computation, found) for computation, found in calls.items()}
+
+
+def _in_order(computation: Computation, calls: dict[Instruction, None]) -> list[Instruction]:
+    if len(calls) == 1:
+        return list(calls)
+    scheduled = computation.module.is_scheduled
+    order = computation.instructions if scheduled else post_order(computation)
+    return [instruction for instruction in order if instruction in calls]
+
+
+def callees_first(module: Module) -> list[Computation]:
+    """All computations, callees before callers, from those without callers in module order."""
+    calls = calls_by_computation(module)
+
+    def callees(computation: Computation) -> list[Computation]:
+        return [callee for call in calls.get(computation, ()) for callee in call.called]
+
+    roots = [c for c in module.computations.values() if not c.callers]
+    return depth_first(roots, callees)
+
+
+def reachable_from_entry(module: Module) -> set[Computation]:
+    """The entry and all it calls, directly or not."""
+    calls: dict[Computation, list[Computation]] = {}
+    for computation in module.computations.values():
+        for caller in computation.callers:
+            calls.setdefault(caller.parent, []).append(computation)
+    found = {module.entry}
+    stack = [module.entry]
+    while stack:
+        for callee in calls.get(stack.pop(), ()):
+            if callee not in found:
+                found.add(callee)
+                stack.append(callee)
+    return found

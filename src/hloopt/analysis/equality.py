@@ -1,0 +1,125 @@
+"""When two instructions, or two computations, compute the same."""
+
+from __future__ import annotations
+
+from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.literal import ELIDED, canonical_literal
+from hloopt.ir.opcode import COMMUTATIVE, Opcode
+from hloopt.ir.opcode_attributes import canonical_value
+from hloopt.ir.ordering import depth_first, stable_order
+from hloopt.ir.shape import Shape, without_layout
+
+_IGNORED = frozenset(("metadata", "origin", "frontend_attributes", "statistics"))
+_SHARDING_PREFIX = "xla.sdy."
+
+Key = tuple[object, ...]
+
+
+class Equality:
+    """Keys by which equal things are recognized: equal keys mean equal instructions.
+
+    `is_layout_sensitive` makes layouts part of the shapes. Called computations are compared only
+    when all else is equal; `forget` one that changed.
+    """
+
+    def __init__(self, *, is_layout_sensitive: bool) -> None:
+        self.is_layout_sensitive = is_layout_sensitive
+        self._classes: dict[Computation, int] = {}
+        self._bodies: dict[Key, int] = {}
+        self._attribute_keys: dict[tuple[Opcode, str], Key] = {}
+
+    def same_callees(self, a: Instruction, b: Instruction) -> bool:
+        """Whether two instructions call computations that compute the same, names aside.
+
+        O(instructions of computations not seen before).
+        """
+        return a.called == b.called or (
+            len(a.called) == len(b.called)
+            and all(
+                self._class(x) == self._class(y) for x, y in zip(a.called, b.called, strict=True)
+            )
+        )
+
+    def forget(self, computation: Computation) -> None:
+        """Compare the computation, and what calls it, anew from now on."""
+        if computation in self._classes:
+            self._classes.clear()
+
+    def _class(self, computation: Computation) -> int:
+        """The number of the computation's class of equal ones."""
+        if computation not in self._classes:
+            for callee in depth_first([computation], _callees):
+                if callee not in self._classes:
+                    self._classes[callee] = self._classify(callee)
+        return self._classes[computation]
+
+    def _classify(self, computation: Computation) -> int:
+        positions: dict[Instruction, int] = {}
+        body: list[Key] = [(computation.execution_thread,)]
+        for position, instruction in enumerate(stable_order(computation)):
+            positions[instruction] = position
+            operands = tuple(positions[operand] for operand in instruction.operands)
+            payload: Key = (instruction.payload,) if instruction.opcode is Opcode.PARAMETER else ()
+            if instruction.opcode is Opcode.CONSTANT:
+                payload = (self.constant(instruction),)
+            predecessors = tuple(positions[p] for p in instruction.control_predecessors)
+            called = tuple(self._classes[callee] for callee in instruction.called)
+            body.append((*self.operation(instruction), operands, payload, predecessors, called))
+        body.append((positions[computation.root],))
+        return self._bodies.setdefault(tuple(body), len(self._bodies))
+
+    def shape(self, shape: Shape) -> Shape:
+        return shape if self.is_layout_sensitive else without_layout(shape)
+
+    def constant(self, constant: Instruction) -> Key:
+        """A key of a constant's type and value; elided values are equal to nothing else."""
+        value = canonical_literal(constant.payload, constant.shape)
+        if ELIDED in value:
+            return (self.shape(constant.shape), constant)
+        return (self.shape(constant.shape), value)
+
+    def operation(self, instruction: Instruction) -> Key:
+        """A key of all there is to an instruction but its operands, payload and callees."""
+        return instruction.opcode, self.shape(instruction.shape), self._attributes(instruction)
+
+    def operands(self, instruction: Instruction, stand_in: dict[Instruction, Instruction]) -> Key:
+        """A key of the operands; `stand_in` names instructions that count as others."""
+        numbers = [id(stand_in.get(operand, operand)) for operand in instruction.operands]
+        if instruction.opcode in COMMUTATIVE:
+            numbers.sort()
+        return tuple(numbers)
+
+    def _attributes(self, instruction: Instruction) -> Key:
+        text = instruction.attribute_text
+        if text is None or instruction.called or instruction.control_predecessors:
+            return self._attributes_key(instruction)
+        head, found, tail = text.partition("metadata={")
+        if found and tail.find("}") != len(tail) - 1:
+            return self._attributes_key(instruction)
+        key = self._attribute_keys.get((instruction.opcode, head))
+        if key is None:
+            key = self._attributes_key(instruction)
+            self._attribute_keys[instruction.opcode, head] = key
+        return key
+
+    def _attributes_key(self, instruction: Instruction) -> Key:
+        opcode = instruction.opcode
+        items: list[tuple[str, str | None]] = [
+            (name, canonical_value(opcode, name, text))
+            for name, text in instruction.attributes.items()
+            if name not in _IGNORED
+        ]
+        frontend = instruction.attributes.get("frontend_attributes")
+        if frontend is not None:
+            items += [
+                item
+                for item in parse_frontend_attributes(frontend).items()
+                if item[0].startswith(_SHARDING_PREFIX)
+            ]
+        return tuple(sorted(item for item in items if item[1] is not None))
+
+
+def _callees(computation: Computation) -> list[Computation]:
+    return [callee for i in computation.instructions for callee in i.called]

@@ -1,0 +1,66 @@
+"""Which instructions do more than compute a value."""
+
+from __future__ import annotations
+
+from hloopt.analysis.call_graph import callees_first, calls_by_computation
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+
+_ALWAYS = frozenset(
+    (
+        *(Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE),
+        *(Opcode.INFEED, Opcode.OUTFEED, Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE),
+        *(Opcode.ALL_REDUCE_START, Opcode.ALL_REDUCE_DONE),
+        *(Opcode.ALL_GATHER_START, Opcode.ALL_GATHER_DONE),
+        *(Opcode.COLLECTIVE_PERMUTE_START, Opcode.COLLECTIVE_PERMUTE_DONE),
+    )
+)
+_WITH_CHANNEL = frozenset(
+    (
+        *(Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER, Opcode.ALL_TO_ALL),
+        *(Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_BROADCAST, Opcode.RAGGED_ALL_TO_ALL),
+    )
+)
+
+
+def has_own_side_effect(instruction: Instruction) -> bool:
+    """Whether the instruction itself has a side effect, called computations aside."""
+    opcode = instruction.opcode
+    if opcode in _ALWAYS:
+        return True
+    if opcode in _WITH_CHANNEL:
+        attributes = instruction.attributes
+        return "channel_id" in attributes or attributes.get("constrain_layout") == "true"
+    if opcode is Opcode.CUSTOM_CALL:
+        return instruction.attributes.get("custom_call_has_side_effect") == "true"
+    return False
+
+
+class SideEffects:
+    """Side effects with called computations looked into.
+
+    Made for a module in O(instructions); valid while no side effect is added to it.
+    """
+
+    def __init__(self, module: Module) -> None:
+        calls = calls_by_computation(module)
+        self._computations: set[Computation] = set()
+        for computation in callees_first(module):
+            if any(map(has_own_side_effect, computation.instructions)) or any(
+                callee in self._computations
+                for call in calls.get(computation, ())
+                for callee in call.called
+            ):
+                self._computations.add(computation)
+
+    def of(self, instruction: Instruction) -> bool:
+        """Whether running the instruction, or what it calls, has a side effect."""
+        return has_own_side_effect(instruction) or any(
+            called in self._computations for called in instruction.called
+        )
+
+    def of_computation(self, computation: Computation) -> bool:
+        """Whether running the computation has a side effect."""
+        return computation in self._computations
