@@ -1,0 +1,69 @@
+"""How many bytes shapes take, and how the parts of a tuple are numbered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hloopt.ir.shape import Shape
+
+HOST_MEMORY_SPACE = 5
+POINTER_BYTES = 8
+_DYNAMIC_SIZE_BYTES = 4
+
+
+def shape_bytes(shape: Shape) -> int:
+    """Bytes of the buffer for `shape` itself; of a tuple only its table of pointers. O(rank).
+
+    Dynamic dimensions count with their bound and four bytes of metadata each; elements narrower
+    than a byte take one, unless the layout packs them (`E(n)`). Tiles add no padding, as on CPU
+    and GPU.
+    """
+    if shape.element_type is None:
+        return POINTER_BYTES * len(shape.elements)
+    if not shape.is_array:
+        return 0 if shape.is_token else POINTER_BYTES
+    count = shape.element_count()
+    if shape.layout.element_bits:
+        size = (count * shape.layout.element_bits + 7) // 8
+    else:
+        size = count * shape.element_type.bytes
+    return size + _DYNAMIC_SIZE_BYTES * shape.rank if shape.is_dynamic else size
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The parts of a shape in pre-order, numbered from 0 (the whole shape).
+
+    The parts below one tuple element have consecutive numbers.
+    """
+
+    sizes: tuple[int, ...]  # bytes
+    is_tuple: tuple[bool, ...]
+    memory_spaces: tuple[int, ...]
+    indices: tuple[tuple[int, ...], ...]
+    element_starts: tuple[int, ...]
+    """Where each element of the outermost tuple begins, then the number of slots."""
+
+    def element(self, number: int) -> slice:
+        """The slots of one element of the outermost tuple."""
+        return slice(self.element_starts[number], self.element_starts[number + 1])
+
+
+@lru_cache(maxsize=1 << 16)
+def slots_of(shape: Shape) -> Slots:
+    """The slots of `shape`. O(number of subshapes), once per shape."""
+    parts = shape.subshapes()
+    starts = [slot for slot, (index, _) in enumerate(parts) if len(index) == 1]
+    return Slots(
+        tuple(shape_bytes(part) for _, part in parts),
+        tuple(part.is_tuple for _, part in parts),
+        tuple(part.layout.memory_space for _, part in parts),
+        tuple(index for index, _ in parts),
+        (*starts, len(parts)),
+    )
+
+
+def slot_at(slots: Slots, index: tuple[int, ...]) -> int | None:
+    """The number of the slot at a shape index, or None. O(number of slots)."""
+    return slots.indices.index(index) if index in slots.indices else None

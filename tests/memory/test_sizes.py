@@ -1,0 +1,39 @@
+"""Bytes of shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from hloopt.ir.shape import parse_shape
+from hloopt.memory.sizes import shape_bytes, slots_of
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [
+        ("f32[3,5]{1,0}", 60),
+        ("pred[7]", 7),
+        ("s4[7]", 7),
+        ("s4[7]{0:E(4)}", 4),
+        ("u2[9]{0:E(2)}", 3),
+        ("f4e2m1fn[8]", 8),
+        ("c64[2]", 16),
+        ("c128[]", 16),
+        ("f32[0,5]", 0),
+        ("f32[<=4,2]{1,0}", 40),
+        ("f32[128,128]{1,0:T(8,128)}", 65536),
+        ("token[]", 0),
+        ("opaque[]", 8),
+        ("()", 0),
+        ("(f32[100], (f32[], s32[]))", 16),
+    ],
+)
+def test_bytes_of_a_shape(shape: str, size: int) -> None:
+    assert shape_bytes(parse_shape(shape)) == size
+
+
+def test_slots_number_the_parts_of_a_tuple_in_pre_order() -> None:
+    slots = slots_of(parse_shape("(f32[2], (s8[3], f64[]), s32[4]{0:S(5)})"))
+    assert slots.sizes == (24, 8, 16, 3, 8, 16)
+    assert slots.memory_spaces == (0, 0, 0, 0, 0, 5)
+    assert slots.element(1) == slice(2, 5)
