@@ -1,0 +1,1 @@
+"""Passes, one file each, and what runs them."""

@@ -1,0 +1,88 @@
+"""What a pass is: a name, documented options, and `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassOptions:
+    """Base of the options of a pass: a dataclass whose fields are made by `option`."""
+
+
+def option(default: Any, doc: str) -> Any:
+    """A field of a pass's options: its default, and one line for help, docs and schema."""
+    return field(default=default, metadata={"doc": doc})
+
+
+class Remark(NamedTuple):
+    """What a pass did, or did not do and why."""
+
+    kind: str  # "applied", "missed" or "analysis"
+    pass_name: str
+    instruction: str
+    reason: str
+
+
+@dataclass
+class PassContext:
+    """What the driver gives to a pass, and what the pass reports back."""
+
+    pass_name: str = ""
+    wants_remarks: bool = True
+    remarks: list[Remark] = field(default_factory=list)
+    statistics: dict[str, int] = field(default_factory=dict)
+
+    def applied(self, instruction: Instruction, reason: str) -> None:
+        """Report a transformation; `reason` says what became of `instruction`."""
+        self._remark("applied", instruction, reason)
+
+    def missed(self, instruction: Instruction, reason: str) -> None:
+        """Report that `instruction` was left alone, and why, for someone who knows HLO."""
+        self._remark("missed", instruction, reason)
+
+    def count(self, what: str, number: int = 1) -> None:
+        """Add to a statistic of this run."""
+        self.statistics[what] = self.statistics.get(what, 0) + number
+
+    def _remark(self, kind: str, instruction: Instruction, reason: str) -> None:
+        if self.wants_remarks:
+            self.remarks.append(Remark(kind, self.pass_name, instruction.name, reason))
+
+
+class ModulePass:
+    """Base of all passes. The class docstring is the pass's documentation."""
+
+    name: ClassVar[str]
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(PassOptions):
+        """No options."""
+
+    def __init__(self, options: PassOptions | None = None) -> None:
+        self.options: Any = options if options is not None else self.Options()
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        """Transform `module` in place; return whether anything changed.
+
+        May raise: the driver then restores the module.
+        """
+        raise NotImplementedError
+
+
+PassClass = TypeVar("PassClass", bound=type[ModulePass])
+
+
+def register(name: str) -> Callable[[PassClass], PassClass]:
+    """Give a pass its name, which the table in `registry` repeats."""
+
+    def decorate(pass_class: PassClass) -> PassClass:
+        pass_class.name = name
+        return pass_class
+
+    return decorate

@@ -1,0 +1,95 @@
+"""Removing parameters that nothing uses, with the operands that feed them."""
+
+from __future__ import annotations
+
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.text.header import entry_layout
+
+
+def remove_dead_parameters(computation: Computation) -> list[Instruction]:
+    """Remove unused parameters and the callers' operands; returns operands without users left.
+
+    All callers must pass operands by position: fusions, calls, async-starts. O(operands).
+    """
+    parameters = computation.parameters
+    live = [p for p in parameters if p.users or p.is_root or p.has_control_dependencies]
+    if len(live) == len(parameters):
+        return []
+    numbers = [p.parameter_number for p in live]
+    orphans: dict[Instruction, None] = {}
+    for caller in list(computation.callers):
+        dropped = [o for i, o in enumerate(caller.operands) if i not in set(numbers)]
+        caller.set_operands([caller.operands[i] for i in numbers])
+        if caller.opcode is Opcode.ASYNC_START:
+            _retype_async(caller)
+        orphans.update(dict.fromkeys(o for o in dropped if not o.users))
+    _keep(computation, live)
+    return list(orphans)
+
+
+def _keep(computation: Computation, live: list[Instruction]) -> None:
+    """Remove all other parameters and renumber these."""
+    kept = set(live)
+    for parameter in computation.parameters:
+        if parameter not in kept:
+            computation.remove(parameter)
+    for number, parameter in enumerate(live):
+        if parameter.parameter_number != number:
+            parameter.set_payload(str(number))
+
+
+def _retype_async(start: Instruction) -> None:
+    """Bring the shapes of an async chain in line with the operands of its start."""
+    operands = tuple_shape(operand.shape for operand in start.operands)
+
+    def retyped(shape: Shape) -> Shape:
+        return tuple_shape((operands, *shape.elements[1:]))
+
+    stack = [start]
+    while stack:
+        step = stack.pop()
+        if step.opcode is not Opcode.ASYNC_DONE:
+            step.set_shape(retyped(step.shape))
+            stack += [user for user in step.users if user.opcode in ASYNC]
+
+
+def remove_dead_entry_parameters(module: Module) -> None:
+    """Remove unused parameters of the entry, and them from the header. O(entry).
+
+    Parameters that an output aliases, or whose buffer is donated, stay.
+    """
+    entry = module.entry
+    from hloopt.ir.attribute_values import parse_aliasing, parse_buffer_donor
+
+    aliases = parse_aliasing(module.attributes.get("input_output_alias", "{}"))
+    donors = parse_buffer_donor(module.attributes.get("buffer_donor", "{}"))
+    bound = {alias.parameter for alias in aliases} | {parameter for parameter, _ in donors}
+    live = [
+        p
+        for p in entry.parameters
+        if p.users or p.is_root or p.has_control_dependencies or p.parameter_number in bound
+    ]
+    if len(live) == len(entry.parameters):
+        return
+    numbers = {p.parameter_number: i for i, p in enumerate(live)}
+    _keep(entry, live)
+    if "entry_computation_layout" in module.attributes:
+        module.set_attribute("entry_computation_layout", entry_layout(module))
+    if aliases:
+        renumbered = [
+            f"{_braces(a.output_index)}: ({numbers[a.parameter]}, {_braces(a.parameter_index)}, "
+            f"{a.kind})"
+            for a in aliases
+        ]
+        module.set_attribute("input_output_alias", f"{{ {', '.join(renumbered)} }}")
+    if donors:
+        renumbered = [f"({numbers[parameter]}, {_braces(index)})" for parameter, index in donors]
+        module.set_attribute("buffer_donor", f"{{ {', '.join(renumbered)} }}")
+
+
+def _braces(index: tuple[int, ...]) -> str:
+    return f"{{{','.join(map(str, index))}}}"

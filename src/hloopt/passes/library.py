@@ -1,0 +1,56 @@
+"""Pipelines by name: those shipped with the package, or files."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from hloopt.diagnostics import PipelineError, Source, did_you_mean
+from hloopt.passes.pipeline import Pipeline
+from hloopt.passes.pipeline_yaml import parse_pipeline
+
+
+@cache
+def shipped_folder() -> str:
+    """The folder of shipped pipelines: in the package, or at the top of a source checkout."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    inside = os.path.join(package, "pipelines")
+    if os.path.isdir(inside):
+        return inside
+    return os.path.join(os.path.dirname(os.path.dirname(package)), "pipelines")
+
+
+def pipeline_names() -> list[str]:
+    """The names of the shipped pipelines, sorted."""
+    names = os.listdir(shipped_folder())
+    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+
+
+def find_pipeline(name: str, *, inside: tuple[str, ...] = ()) -> Pipeline:
+    """The pipeline in the file `name`, or the shipped one of that name.
+
+    `inside` names the pipelines that are being read, to catch one that contains itself. Raises
+    PipelineError.
+    """
+    is_file = name.endswith((".yaml", ".yml"))
+    path = name if is_file else os.path.join(shipped_folder(), f"{name}.yaml")
+    if path in inside:
+        raise PipelineError(f"pipeline '{name}' contains itself")
+    if not is_file and not os.path.exists(path):
+        names = pipeline_names()
+        raise PipelineError(
+            f"no pipeline '{name}'",
+            help=did_you_mean(name, names)
+            or f"shipped pipelines: {', '.join(names)}; a file ends in .yaml or .yml",
+        )
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except OSError as error:
+        raise PipelineError(f"cannot read pipeline {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise PipelineError(
+            f"cannot read pipeline {path}: byte {error.start} is not UTF-8"
+        ) from None
+    source = Source(path, text)
+    return parse_pipeline(source, lambda other: find_pipeline(other, inside=(*inside, path)))

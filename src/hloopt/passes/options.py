@@ -1,0 +1,190 @@
+"""Options of passes: from YAML values and command-line text to the dataclass, and as a schema."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import Field, fields
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from hloopt.diagnostics import PipelineError, did_you_mean
+from hloopt.passes.base import ModulePass, PassOptions
+
+
+class OptionError(PipelineError):
+    """An option is unknown or has a wrong value; `option` is its name as given."""
+
+    def __init__(self, message: str, option: str, *, help: str | None = None) -> None:
+        super().__init__(message, help=help)
+        self.option = option
+
+
+class OptionInfo(NamedTuple):
+    """One option of a pass, for help, docs and schema."""
+
+    name: str
+    type: Any
+    default: object
+    doc: str
+
+    @property
+    def is_api_only(self) -> bool:
+        """Whether the option takes a function, so only Python code can give it."""
+        return any(get_origin(kind) is Callable or kind is Callable for kind in _choices(self.type))
+
+    @property
+    def type_text(self) -> str:
+        """The type for people: `integer`, `list of strings`, `"a" | "b"`."""
+        return " | ".join(_type_text(kind) for kind in _choices(self.type))
+
+
+def option_infos(pass_class: type[ModulePass]) -> list[OptionInfo]:
+    """The options of a pass in the order of their declaration."""
+    hints = get_type_hints(pass_class.Options)
+    declared: tuple[Field[Any], ...] = fields(pass_class.Options)
+    return [
+        OptionInfo(field.name, hints[field.name], field.default, field.metadata["doc"])
+        for field in declared
+    ]
+
+
+def make_options(pass_class: type[ModulePass], values: Mapping[str, object]) -> PassOptions:
+    """The options object for these values.
+
+    Names may have `-` for `_`. Text is read as the option's type asks: numbers, true and false,
+    sizes such as `80GiB`, lists. Raises OptionError.
+    """
+    if not values:
+        return pass_class.Options()
+    infos = {info.name: info for info in option_infos(pass_class)}
+    arguments: dict[str, object] = {}
+    for given, value in values.items():
+        info = infos.get(given.replace("-", "_"))
+        if info is None:
+            known = did_you_mean(given.replace("-", "_"), infos) if infos else None
+            listing = f"it has {', '.join(infos)}" if infos else "it has no options"
+            raise OptionError(
+                f"pass '{pass_class.name}' has no option '{given}'", given, help=known or listing
+            )
+        arguments[info.name] = _convert(info, value, given)
+    return pass_class.Options(**arguments)
+
+
+_INTEGER = re.compile(r"-?\d{1,18}", re.A)
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)?B?", re.I | re.A)
+_LONGEST_SHOWN = 60
+
+
+def _convert(info: OptionInfo, value: object, given: str) -> object:
+    for kind in _choices(info.type):
+        accepted, result = _try(kind, value)
+        if accepted:
+            return result
+    raise OptionError(f"option '{given}' takes {info.type_text}, not {value_text(value)}", given)
+
+
+def value_text(value: object) -> str:
+    """A value as YAML and JSON write it, cut where it is long."""
+    import json
+
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    if get_origin(kind) in (Union, types.UnionType):
+        return get_args(kind)
+    return (kind,)
+
+
+def _try(kind: Any, value: object) -> tuple[bool, object]:
+    """Whether `value` can be a `kind`, and what it then is."""
+    if kind is types.NoneType:
+        return value is None or value in ("null", "none"), None
+    if kind is bool:
+        return _try_bool(value)
+    if kind is int:
+        return _try_int(value)
+    if kind is float:
+        return _try_float(value)
+    if kind is str:
+        return isinstance(value, str), value
+    if get_origin(kind) is Literal:
+        return value in get_args(kind), value
+    if get_origin(kind) is tuple:
+        return _try_list(get_args(kind)[0], value)
+    if get_origin(kind) is Callable:
+        return callable(value), value
+    return False, None
+
+
+def _try_bool(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool):
+        return True, value
+    return value in ("true", "false"), value == "true"
+
+
+def _try_int(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool):
+        return False, None
+    if isinstance(value, int):
+        return True, value
+    if isinstance(value, str):
+        if _INTEGER.fullmatch(value):
+            return True, int(value)
+        size = _SIZE.fullmatch(value.strip())
+        if size and size[2]:
+            base = 1024 if size[2].lower().endswith("i") else 1000
+            power = "kmgt".index(size[2][0].lower()) + 1
+            return True, int(float(size[1]) * base**power)
+    return False, None
+
+
+def _try_float(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool):
+        return False, None
+    if isinstance(value, int | float):
+        return True, float(value)
+    try:
+        return isinstance(value, str), float(value) if isinstance(value, str) else None
+    except ValueError:
+        return False, None
+
+
+def _try_list(element: Any, value: object) -> tuple[bool, object]:
+    items = list(value) if isinstance(value, list | tuple) else [value]
+    results = [_try(element, item) for item in items]
+    return all(accepted for accepted, _ in results), tuple(result for _, result in results)
+
+
+def _type_text(kind: Any) -> str:
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
+    if kind in names:
+        return names[kind]
+    if kind is types.NoneType:
+        return "null"
+    if get_origin(kind) is Literal:
+        return " | ".join(f'"{choice}"' for choice in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list of {_type_text(get_args(kind)[0]).removeprefix('a ').removeprefix('an ')}s"
+    return "a Python function"
+
+
+def option_schema(info: OptionInfo) -> dict[str, object]:
+    """JSON Schema of one option."""
+    choices = [_schema(kind) for kind in _choices(info.type)]
+    schema = choices[0] if len(choices) == 1 else {"anyOf": choices}
+    default = list(info.default) if isinstance(info.default, tuple) else info.default
+    return {**schema, "description": info.doc, "default": default}
+
+
+def _schema(kind: Any) -> dict[str, object]:
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind))}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _schema(get_args(kind)[0])}
+    if kind is int:
+        return {"type": ["integer", "string"], "pattern": "^[0-9.]+ *([KMGT]i?)?B?$"}
+    names = {bool: "boolean", float: "number", str: "string", types.NoneType: "null"}
+    return {"type": names[kind]}

@@ -1,0 +1,200 @@
+"""Pipelines as text on a command line: `call-inliner,fixpoint(dce,cse){max_iterations=5}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from hloopt.diagnostics import HloError, PipelineError, Source, Span
+from hloopt.passes.options import OptionError
+from hloopt.passes.pipeline import (
+    DEFAULT_ITERATIONS,
+    FixpointStep,
+    PassStep,
+    Pipeline,
+    PipelineStep,
+    Step,
+)
+from hloopt.passes.registry import create_pass
+
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}()\[\]="]+')
+_BLANK = re.compile(r"\s*")
+_MAXIMUM_NESTING = 50
+
+FindPipeline = Callable[[str], Pipeline]
+
+
+def parse_passes(text: str, find_pipeline: FindPipeline) -> Pipeline:
+    """The pipeline that a `--passes` text names.
+
+        passes  := pass (',' pass)*
+        pass    := name options? | 'fixpoint' '(' passes ')' options? | 'pipeline' '(' name ')'
+        options := '{' [ name '=' value (',' name '=' value)* ] '}'
+        value   := word | "string" | '[' value (',' value)* ']'
+
+    Raises PipelineError with the place of the mistake.
+    """
+    reader = _Reader(Source("--passes", text), find_pipeline)
+    steps = reader.steps(end="")
+    return Pipeline(name="--passes", steps=tuple(steps))
+
+
+class _Reader:
+    def __init__(self, source: Source, find_pipeline: FindPipeline) -> None:
+        self.source = source
+        self.text = source.text
+        self.position = 0
+        self.depth = 0
+        self.find_pipeline = find_pipeline
+
+    def error(self, message: str, start: int, end: int, help: str | None = None) -> PipelineError:
+        return PipelineError(message, span=Span(self.source, start, max(end, start + 1)), help=help)
+
+    def skip(self) -> None:
+        self.position = _BLANK.match(self.text, self.position).end()  # type: ignore[union-attr]  # always matches
+
+    def accept(self, token: str) -> bool:
+        self.skip()
+        if not self.text.startswith(token, self.position):
+            return False
+        self.position += len(token)
+        self.skip()
+        return True
+
+    def expect(self, token: str) -> None:
+        if not self.accept(token):
+            raise self.error(f"expected '{token}'", self.position, self.position + 1)
+
+    def name(self) -> tuple[str, int]:
+        self.skip()
+        match = _NAME.match(self.text, self.position)
+        if match is None:
+            raise self.error("expected the name of a pass", self.position, self.position + 1)
+        self.position = match.end()
+        return match[0], match.start()
+
+    def steps(self, end: str) -> list[Step]:
+        found: list[Step] = []
+        self.skip()
+        while self.position < len(self.text) and not (end and self.text[self.position] == end):
+            found.append(self.step())
+            self.skip()
+            if not self.accept(","):
+                break
+        if not end and self.position < len(self.text):
+            raise self.error("expected ',' between passes", self.position, self.position + 1)
+        return found
+
+    def step(self) -> Step:
+        name, start = self.name()
+        span = Span(self.source, start, self.position)
+        if name == "fixpoint" and self.accept("("):
+            return self.fixpoint(span)
+        if name == "pipeline" and self.accept("("):
+            nested, nested_start = self.name()
+            self.expect(")")
+            try:
+                return PipelineStep(pipeline=self.find_pipeline(nested), span=span)
+            except HloError as error:
+                if error.span is not None:
+                    raise
+                end = nested_start + len(nested)
+                raise self.error(error.message, nested_start, end, error.help) from None
+        options, places = self.options()
+        try:
+            return PassStep(made=create_pass(name, options), options=options, span=span)
+        except OptionError as error:
+            place = places[error.option]
+            end = place + len(error.option)
+            raise self.error(error.message, place, end, error.help) from None
+        except PipelineError as error:
+            raise self.error(error.message, start, start + len(name), error.help) from None
+
+    def fixpoint(self, span: Span) -> FixpointStep:
+        self.depth += 1
+        if self.depth > _MAXIMUM_NESTING:
+            raise self.error("fixpoints are nested too deeply", span.start, span.end)
+        steps = self.steps(end=")")
+        self.expect(")")
+        self.depth -= 1
+        options, places = self.options()
+        limit = options.pop("max_iterations", str(DEFAULT_ITERATIONS))
+        for unknown in options:
+            place = places[unknown]
+            raise self.error(
+                f"fixpoint has no option '{unknown}'", place, place + len(unknown),
+                "it has max_iterations",
+            )  # fmt: skip
+        if not (isinstance(limit, str) and re.fullmatch(r"0*[1-9]\d{0,8}", limit, re.A)):
+            place = places["max_iterations"]
+            raise self.error("max_iterations is an integer from 1 on", place, place + 14)
+        return FixpointStep(steps=tuple(steps), max_iterations=int(limit), span=span)
+
+    def options(self) -> tuple[dict[str, object], dict[str, int]]:
+        values: dict[str, object] = {}
+        places: dict[str, int] = {}
+        if not self.accept("{"):
+            return values, places
+        while not self.accept("}"):
+            name, start = self.name()
+            if name in values:
+                raise self.error(f"option '{name}' is given twice", start, self.position)
+            places[name] = start
+            self.expect("=")
+            values[name] = self.value()
+            if not self.accept(",") and not self.text.startswith("}", self.position):
+                raise self.error("expected ',' or '}'", self.position, self.position + 1)
+        return values, places
+
+    def value(self) -> object:
+        if not self.accept("["):
+            return self.word()
+        items: list[object] = []
+        while not self.accept("]"):
+            items.append(self.word())
+            if not self.accept(",") and not self.text.startswith("]", self.position):
+                raise self.error("expected ',' or ']'", self.position, self.position + 1)
+        return items
+
+    def word(self) -> str:
+        match = _VALUE.match(self.text, self.position)
+        if match is None:
+            raise self.error("expected a value", self.position, self.position + 1)
+        self.position = match.end()
+        word = match[0]
+        return re.sub(r"\\(.)", r"\1", word[1:-1]) if word.startswith('"') else word
+
+
+def format_passes(steps: Iterable[Step]) -> str:
+    """Steps as `--passes` text. Conditions and `on_error` cannot be said there and are left out."""
+    return ",".join(_format_step(step) for step in steps)
+
+
+def _format_step(step: Step) -> str:
+    match step:
+        case PassStep():
+            options = ",".join(f"{k}={_format_value(v)}" for k, v in step.options.items())
+            return f"{step.made.name}{{{options}}}" if options else step.made.name
+        case FixpointStep():
+            limit = f"{{max_iterations={step.max_iterations}}}"
+            suffix = "" if step.max_iterations == DEFAULT_ITERATIONS else limit
+            return f"fixpoint({format_passes(step.steps)}){suffix}"
+        case PipelineStep():
+            return format_passes(step.pipeline.steps)
+        case _:
+            raise AssertionError(step)
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(_format_value(item) for item in value)}]"
+    if value is None:
+        return "null"
+    text = str(value)
+    if _VALUE.fullmatch(text) and not text.startswith('"'):
+        return text
+    escaped = re.sub(r'(["\\])', r"\\\1", text)
+    return f'"{escaped}"'

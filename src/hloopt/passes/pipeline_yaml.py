@@ -1,0 +1,239 @@
+"""Pipelines from YAML. Every mistake is reported at its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hloopt.diagnostics import HloError, PipelineError, Source, Span, did_you_mean
+from hloopt.passes.conditions import check_condition
+from hloopt.passes.options import OptionError
+from hloopt.passes.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
+from hloopt.passes.registry import create_pass
+
+_TOP_KEYS = ("name", "description", "target", "passes")
+_MODIFIERS = ("when", "on_error")
+_FIXPOINT_KEYS = ("max_iterations", "passes")
+_LARGEST = 10_000  # YAML values, aliases counted as often as they are used
+_MAXIMUM_NESTING = 50  # aliases make endless nesting possible
+_PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null"))
+
+FindPipeline = Callable[[str], Pipeline]
+
+
+def parse_pipeline(source: Source, find_pipeline: FindPipeline) -> Pipeline:
+    """The pipeline in a YAML text; `find_pipeline` resolves names of others.
+
+    Raises PipelineError with the place of the mistake.
+    """
+    return _Reader(source, find_pipeline).pipeline()
+
+
+class _Reader:
+    def __init__(self, source: Source, find_pipeline: FindPipeline) -> None:
+        self.source = source
+        self.find_pipeline = find_pipeline
+        self.budget = _LARGEST
+        self.depth = 0
+
+    def pipeline(self) -> Pipeline:
+        root = self._compose()
+        top = self._mapping(root, "a pipeline", _TOP_KEYS)
+        if "passes" not in top:
+            raise self._error("a pipeline needs the key 'passes'", root)
+        return Pipeline(
+            name=self._text(top["name"]) if "name" in top else self.source.name,
+            description=self._text(top["description"]) if "description" in top else "",
+            target=self._text(top["target"]) if "target" in top else None,
+            steps=self._steps(top["passes"]),
+        )
+
+    # -- YAML -------------------------------------------------------------------------------
+
+    def _compose(self) -> Any:
+        import yaml
+
+        try:
+            root = yaml.compose(self.source.text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            span = Span(self.source, mark.index, mark.index + 1) if mark else None
+            problem = ", ".join(part for part in (error.context, error.problem) if part)
+            raise PipelineError(f"not YAML: {problem}", span=span) from None
+        except yaml.reader.ReaderError as error:
+            span = Span(self.source, error.position, error.position + 1)
+            raise PipelineError(f"not YAML: {error.reason}", span=span) from None
+        except RecursionError:
+            raise PipelineError("the YAML is nested too deeply") from None
+        if root is None:
+            raise PipelineError(
+                "the pipeline is empty", span=Span(self.source, 0, 1), help="it needs 'passes:'"
+            )
+        return root
+
+    def _error(self, message: str, node: Any, help: str | None = None) -> PipelineError:
+        start, end = node.start_mark.index, node.end_mark.index
+        line_end = self.source.text.find("\n", start)
+        end = min(end, line_end if line_end >= 0 else end)
+        return PipelineError(message, span=Span(self.source, start, max(end, start + 1)), help=help)
+
+    def _spend(self, node: Any) -> None:
+        self.budget -= 1
+        if self.budget < 0:
+            raise self._error(
+                f"the pipeline has more than {_LARGEST:,} values, aliases counted at each use", node
+            )
+
+    def _mapping(self, node: Any, what: str, keys: tuple[str, ...] | None = None) -> dict[str, Any]:
+        """The values of a mapping by key. Unknown keys are errors where `keys` is given."""
+        import yaml
+
+        self._spend(node)
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(f"expected {what} (a mapping)", node)
+        result: dict[str, Any] = {}
+        for key_node, value in node.value:
+            key = self._text(key_node)
+            if keys is not None and key not in keys:
+                raise self._error(
+                    f"unknown key '{key}' in {what}",
+                    key_node,
+                    did_you_mean(key, keys) or f"keys: {', '.join(keys)}",
+                )
+            if key in result:
+                raise self._error(f"key '{key}' is given twice", key_node)
+            result[key] = value
+        return result
+
+    def _sequence(self, node: Any, what: str) -> list[Any]:
+        import yaml
+
+        self._spend(node)
+        if not isinstance(node, yaml.SequenceNode):
+            raise self._error(f"expected a list of {what}", node)
+        return list(node.value)
+
+    def _text(self, node: Any) -> str:
+        import yaml
+
+        self._spend(node)
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._error("expected a single value, not a list or mapping", node)
+        return str(node.value)
+
+    def _value(self, node: Any) -> Any:
+        """A scalar, or a list of scalars, as a Python value."""
+        import yaml
+
+        if isinstance(node, yaml.SequenceNode):
+            return [self._scalar(item) for item in self._sequence(node, "values")]
+        return self._scalar(node)
+
+    def _scalar(self, node: Any) -> Any:
+        """Dates and other kinds that options do not have stay text."""
+        import yaml
+
+        text = self._text(node)
+        if node.tag not in _PLAIN_TAGS:
+            return text
+        try:
+            return yaml.SafeLoader("").construct_object(node)
+        except (ValueError, KeyError):
+            raise self._error("a value that does not fit its type", node) from None
+
+    # -- steps ------------------------------------------------------------------------------
+
+    def _steps(self, node: Any) -> tuple[Step, ...]:
+        self.depth += 1
+        if self.depth > _MAXIMUM_NESTING:
+            raise self._error("passes are nested too deeply", node)
+        steps = tuple(self._step(item) for item in self._sequence(node, "passes"))
+        self.depth -= 1
+        return steps
+
+    def _step(self, node: Any) -> Step:
+        import yaml
+
+        if isinstance(node, yaml.ScalarNode):
+            return self._pass(self._text(node), node, None, {})
+        content = self._mapping(node, "a step")
+        names = [key for key in content if key not in _MODIFIERS]
+        if len(names) != 1:
+            hints = (did_you_mean(name, _MODIFIERS) for name in names)
+            raise self._error(
+                f"a step names one pass, this one names {', '.join(names) or 'none'}",
+                node,
+                help=next(filter(None, hints), None)
+                or f"beside the pass it can have {' and '.join(_MODIFIERS)}",
+            )
+        name = names[0]
+        common = self._common(content, node)
+        if name == "fixpoint":
+            return self._fixpoint(content[name], common)
+        if name == "pipeline":
+            return self._nested(content[name], common)
+        return self._pass(name, _key_node(node, name), content[name], common)
+
+    def _common(self, content: dict[str, Any], node: Any) -> dict[str, Any]:
+        common: dict[str, Any] = {
+            "span": Span(self.source, node.start_mark.index, node.start_mark.index + 1)
+        }
+        if "on_error" in content:
+            common["on_error"] = self._text(content["on_error"])
+            if common["on_error"] not in ("fail", "skip"):
+                raise self._error("on_error is fail or skip", content["on_error"])
+        if "when" in content:
+            common["when"] = self._conditions(content["when"])
+        return common
+
+    def _conditions(self, node: Any) -> dict[str, object]:
+        conditions: dict[str, object] = {}
+        for key, value in self._mapping(node, "conditions").items():
+            conditions[key] = self._value(value)
+            try:
+                check_condition(key, conditions[key])
+            except PipelineError as error:
+                raise self._error(error.message, _key_node(node, key), error.help) from None
+        return conditions
+
+    def _pass(self, name: str, name_node: Any, options: Any, common: dict[str, Any]) -> PassStep:
+        values: dict[str, object] = {}
+        if options is not None and getattr(options, "value", None) != "":
+            nodes = self._mapping(options, f"the options of '{name}'")
+            values = {key: self._value(node) for key, node in nodes.items()}
+        try:
+            made = create_pass(name, values)
+        except OptionError as error:
+            place = _key_node(options, error.option)
+            raise self._error(error.message, place, error.help) from None
+        except PipelineError as error:
+            raise self._error(error.message, name_node, error.help) from None
+        start = name_node.start_mark.index
+        span = Span(self.source, start, start + len(name))
+        return PassStep(made=made, options=values, **{**common, "span": span})
+
+    def _fixpoint(self, node: Any, common: dict[str, Any]) -> FixpointStep:
+        content = self._mapping(node, "a fixpoint", _FIXPOINT_KEYS)
+        if "passes" not in content:
+            raise self._error("a fixpoint needs the key 'passes'", node)
+        if "max_iterations" in content:
+            limit = self._value(content["max_iterations"])
+            if type(limit) is not int or limit < 1:
+                raise self._error(
+                    "max_iterations is an integer from 1 on", content["max_iterations"]
+                )
+            common["max_iterations"] = limit
+        return FixpointStep(steps=self._steps(content["passes"]), **common)
+
+    def _nested(self, node: Any, common: dict[str, Any]) -> PipelineStep:
+        name = self._text(node)
+        try:
+            return PipelineStep(pipeline=self.find_pipeline(name), **common)
+        except HloError as error:
+            if error.span is not None:
+                raise
+            raise self._error(error.message, node, error.help) from None
+
+
+def _key_node(mapping: Any, key: str) -> Any:
+    return next(node for node, _ in mapping.value if node.value == key)

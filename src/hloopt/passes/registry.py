@@ -1,0 +1,67 @@
+"""Passes by name. Listing names imports no pass; running one imports that one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from hloopt.diagnostics import PipelineError, did_you_mean
+from hloopt.passes.base import ModulePass
+from hloopt.passes.options import make_options
+
+PASSES = {
+    "call-inliner": "hloopt.passes.call_inliner:CallInliner",
+    "cse": "hloopt.passes.cse:CommonSubexpressionElimination",
+    "dce": "hloopt.passes.dce:DeadCodeElimination",
+    "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
+    "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
+    "tuple-simplifier": "hloopt.passes.tuple_simplifier:TupleSimplifier",
+}
+"""Our passes: name → module:class."""
+
+ENTRY_POINTS = "hloopt.passes"
+"""The entry-point group in which other packages offer passes; scanned only when a name is not
+ours or a full listing is asked for. In a package's pyproject.toml:
+
+    [project.entry-points."hloopt.passes"]
+    my-pass = "my_package.my_pass:MyPass"
+"""
+
+
+def pass_names(*, plugins: bool = True) -> list[str]:
+    """The names of all passes, sorted."""
+    return sorted({*PASSES, *(_plugins() if plugins else ())})
+
+
+def find_pass(name: str) -> type[ModulePass]:
+    """The pass called `name`; `_` and `-` are the same. Raises PipelineError."""
+    key = name.replace("_", "-")
+    home = PASSES.get(key) or _plugins().get(key)
+    if home is None:
+        raise PipelineError(
+            f"unknown pass '{name}'",
+            help=did_you_mean(key, pass_names()) or "`hloopt passes` lists all passes",
+        )
+    module, _, attribute = home.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise PipelineError(f"pass '{name}' cannot be loaded from {home}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, ModulePass)):
+        raise PipelineError(f"pass '{name}': {home} is no subclass of ModulePass")
+    if home is not PASSES.get(key):
+        found.name = key
+    return found
+
+
+def create_pass(name: str, options: Mapping[str, object] | None = None) -> ModulePass:
+    """A pass ready to run. Raises PipelineError for an unknown pass or option."""
+    pass_class = find_pass(name)
+    return pass_class(make_options(pass_class, options or {}))
+
+
+def _plugins() -> dict[str, str]:
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=ENTRY_POINTS)
+    return {entry.name.replace("_", "-"): entry.value for entry in found}

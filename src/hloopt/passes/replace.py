@@ -1,0 +1,45 @@
+"""Replacing an instruction by another, as all passes of XLA do it."""
+
+from __future__ import annotations
+
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.ordering import depends_on
+
+
+def shardings_differ(a: Instruction, b: Instruction) -> bool:
+    """Whether both instructions have shardings, and different ones."""
+    ours, theirs = a.attributes.get("sharding"), b.attributes.get("sharding")
+    return ours is not None and theirs is not None and ours != theirs
+
+
+def replace_instruction(old: Instruction, new: Instruction) -> None:
+    """Let all users of `old`, the root included, use `new`, and remove `old`.
+
+    What only `old` says is kept: `new` takes over its metadata where it has no op_name, its
+    frontend attributes and its sharding where it has none, and its control dependencies.
+    O(users + control edges).
+    """
+    inherit(old, new)
+    old.move_control_dependencies_to(new)
+    old.replace_all_uses_with(new)
+    old.parent.remove(old)
+
+
+def inherit(old: Instruction, new: Instruction) -> None:
+    """Give `new` the annotations of `old` that it has nothing of."""
+    theirs = old.attributes
+    if "op_name=" in theirs.get("metadata", "") and "op_name=" not in new.attributes.get(
+        "metadata", ""
+    ):
+        new.set_attribute("metadata", theirs["metadata"])
+    for name in ("frontend_attributes", "sharding"):
+        if name in theirs and name not in new.attributes:
+            new.set_attribute(name, theirs[name])
+
+
+def control_dependencies_can_move(old: Instruction, new: Instruction) -> bool:
+    """Whether `new` can take over the control predecessors of `old` without a cycle.
+
+    O(1) without such predecessors, else O(instructions before them).
+    """
+    return not any(depends_on(p, new) for p in old.control_predecessors if p is not new)

@@ -1,0 +1,236 @@
+"""Runs a pipeline on a module: verification, restoring, timing, and what to report of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol
+
+from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, Source
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.passes.base import PassContext, Remark
+from hloopt.passes.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
+from hloopt.text import parse_module, print_module
+from hloopt.verifier import VerifierOptions, verify_changes
+from hloopt.verifier.verify import VerifiedState
+
+
+@dataclass
+class PassRun:
+    """One run of one pass."""
+
+    name: str
+    iteration: int | None = None
+    """Which round of a fixpoint, from 1."""
+    changed: bool = False
+    instructions: tuple[int, int] = (0, 0)
+    """Before and after."""
+    seconds: float = 0.0
+    statistics: dict[str, int] = field(default_factory=dict)
+    skipped: str | None = None
+    """Why the pass did not run (an unmet condition) or has no effect (an error)."""
+    failed: bool = False
+
+
+@dataclass
+class PipelineResult:
+    """What a pipeline did."""
+
+    runs: list[PassRun] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        return any(run.changed for run in self.runs)
+
+
+class Observer(Protocol):
+    """Is told before and after each run of a pass."""
+
+    def before(self, run: PassRun, module: Module) -> None: ...
+
+    def after(self, run: PassRun, module: Module) -> None: ...
+
+
+class ReproducerWriter(Protocol):
+    """Writes what repeats a failure; returns how to repeat it, for the message."""
+
+    def __call__(self, step: PassStep, module_text: str, reason: str) -> str: ...
+
+
+@dataclass
+class PipelineRunner:
+    """Runs pipelines.
+
+    A pass that raises, or leaves a module that does not verify, has failed: the module is put
+    back as it was before, a reproducer is written, and the run ends unless the step says
+    `on_error: skip`.
+    """
+
+    verify: bool = True
+    wants_remarks: bool = False
+    observers: Sequence[Observer] = ()
+    write_reproducer: ReproducerWriter | None = None
+    verifier_options: VerifierOptions = field(default_factory=VerifierOptions)
+
+    def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
+        """Run all steps on `module`, in place.
+
+        Raises HloVerifyError for a module that is invalid from the start, PassFailure for a pass
+        that fails.
+        """
+        return _Execution(self, module).run(pipeline)
+
+
+class _Execution:
+    def __init__(self, runner: PipelineRunner, module: Module) -> None:
+        self.runner = runner
+        self.module = module
+        self.result = PipelineResult()
+        self.verified = VerifiedState()
+        self._text: tuple[int, str] | None = None
+
+    def run(self, pipeline: Pipeline) -> PipelineResult:
+        if self.runner.verify:
+            verify_changes(self.module, self.verified, self.runner.verifier_options)
+        self._steps(pipeline.steps, None)
+        return self.result
+
+    def text(self) -> str:
+        """The module as text; printed again only after a change."""
+        if self._text is None or self._text[0] != self.module.version:
+            self._text = (self.module.version, print_module(self.module))
+        return self._text[1]
+
+    # -- steps ------------------------------------------------------------------------------
+
+    def _steps(self, steps: Sequence[Step], iteration: int | None) -> bool:
+        changed = False
+        for step in steps:
+            changed |= self._step(step, iteration)
+        return changed
+
+    def _step(self, step: Step, iteration: int | None) -> bool:
+        unmet = None
+        if step.when:
+            from hloopt.passes.conditions import unmet_condition
+
+            unmet = unmet_condition(self.module, step.when)
+        match step:
+            case PassStep():
+                return self._pass(step, iteration, unmet)
+            case FixpointStep() if unmet is None:
+                return self._fixpoint(step)
+            case PipelineStep() if unmet is None:
+                return self._steps(step.pipeline.steps, iteration)
+        return False
+
+    def _fixpoint(self, step: FixpointStep) -> bool:
+        changed = False
+        seen = {hash(self.text()): 0}
+        for iteration in range(1, step.max_iterations + 1):
+            if not self._steps(step.steps, iteration):
+                return changed
+            changed = True
+            earlier = seen.setdefault(hash(self.text()), iteration)
+            if earlier != iteration:
+                self.result.warnings.append(
+                    f"fixpoint({_names(step)}) goes in circles: after iteration {iteration} the "
+                    f"module is what it was after iteration {earlier}; stopped"
+                )
+                return changed
+        self.result.warnings.append(
+            f"fixpoint({_names(step)}) still changed the module in iteration "
+            f"{step.max_iterations}, its max_iterations"
+        )
+        return changed
+
+    def _pass(self, step: PassStep, iteration: int | None, unmet: str | None) -> bool:
+        module = self.module
+        run = PassRun(step.made.name, iteration)
+        self.result.runs.append(run)
+        count = module.instruction_count()
+        run.instructions = (count, count)
+        if unmet is not None:
+            run.skipped = f"condition not met: {unmet}"
+            return False
+        for observer in self.runner.observers:
+            observer.before(run, module)
+        before = self.text()
+        context = PassContext(step.made.name, wants_remarks=self.runner.wants_remarks)
+        started = time.perf_counter()
+        try:
+            answer: object = step.made.run(module, context)
+            if not isinstance(answer, bool):
+                raise TypeError(f"run() returned {answer!r}, not whether it changed the module")
+            run.changed = answer
+            if self.runner.verify and run.changed:
+                verify_changes(module, self.verified, self.runner.verifier_options)
+        except Exception as error:  # the border where any failure of a pass is reported
+            self._failed(step, run, before, error)
+        run.seconds = time.perf_counter() - started
+        run.instructions = (count, module.instruction_count())
+        run.statistics = context.statistics
+        if not run.failed:
+            self.result.remarks += context.remarks
+        for observer in self.runner.observers:
+            observer.after(run, module)
+        return run.changed
+
+    # -- failures ---------------------------------------------------------------------------
+
+    def _failed(self, step: PassStep, run: PassRun, before: str, error: Exception) -> None:
+        """Restore the module; raise PassFailure unless the step says to go on."""
+        run.changed = False
+        run.failed = True
+        reason = describe_failure(error, self.module)
+        restore(self.module, before)
+        self.verified = VerifiedState()
+        run.skipped = reason
+        where = ""
+        if self.runner.write_reproducer is not None:
+            where = self.runner.write_reproducer(step, before, reason)
+        if step.on_error == "skip":
+            self.result.warnings.append(f"pass '{run.name}' failed and was skipped: {reason}")
+            return
+        raise PassFailure(
+            f"pass '{run.name}' failed: {reason}",
+            help=f"the module is unchanged; {where}" if where else None,
+            cause=error,
+        ) from error
+
+
+def _names(step: FixpointStep) -> str:
+    return ", ".join(s.made.name if isinstance(s, PassStep) else "…" for s in step.steps)
+
+
+def describe_failure(error: Exception, module: Module) -> str:
+    """Why a pass failed: the exception, the instruction it was looking at, the module."""
+    if isinstance(error, HloVerifyError):
+        return f"the module it leaves is invalid: {error.message} (module {module.name})"
+    said = error.message if isinstance(error, HloError) else str(error)
+    instruction = _instruction_at_fault(error.__traceback__)
+    at = f" while looking at %{instruction.name}" if instruction else ""
+    return f"{type(error).__name__}: {said}{at} (module {module.name})"
+
+
+def _instruction_at_fault(traceback: TracebackType | None) -> Instruction | None:
+    """The instruction in the innermost frame that has one in a variable."""
+    found: Instruction | None = None
+    while traceback is not None:
+        for value in traceback.tb_frame.f_locals.values():
+            if isinstance(value, Instruction):
+                found = value
+                break
+        traceback = traceback.tb_next
+    return found
+
+
+def restore(module: Module, text: str) -> None:
+    """Make `module` what `text` says, keeping the object. O(length of the text)."""
+    name = module.source.name if module.source else "<module>"
+    module.become(parse_module(Source(name, text)))

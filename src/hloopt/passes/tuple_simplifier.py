@@ -1,0 +1,108 @@
+"""Remove tuples that are taken apart right away, and elements put together again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import post_order, stable_order
+from hloopt.ir.shape import compatible
+from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.replace import (
+    control_dependencies_can_move,
+    replace_instruction,
+    shardings_differ,
+)
+
+
+@register("tuple-simplifier")
+class TupleSimplifier(ModulePass):
+    """Forward tuple elements to their users.
+
+    A tuple of all elements of another value, in order, becomes that value. A get-tuple-element
+    that leads to the operand of a tuple instruction becomes that operand. What has no
+    users afterwards is left to `dce`. Linear in the size of the module.
+    """
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(PassOptions):
+        exclude_entry_computation: bool = option(False, "leave the entry computation alone")
+
+    options: Options
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        changed = False
+        for computation in list(module.computations.values()):
+            if computation.is_entry and self.options.exclude_entry_computation:
+                continue
+            changed |= _simplify(computation, context)
+        return changed
+
+
+def _simplify(computation: Computation, context: PassContext) -> bool:
+    tuples = [i for i in computation.instructions if i.opcode is Opcode.TUPLE]
+    if not tuples:
+        return False
+    changed = False
+    for instruction in post_order(computation):
+        replacement = None
+        if instruction.opcode is Opcode.TUPLE:
+            replacement = whole_value(instruction)
+        elif instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+            replacement = element_itself(instruction)
+        if replacement is None or not (instruction.users or instruction.is_root):
+            continue
+        if reason := _why_not(instruction, replacement):
+            context.missed(instruction, reason)
+            continue
+        context.applied(instruction, f"replaced by %{replacement.name}")
+        replace_instruction(instruction, replacement)
+        changed = True
+    if changed and computation.module.is_scheduled:
+        computation.reorder(stable_order(computation))
+    return changed
+
+
+def whole_value(instruction: Instruction) -> Instruction | None:
+    """What a tuple takes all its elements from, in order; None if there is no such value."""
+    operands = instruction.operands
+    if not operands or operands[0].opcode is not Opcode.GET_TUPLE_ELEMENT:
+        return None
+    source = operands[0].operands[0]
+    if not compatible(source.shape, instruction.shape):
+        return None
+    for index, operand in enumerate(operands):
+        if (
+            operand.opcode is not Opcode.GET_TUPLE_ELEMENT
+            or operand.operands[0] is not source
+            or operand.tuple_index != index
+        ):
+            return None
+    return source
+
+
+def element_itself(instruction: Instruction) -> Instruction | None:
+    """The operand of a tuple that a chain of get-tuple-elements leads to; None if it does not."""
+    path: list[int] = []
+    source = instruction
+    while source.opcode is Opcode.GET_TUPLE_ELEMENT:
+        path.append(source.tuple_index)
+        source = source.operands[0]
+    while path and source.opcode is Opcode.TUPLE:
+        source = source.operands[path.pop()]
+    return None if path else source
+
+
+def _why_not(instruction: Instruction, replacement: Instruction) -> str | None:
+    """Why `instruction` must stay, or None where it may be replaced."""
+    if shardings_differ(instruction, replacement):
+        return f"its sharding differs from that of %{replacement.name}"
+    if instruction.opcode is Opcode.TUPLE:
+        if instruction.has_control_dependencies:
+            return "it has control dependencies"
+    elif not control_dependencies_can_move(instruction, replacement):
+        return f"a control predecessor of it depends on %{replacement.name}"
+    return None

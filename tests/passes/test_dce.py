@@ -1,0 +1,190 @@
+"""Corners of dead code elimination."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.properties.consistency import assert_consistent
+
+from hloopt.ir import Module, Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.dce import DeadCodeElimination
+from hloopt.text import parse_module
+from hloopt.verifier import verify_module
+
+
+def clean(text: str, *, changes: bool = True, **options: Any) -> Module:
+    module = parse_module(text)
+    assert verify_module(module) == []
+    dce = DeadCodeElimination(DeadCodeElimination.Options(**options))
+    assert dce.run(module, PassContext()) == changes
+    assert verify_module(module) == []
+    assert_consistent(module)
+    return module
+
+
+def names(module: Module) -> list[str]:
+    return [i.name for i in module.entry.instructions]
+
+
+FUSION = """
+fused {{
+  x = f32[] parameter(0)
+  s = f32[] sine(x)
+  n = f32[] negate(x)
+  ROOT t = (f32[], f32[]) tuple(s, n){root}
+}}
+ENTRY e {{
+  p = f32[] parameter(0)
+  f = (f32[], f32[]) fusion(p), kind={kind}, calls=fused{attributes}
+  g = f32[] get-tuple-element(f), index=1
+  {rest}
+}}
+"""
+PLAIN = {"root": "", "kind": "kLoop", "attributes": "", "rest": "ROOT r = f32[] copy(g)"}
+
+
+def test_the_one_output_left_becomes_the_fusion() -> None:
+    module = clean(FUSION.format(**PLAIN))
+    assert names(module) == ["p", "f", "r"]
+    assert module.entry.root.operands[0].shape.text == "f32[]"
+    assert [i.name for i in module.computations["fused"].instructions] == ["x", "n"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "kCustom"},
+        {"root": ", sharding={{replicated}, {replicated}}"},
+        {"attributes": ", control-predecessors={p}"},
+        {"attributes": ", output_to_operand_aliasing={{0}: (0, {})}"},
+        {"rest": "ROOT r = (f32[], (f32[], f32[])) tuple(g, f)"},
+    ],
+)
+def test_fusions_that_keep_their_outputs(change: dict[str, str]) -> None:
+    clean(FUSION.format(**{**PLAIN, **change}), changes=False)
+
+
+def test_control_successors_of_the_element_move_to_the_fusion() -> None:
+    rest = "after = f32[] cosine(p), control-predecessors={g} ROOT r = f32[] add(g, after)"
+    module = clean(FUSION.format(**{**PLAIN, "rest": rest}))
+    after = next(i for i in module.entry.instructions if i.name == "after")
+    assert [i.name for i in after.control_predecessors] == ["f"]
+
+
+def test_async_operands_and_shapes_follow_a_removed_parameter() -> None:
+    module = clean(
+        """
+work { dead = f32[2] parameter(0) x = f32[] parameter(1) ROOT n = f32[] negate(x) }
+ENTRY e {
+  p = f32[2] parameter(0)
+  q = f32[] parameter(1)
+  costly = f32[2] exponential(p)
+  s = ((f32[2], f32[]), f32[], s32[]) async-start(costly, q), calls=work
+  u = ((f32[2], f32[]), f32[], s32[]) async-update(s)
+  ROOT d = f32[] async-done(u)
+}""",
+        use_call_analysis=True,
+    )
+    assert names(module) == ["p", "q", "s", "u", "d"]
+    update = module.entry.root.operands[0]
+    assert update.shape.text == update.operands[0].shape.text == "((f32[]), f32[], s32[])"
+
+
+def test_aliased_and_donated_entry_parameters_stay_and_are_renumbered() -> None:
+    module = clean(
+        """HloModule m, input_output_alias={ {}: (2, {}, must-alias) },
+  buffer_donor={ (3, {}) },
+  entry_computation_layout={(f32[], f32[2]{0}, f32[], f32[3]{0})->f32[]}
+ENTRY e {
+  dead = f32[] parameter(0)
+  unread = f32[2] parameter(1)
+  aliased = f32[] parameter(2)
+  donated = f32[3] parameter(3)
+  zero = f32[] constant(0)
+  ROOT s = f32[] negate(zero)
+}""",
+        remove_dead_parameters_from_entry_computation=True,
+    )
+    assert names(module) == ["aliased", "donated", "zero", "s"]
+    assert module.attributes["input_output_alias"] == "{ {}: (0, {}, must-alias) }"
+    assert module.attributes["buffer_donor"] == "{ (1, {}) }"
+    assert module.attributes["entry_computation_layout"] == "{(f32[], f32[3]{0})->f32[]}"
+
+
+def test_only_selected_threads_are_cleaned() -> None:
+    text = """
+side {{
+  x = f32[] parameter(0)
+  dead = f32[] sine(x)
+  ROOT n = f32[] negate(x)
+}}, execution_thread="side"
+ENTRY e {{
+  p = f32[] parameter(0)
+  s = ((f32[]), f32[], s32[]) async-start(p), calls=side, async_execution_thread="side"
+  {dead}
+  ROOT d = f32[] async-done(s)
+}}"""
+    kept = clean(text.format(dead=""), changes=False, execution_threads=("main",))
+    assert len(kept.computations["side"]) == 3
+    assert len(clean(text.format(dead="")).computations["side"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("attributes", "dies"),
+    [
+        ('custom_call_target="f"', True),
+        ('custom_call_target="f", custom_call_has_side_effect=true', False),
+        (
+            'custom_call_target="tpu_custom_call", custom_call_has_side_effect=true, '
+            'frontend_attributes={xla_allow_dce_side_effecting_op="true"}',
+            True,
+        ),
+        ('custom_call_target="Sharding", sharding={replicated}', False),
+    ],
+)
+def test_custom_calls(attributes: str, dies: bool) -> None:
+    module = clean(
+        "ENTRY e { p = f32[] parameter(0) "
+        f"c = f32[] custom-call(p), {attributes} ROOT n = f32[] negate(p) }}",
+        changes=dies,
+    )
+    assert ("c" not in names(module)) == dies
+
+
+def test_loops_with_effects_stay() -> None:
+    text = """
+test {{ t = f32[] parameter(0) ROOT k = pred[] constant(true) }}
+body {{ b = f32[] parameter(0) ROOT n = f32[] {operation} }}
+ENTRY e {{
+  p = f32[] parameter(0)
+  w = f32[] while(p), condition=test, body=body
+  ROOT r = f32[] copy(p)
+}}
+"""
+    effect = 'custom-call(b), custom_call_target="f", custom_call_has_side_effect=true'
+    assert "w" in names(clean(text.format(operation=effect), changes=False))
+    assert names(clean(text.format(operation="negate(b)"))) == ["p", "r"]
+
+
+def test_an_after_all_stays_for_an_effect_it_waits_for() -> None:
+    module = clean(
+        """ENTRY e {
+  p = f32[] parameter(0)
+  t = token[] after-all()
+  s = (f32[], u32[], token[]) send(p, t), channel_id=1
+  d = token[] send-done(s), channel_id=1
+  waits = token[] after-all(d)
+  idle = token[] after-all(t)
+  ROOT n = f32[] negate(p)
+}"""
+    )
+    assert "waits" in names(module)
+    assert "idle" not in names(module)
+
+
+def test_a_long_chain_is_no_trouble() -> None:
+    lines = [f"n{i} = f32[] negate({f'n{i - 1}' if i else 'p'})" for i in range(5000)]
+    module = clean(f"ENTRY e {{ p = f32[] parameter(0) {' '.join(lines)} ROOT r = f32[] copy(p) }}")
+    assert [i.opcode for i in module.entry.instructions] == [Opcode.PARAMETER, Opcode.COPY]
