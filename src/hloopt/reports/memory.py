@@ -1,0 +1,286 @@
+"""The memory report: as a terminal page, as JSON, and as a comparison of two."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_CHART_ROWS = 8
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_LABEL_WIDTH = 10
+_WIDEST = 120  # columns: beyond, lines are hard to follow
+_LAYOUT = re.compile(r"\{[^{}]*\}")
+_NUMBER = re.compile(r"\d+")
+_KIND_STYLES = {"argument": "cyan", "output": "green", "constant": "magenta", "temporary": "yellow"}
+
+
+def human_bytes(size: int, *, signed: bool = False) -> str:
+    """A size as people read it: `832 B`, `1.5 KiB`, `79.2 GiB`; with its sign if `signed`."""
+    sign = "-" if size < 0 else "+" if signed and size > 0 else ""
+    amount = float(abs(size))
+    if amount < 1024:
+        return f"{sign}{abs(size)} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        amount /= 1024
+        if amount < 1023.95:  # 1024.0 after rounding reads better in the next unit
+            return f"{sign}{amount:.1f} {unit}"
+    return f"{sign}{amount / 1024:,.1f} TiB"
+
+
+# -- terminal -----------------------------------------------------------------------------------
+
+
+def render_memory(report: MemoryReport, console: Console, *, top: int = 10) -> None:
+    """Print sizes, memory over the schedule and the `top` groups of buffers live at the peak."""
+    from rich.text import Text
+
+    width = min(console.width, _WIDEST)
+    title = Text.assemble("Memory of ", (report.module, "bold"), f", order: {report.order}")
+    console.print(title, width=width)
+    console.print(_summary(report))
+    if report.peak_instruction is not None:
+        console.print(_peak_place(report.peak_instruction, width))
+        console.print()
+        console.print(_chart(report, width))
+        console.print()
+        console.print(_live_table(report, width, top))
+    for note in report.assumptions:
+        console.print(Text(f"* {note}", style="dim"), width=width)
+
+
+def _summary(report: MemoryReport) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=False)
+    table.add_column("field", style="bold")
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("meaning", style="dim")
+    device = report.device
+    table.add_row("arguments", human_bytes(device.argument), "")
+    table.add_row("outputs", human_bytes(device.output), "")
+    table.add_row("aliased", human_bytes(device.alias), "donated arguments that outputs reuse")
+    table.add_row("constants", human_bytes(report.constant), "")
+    table.add_row("temporaries", human_bytes(device.temp), "the most at one time")
+    table.add_row("total", human_bytes(report.total), "all of these, aliased counted once")
+    table.add_row(
+        "peak", Text(human_bytes(report.peak), style="bold"), "the most in use at one time"
+    )
+    for name, size in _host_rows(report.host):
+        table.add_row(f"host {name}", human_bytes(size), "in host memory, in no sum above")
+    return table
+
+
+def _host_rows(host: MemorySizes) -> list[tuple[str, int]]:
+    rows = [
+        ("arguments", host.argument),
+        ("outputs", host.output),
+        ("aliased", host.alias),
+        ("temporaries", host.temp),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _peak_place(peak: PeakInstruction, width: int) -> Text:
+    from rich.text import Text
+
+    place = Text.assemble(
+        "peak at ", (f"%{peak.name}", "bold"), f" ({peak.opcode}) in %{peak.computation}"
+    )
+    if peak.op_name:
+        place.append(f"\n        {_tail(peak.op_name, width - 8)}", style="dim")
+    return place
+
+
+def _chart(report: MemoryReport, width: int) -> Text:
+    """Memory over the positions of the order, a column for the most in its share of them."""
+    from rich.text import Text
+
+    columns = _columns(report.timeline, width - _LABEL_WIDTH - 2)
+    text = Text(no_wrap=True, overflow="crop")
+    for row in range(_CHART_ROWS - 1, -1, -1):
+        top = (row + 1) / _CHART_ROWS * report.peak
+        label = human_bytes(round(top)) if row % 2 else ""
+        text.append(f"{label:>{_LABEL_WIDTH}} ┤" if label else " " * _LABEL_WIDTH + " │")
+        cells = [_cell(size, row, report) for size in columns]
+        for style, run in groupby(cells, key=itemgetter(1)):
+            text.append("".join(map(itemgetter(0), run)), style)
+        text.append("\n")
+    peak = report.peak_instruction
+    assert peak is not None
+    at = peak.position * len(columns) // len(report.timeline)
+    text.append(f"{'0 B':>{_LABEL_WIDTH}} └{'─' * at}▲{'─' * (len(columns) - at - 1)}\n")
+    text.append(f"{'':{_LABEL_WIDTH + 2}}position {peak.position:,} of {len(report.timeline):,}")
+    text.append("   ░ set aside throughout  ")
+    text.append("█", style=_KIND_STYLES["temporary"])
+    text.append(" temporaries")
+    return text
+
+
+def _columns(timeline: list[int], width: int) -> list[int]:
+    """The timeline in at most `width` columns, each the largest of its positions."""
+    count = len(timeline)
+    width = max(1, min(width, count))
+    return [max(timeline[i * count // width : (i + 1) * count // width]) for i in range(width)]
+
+
+def _cell(size: int, row: int, report: MemoryReport) -> tuple[str, str]:
+    """One character of the chart, and its style."""
+    scale = 8 * _CHART_ROWS / report.peak
+    eighths = min(8, max(0, round(size * scale) - 8 * row))
+    if report.throughout * scale >= 8 * row + 4 and eighths:
+        return "░", "dim"
+    return _EIGHTHS[eighths], _KIND_STYLES["temporary"]
+
+
+# -- buffers live at the peak ---------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Group:
+    """Buffers alike but for the numbers in their origins."""
+
+    kind: str
+    shape: str
+    origin: str
+    count: int
+    size: int
+
+
+def _groups(buffers: list[LiveBuffer]) -> list[_Group]:
+    """Buffers of one kind and shape whose origins differ in numbers only; largest sum first."""
+    found: dict[tuple[str, str, str], _Group] = {}
+    for buffer in buffers:
+        shape = _LAYOUT.sub("", buffer.shape)
+        origin = buffer.op_name or f"%{buffer.name}"
+        pattern = _NUMBER.sub("*", origin)
+        group = found.get((buffer.kind, shape, pattern))
+        if group is None:
+            found[buffer.kind, shape, pattern] = _Group(buffer.kind, shape, origin, 1, buffer.size)
+            continue
+        group.count += 1
+        group.size += buffer.size
+        if group.origin != origin:
+            group.origin = pattern
+    return sorted(found.values(), key=lambda group: -group.size)
+
+
+def _live_table(report: MemoryReport, width: int, top: int) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    groups = _groups(report.live_at_peak)
+    shown, hidden = groups[:top], groups[top:]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title_justify="left")
+    table.title = f"{len(report.live_at_peak):,} buffers live at the peak"
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("shape", no_wrap=True)
+    table.add_column("from", no_wrap=True)
+    shapes = [f"{g.count:,} x {g.shape}" if g.count > 1 else g.shape for g in shown]
+    shape_width = min(max(map(len, shapes), default=0), (width - 36) // 2)
+    from_width = width - 36 - shape_width
+    for group, shape in zip(shown, shapes, strict=True):
+        table.add_row(
+            human_bytes(group.size),
+            f"{group.size / report.peak:.1%}",
+            Text(group.kind, style=_KIND_STYLES[group.kind]),
+            Text(_head(shape, shape_width)),
+            Text(_tail(group.origin, from_width)),
+        )
+    if hidden:
+        count = sum(group.count for group in hidden)
+        size = sum(group.size for group in hidden)
+        rest = Text(f"and {count:,} more", style="dim")
+        table.add_row(human_bytes(size), f"{size / report.peak:.1%}", "", rest, "", style="dim")
+    return table
+
+
+def _head(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _tail(text: str, width: int) -> str:
+    """The end of a path says most."""
+    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def memory_to_json(report: MemoryReport) -> dict[str, Any]:
+    """The report as plain data, sizes in bytes.
+
+    `timeline` holds `[position, bytes]` where the number of bytes changes.
+    """
+    result = asdict(report)
+    result["throughout"] = report.throughout
+    result["total"] = report.total
+    result["positions"] = len(report.timeline)
+    result["timeline"] = _changes(report.timeline)
+    for buffer in result["live_at_peak"]:
+        buffer["kind"] = str(buffer["kind"])
+        buffer["live"] = list(buffer["live"])
+    return result
+
+
+def _changes(timeline: list[int]) -> list[list[int]]:
+    before = [-1, *timeline]
+    return [[i, size] for i, size in enumerate(timeline) if size != before[i]]
+
+
+# -- comparison -----------------------------------------------------------------------------------
+
+
+def memory_delta(before: MemoryReport, after: MemoryReport) -> Table:
+    """A table of each size before and after a change. Rows that are 0 twice are left out."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("memory", style="bold")
+    for name in ("before", "after", "change"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for (name, old), (_, new) in zip(_delta_rows(before), _delta_rows(after), strict=True):
+        if old or new:
+            is_neutral = old == new or name == "aliased"
+            style = "" if is_neutral else "green" if new < old else "red"
+            table.add_row(
+                name, human_bytes(old), human_bytes(new), Text(_change(old, new), style=style)
+            )
+    return table
+
+
+def _delta_rows(report: MemoryReport) -> list[tuple[str, int]]:
+    device, host = report.device, report.host
+    return [
+        ("arguments", device.argument),
+        ("outputs", device.output),
+        ("aliased", device.alias),
+        ("constants", report.constant),
+        ("temporaries", device.temp),
+        ("total", report.total),
+        ("peak", report.peak),
+        ("host", host.argument + host.output - host.alias + host.temp),
+    ]
+
+
+def _change(old: int, new: int) -> str:
+    if old == new:
+        return "="
+    change = human_bytes(new - old, signed=True)
+    return f"{change} ({(new - old) / old:+.1%})" if old else change

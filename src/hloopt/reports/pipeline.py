@@ -1,0 +1,181 @@
+"""What a pipeline did to a module: passes, difference, memory; remarks, times, statistics."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from hloopt.diagnostics import Source
+    from hloopt.driver import Outcome
+    from hloopt.passes.runner import PassRun
+
+
+def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = False) -> None:
+    """Passes, then what changed, then memory before and after."""
+    from hloopt.reports.diff import render_diff
+    from hloopt.reports.memory import memory_delta, render_memory
+
+    console.print(_runs_table(outcome.result.runs))
+    console.print()
+    if outcome.diff is not None:
+        render_diff(outcome.diff, console, side_by_side=side_by_side, text=side_by_side, limit=12)
+        console.print()
+    if outcome.memory is not None:
+        before, after = outcome.memory
+        render_memory(after, console, top=8)
+        if before is not after:
+            console.print()
+            console.print(memory_delta(before, after))
+        console.print()
+
+
+def _runs_table(runs: Sequence[PassRun]) -> Table:
+    table = _plain_table()
+    table.add_column("pass")
+    table.add_column("changed")
+    table.add_column("instructions", justify="right")
+    table.add_column("ms", justify="right")
+    for run in runs:
+        name = run.name if run.iteration is None else f"{run.name} (round {run.iteration})"
+        before, after = run.instructions
+        count = f"{before:,}" if before == after else f"{before:,} → {after:,}"
+        table.add_row(name, _changed(run), count, f"{run.seconds * 1e3:.1f}")
+    return table
+
+
+def _changed(run: PassRun) -> Text:
+    if run.failed:
+        return Text("failed", style="red")
+    if run.skipped:
+        return Text("skipped", style="yellow")
+    return Text("yes", style="green") if run.changed else Text("no", style="dim")
+
+
+def render_warnings(outcome: Outcome, console: Console) -> None:
+    """What went not quite as wanted."""
+    for warning in [*outcome.result.warnings, *outcome.notes]:
+        console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
+
+
+def render_remarks(
+    outcome: Outcome,
+    source: Source,
+    filters: Sequence[tuple[str, str | None]],
+    console: Console,
+) -> None:
+    """Remarks of the kinds and passes asked for, one a line, with the line in the source."""
+    lines = _lines_by_name(source)
+    styles = {"applied": "green", "missed": "yellow", "analysis": "cyan"}
+    for remark in outcome.result.remarks:
+        if any(k == remark.kind and p in (None, remark.pass_name) for k, p in filters):
+            line = lines.get(remark.instruction)
+            place = f"{source.name}:{line}: " if line else f"{source.name}: "
+            console.print(
+                Text.assemble(
+                    place,
+                    (remark.kind, styles[remark.kind]),
+                    f": {remark.pass_name}: %{remark.instruction}: {remark.reason}",
+                ),
+                soft_wrap=True,
+            )
+
+
+def _lines_by_name(source: Source) -> dict[str, int]:
+    """The line on which each instruction is defined. O(length of the text)."""
+    definition = re.compile(r"^\s*(?:ROOT\s+)?%?([A-Za-z_][\w.\-]*)\s+=")
+    found: dict[str, int] = {}
+    for number, line in enumerate(source.text.splitlines(), source.first_line):
+        match = definition.match(line)
+        if match:
+            found.setdefault(match[1], number)
+    return found
+
+
+def render_timing(outcome: Outcome, console: Console) -> None:
+    """Time by pass, over all its runs, and by phase."""
+    by_pass: dict[str, tuple[int, float]] = {}
+    for run in outcome.result.runs:
+        runs, seconds = by_pass.get(run.name, (0, 0.0))
+        by_pass[run.name] = (runs + 1, seconds + run.seconds)
+    table = _plain_table()
+    table.add_column("time")
+    table.add_column("runs", justify="right")
+    table.add_column("ms", justify="right")
+    for name, (runs, seconds) in sorted(by_pass.items(), key=lambda item: -item[1][1]):
+        table.add_row(name, str(runs), f"{seconds * 1e3:.1f}")
+    for phase, seconds in outcome.seconds.items():
+        table.add_row(Text(phase, style="dim"), "", f"{seconds * 1e3:.1f}")
+    console.print(table)
+
+
+def render_statistics(outcome: Outcome, console: Console) -> None:
+    """What the passes counted, over all runs."""
+    totals: dict[tuple[str, str], int] = {}
+    for run in outcome.result.runs:
+        for what, number in run.statistics.items():
+            if number:
+                totals[run.name, what] = totals.get((run.name, what), 0) + number
+    table = _plain_table()
+    table.add_column("pass")
+    table.add_column("statistic")
+    table.add_column("count", justify="right")
+    for (name, what), number in totals.items():
+        table.add_row(name, what, f"{number:,}")
+    console.print(table)
+
+
+def outcome_to_json(outcome: Outcome) -> dict[str, object]:
+    """The whole outcome but for the module's text, as JSON values; seconds and bytes."""
+    from hloopt.reports.diff import diff_to_json
+    from hloopt.reports.memory import memory_to_json
+
+    return {
+        "module": outcome.name,
+        "changed": outcome.changed,
+        "passes": [
+            {
+                "name": run.name,
+                "iteration": run.iteration,
+                "changed": run.changed,
+                "failed": run.failed,
+                "skipped": run.skipped,
+                "instructions_before": run.instructions[0],
+                "instructions_after": run.instructions[1],
+                "seconds": run.seconds,
+                "statistics": run.statistics,
+            }
+            for run in outcome.result.runs
+        ],
+        "warnings": outcome.result.warnings + outcome.notes,
+        "remarks": [
+            {
+                "kind": remark.kind,
+                "pass": remark.pass_name,
+                "instruction": remark.instruction,
+                "reason": remark.reason,
+            }
+            for remark in outcome.result.remarks
+        ],
+        "seconds": outcome.seconds,
+        "diff": diff_to_json(outcome.diff) if outcome.diff is not None else None,
+        "memory": (
+            {
+                "before": memory_to_json(outcome.memory[0]),
+                "after": memory_to_json(outcome.memory[1]),
+            }
+            if outcome.memory is not None
+            else None
+        ),
+    }
+
+
+def _plain_table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

@@ -1,0 +1,177 @@
+"""Two versions of one text, coloured where they differ and shortened where they agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+_BEFORE_STYLE, _AFTER_STYLE = "red", "green"
+_LINES_SHOWN = 3
+_START = 64  # characters shown of an instruction's start: name, shape and opcode
+_AROUND = 24  # characters shown next to what differs
+
+
+def one_below_the_other(before: str | None, after: str | None, width: int) -> Table:
+    """Lines with `-` and `+`, at most three of each, continuation lines indented."""
+    from rich.table import Table
+    from rich.text import Text
+
+    old, new = _shortened(before, after, width - 2)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    if old is not None:
+        table.add_row(Text("-", _BEFORE_STYLE), old)
+    if new is not None:
+        table.add_row(Text("+", _AFTER_STYLE), new)
+    return table
+
+
+def in_two_columns(before: str | None, after: str | None, width: int) -> Table:
+    """Old text left, new text right, in at most three lines."""
+    from rich.table import Table
+    from rich.text import Text
+
+    half = (width - 3) // 2
+    old, new = _shortened(before, after, half)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(width=half, overflow="fold")
+    table.add_column(width=1)
+    table.add_column(width=half - 1, overflow="fold")
+    table.add_row(old or Text(), Text("│", "dim"), new or Text())
+    return table
+
+
+def _shortened(
+    before: str | None, after: str | None, width: int
+) -> tuple[Text | None, Text | None]:
+    is_long = max(len(before or ""), len(after or "")) > width
+    texts = highlight(before, after, _START if is_long else None)
+    for text in texts:
+        if text is not None and len(text) > _LINES_SHOWN * width:
+            text.truncate(_LINES_SHOWN * width, overflow="ellipsis")
+    return texts
+
+
+def highlight(
+    before: str | None, after: str | None, start: int | None
+) -> tuple[Text | None, Text | None]:
+    """Both texts, coloured where they differ; None for None.
+
+    Unless `start` is None, long agreeing parts are elided: `start` characters remain of a first
+    one. O(length), apart from the comparison of up to 300 words.
+    """
+    if before is None or after is None:
+        old = None if before is None else _coloured([Segment(before, True)], _BEFORE_STYLE)
+        new = None if after is None else _coloured([Segment(after, True)], _AFTER_STYLE)
+        return old, new
+    old_parts, new_parts = split_by_difference(before, after)
+    if start is not None:
+        old_parts, new_parts = elide(old_parts, start), elide(new_parts, start)
+    return (
+        _coloured(old_parts, f"bold {_BEFORE_STYLE}"),
+        _coloured(new_parts, f"bold {_AFTER_STYLE}"),
+    )
+
+
+def _coloured(segments: Sequence[Segment], style: str) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(*((part.text, style if part.differs else "") for part in segments))
+
+
+def cut_middle(text: Text, width: int) -> Text:
+    """`text` in at most `width` characters, `…` in the place of its middle."""
+    if len(text) <= width:
+        return text
+    head = width // 2
+    return text[:head] + "…" + text[len(text) - (width - head - 1) :]
+
+
+@dataclass(slots=True)
+class Segment:
+    """A piece of a text; `differs` tells whether the other text has something else there."""
+
+    text: str
+    differs: bool
+
+
+_TOKEN = re.compile(r"[\w.\-]+|\s+|.", re.S)
+_MOST_COMPARED = 300  # tokens: the comparison is quadratic
+
+
+def split_by_difference(before: str, after: str) -> tuple[list[Segment], list[Segment]]:
+    """Both texts in segments of whole words.
+
+    Between the common start and the common end at most 300 words are compared; a longer part
+    differs as a whole. Linear in the length of the texts apart from that.
+    """
+    from difflib import SequenceMatcher
+
+    old: list[str] = _TOKEN.findall(before)
+    new: list[str] = _TOKEN.findall(after)
+    start = _common_length(old, new)
+    end = _common_length(old[start:][::-1], new[start:][::-1])
+    old_middle, new_middle = old[start : len(old) - end], new[start : len(new) - end]
+    old_parts = [Segment("".join(old[:start]), False)]
+    new_parts = [Segment("".join(new[:start]), False)]
+    if max(len(old_middle), len(new_middle)) > _MOST_COMPARED:
+        steps = [("replace", 0, len(old_middle), 0, len(new_middle))]
+    else:
+        steps = list(SequenceMatcher(None, old_middle, new_middle, False).get_opcodes())
+    for step, old_from, old_to, new_from, new_to in steps:
+        old_parts.append(Segment("".join(old_middle[old_from:old_to]), step != "equal"))
+        new_parts.append(Segment("".join(new_middle[new_from:new_to]), step != "equal"))
+    old_parts.append(Segment("".join(old[len(old) - end :]), False))
+    new_parts.append(Segment("".join(new[len(new) - end :]), False))
+    return old_parts, new_parts
+
+
+def _common_length(old: Sequence[str], new: Sequence[str]) -> int:
+    for length, (a, b) in enumerate(zip(old, new, strict=False)):
+        if a != b:
+            return length
+    return min(len(old), len(new))
+
+
+def elide(segments: Sequence[Segment], start: int) -> list[Segment]:
+    """The segments with `…` in agreeing ones that are long.
+
+    `start` characters stay of a first segment, and a few next to what differs; where a space or
+    the end of an item is near, the cut is there.
+    """
+    result: list[Segment] = []
+    last = len(segments) - 1
+    for number, segment in enumerate(segments):
+        text = segment.text
+        head = start if number == 0 else _AROUND
+        tail = _AROUND if number < last else 0
+        if not segment.differs and len(text) > head + tail:
+            shown = _head(text, head) if tail else _item(text)
+            text = f"{shown}…{_tail(text, tail)}"
+        result.append(Segment(text, segment.differs))
+    return result
+
+
+def _item(text: str) -> str:
+    """The rest of an item in a list, with the comma behind it."""
+    cut = text.find(", ", 0, _AROUND)
+    return text[: cut + 2 if cut >= 0 else _AROUND]
+
+
+def _head(text: str, length: int) -> str:
+    cut = text.rfind(" ", length // 2, length)
+    return text[: cut + 1 if cut >= 0 else length]
+
+
+def _tail(text: str, length: int) -> str:
+    if not length:
+        return ""
+    cut = text.find(" ", len(text) - length, len(text) - length // 2)
+    return text[cut + 1 if cut >= 0 else len(text) - length :]
