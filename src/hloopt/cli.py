@@ -1,0 +1,156 @@
+"""The command line: names of commands, imported when they run; errors and exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import click
+
+from hloopt import __version__
+
+EXIT_FOUND = 1
+EXIT_USAGE = 2
+EXIT_PASS_FAILED = 3
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+COMMANDS = {
+    "diff": "compare two modules",
+    "memory": "how much memory a module needs, and what is alive at the peak",
+    "opt": "run passes on modules",
+    "passes": "list passes, or describe one",
+    "pipelines": "list pipelines, or show one",
+    "verify": "check modules against the rules of HLO",
+}
+"""Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""
+
+
+class _OutputClosed(Exception):
+    """Nobody reads what we write. Click would turn BrokenPipeError into exit code 1."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _OutputClosed from None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        command = import_module(f"hloopt.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from hloopt.diagnostics import did_you_mean
+
+            hint = did_you_mean(args[0], COMMANDS)
+            message = f"no command '{args[0]}'" + (f"; {hint}" if hint else "")
+            raise click.UsageError(message, ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, "-V", "--version", message="hloopt %(version)s")
+def cli() -> None:
+    """Read XLA HLO, run pass pipelines on it, and report what they did.
+
+    Exit codes: 0 fine; 1 found something (a difference, an invalid module); 2 bad usage or bad
+    input; 3 a pass failed.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (default: this process's) and return its exit code."""
+    if arguments is None:
+        arguments = sys.argv[1:]
+        _prepare_process()
+    try:
+        return _run(arguments)
+    except (BrokenPipeError, _OutputClosed):
+        _silence_output()
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _prepare_process() -> None:
+    """Clean up on SIGTERM; closed or narrow standard streams are no reason to fail."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # closed with the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        result = cli.main(list(arguments), prog_name="hloopt", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # of files, HloError; this one is of the standard streams
+        print(f"error: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        _silence_output()
+        return EXIT_USAGE
+    except Exception as error:
+        from hloopt.diagnostics import HloError
+
+        if isinstance(error, HloError):
+            return _show_error(error)
+        raise
+
+
+def _show_error(error: Exception) -> int:
+    from hloopt.diagnostics import HloError, PassFailure, render_error
+
+    assert isinstance(error, HloError)
+    print(render_error(error), file=sys.stderr)
+    return EXIT_PASS_FAILED if isinstance(error, PassFailure) else EXIT_USAGE
+
+
+def _silence_output() -> None:
+    """Keep the interpreter from writing what cannot be written once more when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

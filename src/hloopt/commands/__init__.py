@@ -1,0 +1,1 @@
+"""Subcommands: each reads options, calls the library and renders the result."""

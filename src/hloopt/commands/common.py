@@ -1,0 +1,73 @@
+"""What commands share: options, consoles, JSON."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def format_option(command: Command) -> Command:
+    """`--format text|json`."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="for people or for programs",
+    )(command)
+
+
+def color_option(command: Command) -> Command:
+    """`--color auto|always|never`."""
+    return click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="auto: on a terminal, unless NO_COLOR is set",
+    )(command)
+
+
+def make_console(color: str, *, stderr: bool = False) -> Console:
+    """A console for text meant for people; 80 columns wide where there is no terminal."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    is_plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
+    color_system: Literal["auto", "standard"] | None = "auto"
+    if is_plain or color == "always":
+        color_system = None if is_plain else "standard"
+
+    class QuietConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave the exit code to `cli.main`; the base class exits with 1."""
+            raise BrokenPipeError
+
+    console = QuietConsole(
+        file=stream,
+        color_system=color_system,
+        force_terminal=True if color == "always" else None,
+        no_color=False if color == "always" else None,
+        highlight=False,
+        soft_wrap=False,
+    )
+    if not stream.isatty() and "COLUMNS" not in os.environ:
+        console.width = 80
+    return console
+
+
+def print_json(data: object) -> None:
+    """`data` on stdout."""
+    import json
+
+    click.echo(json.dumps(data, indent=2))

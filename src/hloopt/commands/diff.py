@@ -1,0 +1,37 @@
+"""`hloopt diff`: compare two modules."""
+
+from __future__ import annotations
+
+import click
+
+from hloopt.commands.common import color_option, format_option, make_console, print_json
+
+
+@click.command()
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--text", is_flag=True, help="show the texts of changed instructions")
+@click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
+@click.option("--limit", default=20, show_default=True, help="rows of each table")
+@format_option
+@color_option
+def command(
+    before: str, after: str, text: bool, side_by_side: bool, limit: int, output_format: str,
+    color: str,
+) -> int:  # fmt: skip
+    """Compare two HLO modules; exit 1 if they differ.
+
+    Computations are matched by name, then by structure; instructions likewise.
+    """
+    from hloopt.files import read_source
+    from hloopt.reports.diff import diff_to_json, render_diff
+    from hloopt.reports.module_diff import diff_modules
+    from hloopt.text import parse_module
+
+    diff = diff_modules(parse_module(read_source(before)), parse_module(read_source(after)))
+    if output_format == "json":
+        print_json(diff_to_json(diff))
+    else:
+        console = make_console(color)
+        render_diff(diff, console, side_by_side=side_by_side, limit=limit, text=text)
+    return 0 if diff.is_identical else 1

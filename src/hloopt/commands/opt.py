@@ -1,0 +1,212 @@
+"""`hloopt opt`: run passes on modules."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hloopt.commands.common import color_option, format_option, make_console, print_json
+from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+F = TypeVar("F", bound=Callable[..., Any])
+_REMARK_KINDS = ("applied", "missed", "analysis")
+
+
+def _every(name: str, help: str) -> Callable[[F], F]:
+    """An option that names passes, or stands alone for all of them."""
+    return click.option(
+        name, multiple=True, is_flag=False, flag_value="*", metavar="[PASS]", help=help
+    )
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("files", nargs=-1, metavar="FILE…")
+@click.option(
+    "-p",
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="NAME",
+    help="a shipped pipeline (see `hloopt pipelines`) or a YAML file",
+)
+@click.option(
+    "--passes",
+    default="",
+    metavar="TEXT",
+    help='passes as text: "call-inliner,fixpoint(tuple-simplifier,dce){max_iterations=5}"',
+)
+@click.option("-o", "--output", metavar="PATH", help="where to write; a folder for several inputs")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(1), default=1, help="processes for several inputs"
+)
+@click.option("--split-input-file", is_flag=True, help="each file holds modules between // -----")
+@click.option("--check", is_flag=True, help="write nothing; exit 1 if anything would change")
+@click.option("--diff", "show_diff", is_flag=True, help="as --check, and show what would change")
+@click.option("--report/--no-report", default=None, help="on stderr; default: with -o")
+@click.option("--side-by-side", is_flag=True, help="report changed instructions with their texts")
+@click.option("--verify/--no-verify", default=True, help="verify input and results of passes")
+@click.option("--timing", is_flag=True, help="report the time of each pass and phase")
+@click.option("--statistics", is_flag=True, help="report what each pass counted")
+@click.option(
+    "--remarks",
+    multiple=True,
+    metavar="KIND[:PASS]",
+    help="report what passes did (applied) or did not do (missed), and why",
+)
+@_every("--print-before", "print the module before passes, on stderr")
+@_every("--print-after", "print the module after passes, on stderr")
+@_every("--print-changed", "print the module after passes that changed it, on stderr")
+@click.option("--dump-dir", metavar="DIR", help="write the module after each change into DIR")
+@click.option("--repro", metavar="FILE", help="repeat a failure from its reproducer")
+@click.option("--repro-dir", metavar="DIR", help="where reproducers go; default: the temp folder")
+@format_option
+@color_option
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Run passes on HLO modules.
+
+    FILE is a file, a folder or - (standard input); .gz and .zst are read and written as they are.
+    Without -o the result goes to stdout. Pipelines run in the order given, then --passes.
+
+    \b
+    hloopt opt step.hlo -p simplify -o out.hlo
+    hloopt opt dumps/ -p simplify -o optimized/ -j 4
+    cat step.hlo | hloopt opt - --passes "call-inliner,dce" | less
+    """
+    if options["repro"]:
+        options |= _repetition(ctx, options)
+    if not options["files"]:
+        raise click.UsageError("no input: name a FILE, a folder or -")
+    if not options["pipelines"] and not options["passes"]:
+        raise click.UsageError("nothing to run: give -p NAME or --passes TEXT")
+    checks = options["check"] or options["show_diff"]
+    if options["output_format"] == "json" and options["output"] in (None, "-") and not checks:
+        raise click.UsageError("--format json needs -o PATH, --check or --diff: stdout is taken")
+    wants_report = options["report"]
+    if wants_report is None:
+        wants_report = options["output"] not in (None, "-") and not checks
+    results = run_jobs(_job(options, wants_report=wants_report), options["files"])
+    return _finish(results, options, wants_report=wants_report)
+
+
+def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """What a reproducer says of input, passes and verification; it has no say in the rest."""
+    from hloopt.files import read_source
+    from hloopt.passes.reproducer import reproducer_arguments
+
+    if options["files"] or options["pipelines"] or options["passes"]:
+        raise click.UsageError("--repro names input and passes: give no FILE, -p or --passes")
+    path = options["repro"]
+    arguments = [path, *reproducer_arguments(read_source(path))]
+    with command.make_context("opt", arguments, parent=ctx.parent) as repeated:
+        return {name: repeated.params[name] for name in ("files", "passes", "verify")}
+
+
+def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
+    from hloopt.driver import Settings
+
+    settings = Settings(
+        pipelines=options["pipelines"],
+        passes=options["passes"],
+        verify=options["verify"],
+        wants_remarks=bool(_remark_filters(options)),
+        wants_report=wants_report,
+        print_before=_names(options["print_before"]),
+        print_after=_names(options["print_after"]),
+        print_changed=_names(options["print_changed"]),
+        dump_folder=options["dump_dir"],
+        reproducer_folder=options["repro_dir"] or options["dump_dir"],
+    )
+    settings.pipeline()  # mistakes in it are reported once, before any file is read
+    return Job(
+        settings=settings,
+        output=None if options["check"] or options["show_diff"] else options["output"] or "-",
+        split=options["split_input_file"],
+        jobs=options["jobs"],
+        wants_text_diff=options["show_diff"],
+    )
+
+
+def _names(given: tuple[str, ...]) -> frozenset[str]:
+    from hloopt.passes.registry import find_pass
+
+    return frozenset("*" if name == "*" else find_pass(name).name for name in given)
+
+
+def _remark_filters(options: dict[str, Any]) -> list[tuple[str, str | None]]:
+    filters: list[tuple[str, str | None]] = []
+    for text in options["remarks"]:
+        kind, _, name = text.partition(":")
+        if kind not in _REMARK_KINDS:
+            raise click.BadParameter(
+                f"'{kind}' is none of {', '.join(_REMARK_KINDS)}", param_hint="--remarks"
+            )
+        filters.append((kind, next(iter(_names((name,)))) if name else None))
+    return filters
+
+
+def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: bool) -> int:
+    from hloopt.files import write_whole
+
+    exit_code = max((result.exit_code for result in results), default=0)
+    if options["output_format"] == "json":
+        from hloopt.reports.pipeline import outcome_to_json
+
+        print_json(
+            [
+                {
+                    "file": r.path,
+                    "output": r.output,
+                    "error": r.error,
+                    "text_diff": r.text_diff,
+                    "modules": [outcome_to_json(o) for o in r.outcomes],
+                }
+                for r in results
+            ]
+        )
+    for result in results:
+        if result.error:
+            print(result.error, file=sys.stderr)
+        if result.text_diff and options["output_format"] == "text":
+            write_whole("-", result.text_diff)
+    if options["output_format"] == "text":
+        _render(results, options, wants_report=wants_report)
+    checking = options["check"] or options["show_diff"]
+    if checking and exit_code == 0 and any(r.changed for r in results):
+        if options["check"]:
+            for result in results:
+                if result.changed:
+                    print(f"would change: {result.path}", file=sys.stderr)
+        return 1
+    return exit_code
+
+
+def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: bool) -> None:
+    filters = _remark_filters(options)
+    warnings = any(o.result.warnings or o.notes for r in results for o in r.outcomes)
+    if not (wants_report or filters or options["timing"] or options["statistics"] or warnings):
+        return
+    from hloopt.reports import pipeline as report
+
+    console: Console = make_console(options["color"], stderr=True)
+    for result in results:
+        for number, outcome in enumerate(result.outcomes):
+            report.render_warnings(outcome, console)
+            if result.error:
+                continue
+            if filters:
+                report.render_remarks(outcome, result.sources[number], filters, console)
+            if wants_report:
+                report.render_outcome(outcome, console, side_by_side=options["side_by_side"])
+            if options["timing"]:
+                report.render_timing(outcome, console)
+            if options["statistics"]:
+                report.render_statistics(outcome, console)
+        if wants_report and not result.error and result.output not in (None, "-"):
+            console.print(f"wrote {result.output}", soft_wrap=True)

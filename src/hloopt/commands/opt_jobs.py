@@ -1,0 +1,213 @@
+"""The files of `hloopt opt`: one after the other, or in several processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from hloopt.diagnostics import HloError, PassFailure, Source, render_error
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+    from hloopt.driver import Outcome, Settings
+
+
+class Job(NamedTuple):
+    """What to do with each file; picklable. `output` None: write nothing."""
+
+    settings: Settings
+    output: str | None
+    split: bool
+    jobs: int
+    wants_text_diff: bool
+
+
+@dataclass(slots=True)
+class JobResult:
+    """What became of one file."""
+
+    path: str
+    output: str | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    error: str | None = None
+    exit_code: int = 0
+    changed: bool = False
+    text_diff: str = ""
+
+
+def run_jobs(job: Job, paths: Sequence[str]) -> list[JobResult]:
+    """Do the job for each file; results in the order of the files. Raises HloError for paths."""
+    from hloopt.files import find_inputs
+
+    inputs = find_inputs(paths)
+    outputs = _outputs(job.output, inputs, paths)
+    tasks = [(job._replace(output=out), path) for path, out in zip(inputs, outputs, strict=True)]
+    if len(tasks) == 1:
+        return [run_job(*tasks[0])]
+    if job.jobs == 1:
+        return _with_progress(map(run_job, *zip(*tasks, strict=True)), len(tasks))
+    return _with_progress(_in_processes(tasks, min(job.jobs, len(tasks))), len(tasks))
+
+
+def _in_processes(tasks: Sequence[tuple[Job, str]], count: int) -> Iterator[JobResult]:
+    """Results of the tasks in their order, worked on by `count` processes.
+
+    Each process has a pipe of its own and no lock is shared, so one that is killed spoils its
+    own file only, and a signal cannot leave the others waiting.
+    """
+    from multiprocessing.connection import wait
+
+    waiting = deque(range(len(tasks)))
+    workers: dict[Connection, BaseProcess] = {}
+    busy: dict[Connection, int] = {}
+    done: dict[int, JobResult] = {}
+    following = 0
+    try:
+        while following < len(tasks):
+            while waiting and len(busy) < count:
+                idle = next((end for end in workers if end not in busy), None)
+                connection = idle or _start_worker(workers)
+                busy[connection] = waiting.popleft()
+                connection.send(tasks[busy[connection]])
+            for ready in wait(list(busy)):
+                connection = cast("Connection", ready)
+                number = busy.pop(connection)
+                try:
+                    done[number] = connection.recv()
+                except (EOFError, ConnectionError):
+                    workers.pop(connection).join()
+                    done[number] = _lost(tasks[number][1])
+            while following in done:
+                yield done.pop(following)
+                following += 1
+    finally:
+        for worker in workers.values():
+            worker.terminate()
+        for worker in workers.values():
+            worker.join()
+
+
+def _start_worker(workers: dict[Connection, BaseProcess]) -> Connection:
+    from multiprocessing import Pipe, Process
+
+    ours, theirs = Pipe()
+    worker = Process(target=_work, args=(theirs, [ours, *workers]), daemon=True)
+    worker.start()
+    theirs.close()  # else its end could not be noticed
+    workers[ours] = worker
+    return ours
+
+
+def _work(connection: Connection, inherited: Sequence[Connection]) -> None:
+    """What a worker process does until the pipe is closed; on a signal it unwinds quietly."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
+    for other in inherited:
+        other.close()  # else the end of the main process could not be noticed
+    while True:
+        try:
+            job, path = connection.recv()
+        except EOFError:
+            return
+        connection.send(run_job(job, path))
+
+
+def _lost(path: str) -> JobResult:
+    error = HloError(
+        f"{path}: the process that worked on it was ended from outside",
+        help="if memory ran out, use fewer processes (-j)",
+    )
+    return JobResult(path, error=render_error(error), exit_code=2)
+
+
+def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) -> list[str | None]:
+    """Where each input goes: the output itself, or into the output as a folder."""
+    from hloopt.files import make_folder
+
+    if output is None:
+        return [None] * len(inputs)
+    is_folder = os.path.isdir(output) or output.endswith(os.sep)
+    if output == "-" or (len(inputs) == 1 and not os.path.isdir(paths[0]) and not is_folder):
+        if len(inputs) > 1:
+            raise HloError(
+                f"{len(inputs)} inputs cannot go to stdout", help="give -o FOLDER, or --check"
+            )
+        return [output]
+    if os.path.exists(output) and not is_folder:
+        raise HloError(f"{output} is a file; several inputs need a folder")
+    targets: dict[str, str] = {}
+    for path in inputs:
+        roots = [p for p in paths if os.path.isdir(p) and path.startswith(os.path.join(p, ""))]
+        relative = os.path.relpath(path, roots[0]) if roots else os.path.basename(path)
+        target = os.path.join(output, relative)
+        if target in targets:
+            raise HloError(f"{targets[target]} and {path} would both be written to {target}")
+        targets[target] = path
+    make_folder(output)  # reported once, not for each input
+    return list(targets)
+
+
+def _with_progress(results: Iterable[JobResult], total: int) -> list[JobResult]:
+    """All results, with a progress bar on a terminal."""
+    if not sys.stderr.isatty():
+        return list(results)
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return list(track(results, "hloopt opt", total, console=console, transient=True))
+
+
+def run_job(job: Job, path: str) -> JobResult:
+    """Do the job for one file; errors of the user's or of a pass are part of the result."""
+    result = JobResult(path, job.output)
+    try:
+        _run(job, path, result)
+    except HloError as error:
+        result.error = render_error(error)
+        result.exit_code = 3 if isinstance(error, PassFailure) else 2
+    return result
+
+
+def _run(job: Job, path: str, result: JobResult) -> None:
+    from hloopt.driver import optimize
+    from hloopt.files import make_folder, read_source, write_whole
+
+    source = read_source(path)
+    pipeline = job.settings.pipeline()
+    if job.split:
+        from hloopt.split import split_source
+
+        file = split_source(source)
+        result.sources = file.chunks
+        for chunk in file.chunks:
+            result.outcomes.append(optimize(chunk, pipeline, job.settings, sys.stderr.write))
+        text = file.join([outcome.text for outcome in result.outcomes])
+    else:
+        result.sources = [source]
+        result.outcomes = [optimize(source, pipeline, job.settings, sys.stderr.write)]
+        text = result.outcomes[0].text
+    result.changed = text != source.text
+    if job.wants_text_diff and result.changed:
+        result.text_diff = _text_diff(source.text, text, path)
+    if job.output is not None:
+        if job.output != "-":
+            make_folder(os.path.dirname(job.output) or ".")
+        write_whole(job.output, text)
+
+
+def _text_diff(before: str, after: str, path: str) -> str:
+    from difflib import unified_diff
+
+    lines = unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), path, path
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

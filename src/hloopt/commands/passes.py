@@ -1,0 +1,93 @@
+"""`hloopt passes`: list passes, or describe one."""
+
+from __future__ import annotations
+
+import inspect
+
+import click
+
+from hloopt.commands.common import color_option, format_option, make_console, print_json
+
+
+@click.command()
+@click.argument("name", required=False)
+@format_option
+@color_option
+def command(name: str | None, output_format: str, color: str) -> int:
+    """List all passes, or show what one does and which options it takes."""
+    from hloopt.passes.registry import find_pass, pass_names
+
+    names = [find_pass(name).name] if name else pass_names()
+    if output_format == "json":
+        print_json([_to_json(each) for each in names])
+    elif name:
+        _describe(names[0], color)
+    else:
+        _list(names, color)
+    return 0
+
+
+def _documentation(name: str) -> str:
+    from hloopt.passes.registry import find_pass
+
+    return inspect.cleandoc(find_pass(name).__doc__ or "")
+
+
+def _list(names: list[str], color: str) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name in names:
+        table.add_row(name, _documentation(name).split("\n\n")[0].replace("\n", " "))
+    make_console(color).print(table)
+
+
+def _describe(name: str, color: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from hloopt.passes.options import option_infos
+    from hloopt.passes.registry import find_pass
+
+    console = make_console(color)
+    console.print(Text(name, style="bold"))
+    console.print()
+    console.print(Text(_documentation(name)))
+    infos = option_infos(find_pass(name))
+    if not infos:
+        return
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
+    for column in ("option", "takes", "default", ""):
+        table.add_column(column)
+    for info in infos:
+        takes = "a function (Python API)" if info.is_api_only else info.type_text
+        table.add_row(Text(info.name), takes, _default_text(info.default), info.doc)
+    console.print(table)
+
+
+def _default_text(default: object) -> str:
+    words = {True: "true", False: "false", None: "", (): "none"}
+    return words[default] if default in words else str(default)
+
+
+def _to_json(name: str) -> dict[str, object]:
+    from hloopt.passes.options import option_infos
+    from hloopt.passes.registry import find_pass
+
+    return {
+        "name": name,
+        "documentation": _documentation(name),
+        "options": [
+            {
+                "name": info.name,
+                "type": info.type_text,
+                "default": info.default,
+                "doc": info.doc,
+                "python_only": info.is_api_only,
+            }
+            for info in option_infos(find_pass(name))
+        ],
+    }

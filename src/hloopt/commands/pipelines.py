@@ -1,0 +1,50 @@
+"""`hloopt pipelines`: list pipelines, or show one."""
+
+from __future__ import annotations
+
+import click
+
+from hloopt.commands.common import color_option, format_option, make_console, print_json
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--schema", is_flag=True, help="the JSON Schema of pipeline files, for editors")
+@format_option
+@color_option
+def command(name: str | None, schema: bool, output_format: str, color: str) -> int:
+    """List the shipped pipelines, or show one (a name or a YAML file) as text for --passes."""
+    from hloopt.passes.library import find_pipeline, pipeline_names
+    from hloopt.passes.pipeline_text import format_passes
+
+    if schema:
+        from hloopt.passes.schema import pipeline_schema
+
+        print_json(pipeline_schema())
+        return 0
+    pipelines = [(each, find_pipeline(each)) for each in ([name] if name else pipeline_names())]
+    if output_format == "json":
+        print_json(
+            [
+                {
+                    "name": each,
+                    "description": pipeline.description,
+                    "target": pipeline.target,
+                    "passes": format_passes(pipeline.steps),
+                }
+                for each, pipeline in pipelines
+            ]
+        )
+        return 0
+    if name:
+        click.echo(format_passes(pipelines[0][1].steps))
+        return 0
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for each, pipeline in pipelines:
+        table.add_row(each, pipeline.description)
+    make_console(color).print(table)
+    return 0

@@ -1,0 +1,133 @@
+"""The main job: one HLO text through a pipeline, with what there is to report of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from hloopt.diagnostics import HloError, Source
+from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep
+from hloopt.passes.pipeline_text import parse_passes
+from hloopt.passes.runner import Observer, PipelineResult, PipelineRunner
+from hloopt.text import parse_module, print_module
+
+if TYPE_CHECKING:
+    from hloopt.memory.model import MemoryReport
+    from hloopt.reports.module_diff import ModuleDiff
+
+
+class Settings(NamedTuple):
+    """What to run, and what to find out; picklable."""
+
+    pipelines: tuple[str, ...] = ()
+    passes: str = ""
+    verify: bool = True
+    wants_remarks: bool = False
+    wants_report: bool = False
+    print_before: frozenset[str] = frozenset()
+    print_after: frozenset[str] = frozenset()
+    print_changed: frozenset[str] = frozenset()
+    dump_folder: str | None = None
+    reproducer_folder: str | None = None
+
+    def pipeline(self) -> Pipeline:
+        """The named pipelines, then the passes. Raises PipelineError."""
+        steps = [PipelineStep(pipeline=_find_pipeline(name)) for name in self.pipelines]
+        rest = parse_passes(self.passes, _find_pipeline).steps
+        return Pipeline(name="command line", steps=(*steps, *rest))
+
+
+def _find_pipeline(name: str) -> Pipeline:
+    from hloopt.passes.library import find_pipeline
+
+    return find_pipeline(name)
+
+
+@dataclass
+class Outcome:
+    """What became of one module."""
+
+    name: str
+    text: str
+    result: PipelineResult
+    changed: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By phase: read, passes, write, report."""
+    diff: ModuleDiff | None = None
+    memory: tuple[MemoryReport, MemoryReport] | None = None
+    """Before and after."""
+    notes: list[str] = field(default_factory=list)
+
+
+def optimize(
+    source: Source, pipeline: Pipeline, settings: Settings, show: Callable[[str], object]
+) -> Outcome:
+    """Read `source`, run `pipeline`, print the module.
+
+    `show` gets modules to be printed on the way. Raises HloError.
+    """
+    clock = time.perf_counter
+    started = clock()
+    module = parse_module(source)
+    parsed = clock()
+    runner = PipelineRunner(
+        verify=settings.verify,
+        wants_remarks=settings.wants_remarks,
+        observers=_observers(settings, show),
+        write_reproducer=partial(_write_reproducer, settings),
+    )
+    result = runner.run(pipeline, module)
+    ran = clock()
+    text = print_module(module)
+    written = clock()
+    outcome = Outcome(module.name, text, result, changed=text != source.text)
+    if settings.wants_report:
+        _report(source, text, outcome)
+    outcome.seconds = {
+        "read": parsed - started,
+        "passes": ran - parsed,
+        "write": written - ran,
+        "report": clock() - written,
+    }
+    return outcome
+
+
+def _write_reproducer(settings: Settings, step: PassStep, module_text: str, reason: str) -> str:
+    from hloopt.passes.reproducer import Reproducers
+
+    return Reproducers(settings.reproducer_folder, settings.verify)(step, module_text, reason)
+
+
+def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observer]:
+    if not (
+        settings.print_before
+        or settings.print_after
+        or settings.print_changed
+        or settings.dump_folder
+    ):
+        return []
+    from hloopt.passes.observers import DumpWriter, ModulePrinter
+
+    observers: list[Observer] = [
+        ModulePrinter(show, settings.print_before, settings.print_after, settings.print_changed)
+    ]
+    if settings.dump_folder:
+        observers.append(DumpWriter(settings.dump_folder))
+    return observers
+
+
+def _report(source: Source, text: str, outcome: Outcome) -> None:
+    from hloopt.memory import analyze_memory
+    from hloopt.reports.module_diff import diff_modules
+
+    before = parse_module(source)
+    after = parse_module(Source(source.name, text)) if outcome.changed else before
+    outcome.diff = diff_modules(before, after)
+    try:
+        memory = analyze_memory(before)
+        outcome.memory = (memory, analyze_memory(after) if outcome.changed else memory)
+    except HloError as error:
+        outcome.notes.append(f"no memory report: {error.message}")

@@ -1,0 +1,40 @@
+"""`hloopt passes`, and that table and decorators agree."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hloopt.cli import main
+from hloopt.passes.options import make_options, option_infos
+from hloopt.passes.registry import PASSES, find_pass
+
+
+@pytest.mark.parametrize("name", sorted(PASSES))
+def test_a_pass_is_found_by_the_name_it_has(name: str) -> None:
+    pass_class = find_pass(name)
+    assert pass_class.name == name
+    assert find_pass(name.replace("-", "_")) is pass_class
+
+
+@pytest.mark.parametrize("name", sorted(PASSES))
+def test_a_pass_is_described_with_all_its_options(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["passes", name]) == 0
+    out = capsys.readouterr().out
+    infos = option_infos(find_pass(name))
+    assert all(info.name in out and info.doc for info in infos)
+    assert make_options(find_pass(name), {}) == find_pass(name).Options()
+    assert main(["passes", name, "--format", "json"]) == 0
+    (described,) = json.loads(capsys.readouterr().out)
+    assert [option["name"] for option in described["options"]] == [i.name for i in infos]
+    assert described["documentation"]
+
+
+def test_all_passes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["passes"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n{name} " in f"\n{out}" for name in PASSES)
