@@ -1,0 +1,218 @@
+"""Files of HLO text: plain, .gz or .zst, single or in folders; written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+
+from hloopt.diagnostics import HloError, Source
+from hloopt.ir.module import Module
+
+STANDARD_STREAM = "-"
+
+
+def read_source(path: str) -> Source:
+    """The text of a file (`-`: standard input), unpacked by its suffix. Raises HloError."""
+    if path == STANDARD_STREAM:
+        return Source("<stdin>", _decode(sys.stdin.buffer.read(), "<stdin>"))
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise HloError(f"cannot read {path}: {error.strerror or error}") from None
+    return Source(path, _decode(_unpack(data, path), path))
+
+
+def _unpack(data: bytes, path: str) -> bytes:
+    if path.endswith(".gz"):
+        import gzip
+        import zlib
+
+        try:
+            return gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise HloError(f"cannot unpack {path}: {error}") from None
+    if path.endswith(".zst"):
+        import zstandard
+
+        try:
+            return _unpack_zstandard(data)
+        except zstandard.ZstdError as error:
+            raise HloError(f"cannot unpack {path}: {error}") from None
+    return data
+
+
+def _unpack_zstandard(data: bytes) -> bytes:
+    """All frames, each to its end: the library takes a file that is cut short for a whole one."""
+    import zstandard
+
+    parts: list[bytes] = []
+    while data:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        parts.append(frame.decompress(data))
+        if not frame.eof:
+            raise zstandard.ZstdError("the file is cut short")
+        data = frame.unused_data
+    return b"".join(parts)
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        raise HloError(
+            f"{name}:{line}: byte {data[error.start]:#04x} at offset {error.start} is not UTF-8",
+            help="this looks like UTF-16: convert it, `iconv -f UTF-16 -t UTF-8`"
+            if is_utf16
+            else "is this a text file? HLO text is UTF-8",
+        ) from None
+
+
+def write_whole(path: str, text: str) -> None:
+    """Write `text` to `path` (`-`: standard output), packed by its suffix.
+
+    A file appears whole or not at all: it is written as `.NAME.….tmp` beside it and renamed. What
+    is no regular file (a pipe, /dev/null) is written in place. Raises HloError.
+    """
+    if path == STANDARD_STREAM:
+        _write_to_stdout(text)
+        return
+    target = os.path.realpath(path)
+    data = _pack(text.encode("utf-8"), path)
+    try:
+        if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
+            with open(target, "wb") as file:
+                file.write(data)
+        else:
+            _replace(target, data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise HloError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _write_to_stdout(text: str) -> None:
+    """UTF-8, as files are, whatever the locale says."""
+    if not isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.write(text)
+        return
+    sys.stdout.flush()
+    rest = memoryview(text.encode("utf-8"))
+    while rest:  # an unbuffered stream may take only a part
+        rest = rest[sys.stdout.buffer.write(rest) :]
+
+
+def _replace(target: str, data: bytes) -> None:
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    with _signals_held():
+        file = open(temporary, "xb")  # noqa: SIM115  # what fails here leaves nothing to remove
+        try:
+            with file:
+                file.write(data)
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the block ends: even a second one must not cut short tidying.
+
+    The block must be short. Where the platform cannot hold signals, they arrive at once.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+def make_folder(path: str) -> None:
+    """Make a folder and those above it, unless they exist. Raises HloError."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise HloError(f"{path} is a file, not a folder") from None
+    except OSError as error:
+        raise HloError(f"cannot make folder {path}: {error.strerror or error}") from None
+
+
+def _pack(data: bytes, path: str) -> bytes:
+    if path.endswith(".gz"):
+        import gzip
+
+        return gzip.compress(data, mtime=0)
+    if path.endswith(".zst"):
+        import zstandard
+
+        return zstandard.ZstdCompressor(level=9).compress(data)
+    return data
+
+
+def find_inputs(paths: Sequence[str]) -> list[str]:
+    """The files that `paths` name: files as they are, folders by what is below them, sorted.
+
+    Of a folder: `*.hlo`, and `*.txt` that begin as HLO modules do, each possibly packed. Raises
+    HloError for a path that does not exist or a folder without HLO.
+    """
+    found: list[str] = []
+    for path in paths:
+        if path == STANDARD_STREAM or not os.path.isdir(path):
+            if path != STANDARD_STREAM and not os.path.exists(path):
+                raise HloError(f"cannot read {path}: No such file or directory")
+            found.append(path)
+            continue
+        below = sorted(_below(path))
+        if not below:
+            raise HloError(f"no HLO files in {path}", help="*.hlo and *.txt, also .gz and .zst")
+        found += below
+    return list(dict.fromkeys(found))
+
+
+def _below(folder: str) -> Iterator[str]:
+    from pathlib import Path
+
+    for path in Path(folder).rglob("*"):
+        name = path.name
+        stem = next(name.removesuffix(p) for p in (".gz", ".zst", "") if name.endswith(p))
+        if stem.endswith(".hlo") and path.is_file():
+            yield str(path)
+        elif stem.endswith(".txt") and path.is_file():
+            try:
+                if read_source(str(path)).text.lstrip().startswith("HloModule"):
+                    yield str(path)
+            except HloError:
+                continue
+
+
+def load(path: str, *, verify: bool = True) -> Module:
+    """The module in a file. Raises HloError for what cannot be read, is no HLO or is invalid."""
+    from hloopt.text import parse_module
+    from hloopt.verifier import verify_module
+
+    module = parse_module(read_source(path))
+    if verify and (errors := verify_module(module)):
+        raise errors[0]
+    return module
+
+
+def save(module: Module, path: str) -> None:
+    """Write a module to a file; what nobody changed keeps its text. Raises HloError."""
+    from hloopt.text import print_module
+
+    write_whole(path, print_module(module))

@@ -1,0 +1,161 @@
+"""Reading and writing files: packing, encodings, whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from hloopt.diagnostics import HloError
+from hloopt.files import find_inputs, load, read_source, save, write_whole
+
+TEXT = "HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"
+
+
+@pytest.mark.parametrize("suffix", [".hlo", ".hlo.gz", ".hlo.zst"])
+def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"step{suffix}"
+    write_whole(str(path), TEXT)
+    assert read_source(str(path)).text == TEXT
+    save(load(str(path)), str(path))
+    assert read_source(str(path)).text == TEXT
+
+
+def test_packed_files_are_packed_the_same_way_each_time(tmp_path: Path) -> None:
+    for suffix in ("gz", "zst"):
+        first, second = tmp_path / f"1.{suffix}", tmp_path / f"2.{suffix}"
+        write_whole(str(first), TEXT)
+        write_whole(str(second), TEXT)
+        assert first.read_bytes() == second.read_bytes() != TEXT.encode()
+
+
+def test_zstandard_files_of_several_frames_are_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "step.hlo.zst"
+    pack = zstandard.ZstdCompressor().compress
+    path.write_bytes(pack(TEXT[:20].encode()) + pack(TEXT[20:].encode()))
+    assert read_source(str(path)).text == TEXT
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+@pytest.mark.parametrize("damage", ["plain", "cut"])
+def test_a_damaged_packed_file_is_refused(tmp_path: Path, suffix: str, damage: str) -> None:
+    path = tmp_path / f"step.hlo.{suffix}"
+    packed = (gzip.compress if suffix == "gz" else zstandard.ZstdCompressor().compress)(
+        TEXT.encode()
+    )
+    path.write_bytes(TEXT.encode() if damage == "plain" else packed[:-9])
+    with pytest.raises(HloError, match="cannot unpack"):
+        read_source(str(path))
+
+
+def test_a_replaced_file_keeps_its_mode_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "out.hlo"
+    path.write_text("old")
+    path.chmod(0o640)
+    write_whole(str(path), TEXT)
+    assert path.read_text() == TEXT
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["out.hlo"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held here")
+@pytest.mark.parametrize("full", [False, True])
+def test_signals_while_a_file_is_written_leave_no_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    """Two signals: the first once ended the write, the second the removal of what was there."""
+    replace = os.replace
+
+    def signalled_replace(source: str, target: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    def signalled_unlink(path: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.remove(path)
+
+    monkeypatch.setattr("os.replace", signalled_replace)
+    monkeypatch.setattr("os.unlink", signalled_unlink)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(str(tmp_path / "out.hlo"), TEXT)
+    assert os.listdir(tmp_path) == ([] if full else ["out.hlo"])
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target.hlo").write_text("old")
+    (tmp_path / "link.hlo").symlink_to("target.hlo")
+    write_whole(str(tmp_path / "link.hlo"), TEXT)
+    assert (tmp_path / "link.hlo").is_symlink()
+    assert (tmp_path / "target.hlo").read_text() == TEXT
+
+
+def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
+    """As /dev/null and /dev/stdout must be: renaming would replace the device."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received: list[str] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text()))
+    reader.start()
+    write_whole(str(pipe), TEXT)
+    reader.join(10)
+    assert received == [TEXT]
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("output", ["folder", "file/x", "no/such/folder/x"])
+def test_a_failed_write_leaves_no_temporary_file(tmp_path: Path, output: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HloError, match="cannot write"):
+        write_whole(str(tmp_path / output), TEXT)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+def test_an_interrupted_write_leaves_no_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.hlo"
+    path.write_text("old")
+
+    def interrupt(source: object, target: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(str(path), TEXT)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.hlo"]
+
+
+def test_a_folder_stands_for_the_hlo_files_below_it(tmp_path: Path) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    write_whole(str(below / "x.hlo"), TEXT)
+    write_whole(str(below / "y.hlo.gz"), TEXT)
+    write_whole(str(tmp_path / "dump.txt"), TEXT)
+    (tmp_path / "notes.txt").write_text("nothing to see")
+    (tmp_path / ".x.hlo.1-a.tmp").write_text(TEXT)
+    found = [os.path.relpath(path, tmp_path) for path in find_inputs([str(tmp_path)])]
+    assert found == ["a/b/x.hlo", "a/b/y.hlo.gz", "dump.txt"]
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.hlo"
+    path.write_text(TEXT)
+    assert find_inputs([str(path), str(path)]) == [str(path)]
+
+
+def test_an_invalid_module_is_not_loaded_unless_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x.hlo"
+    path.write_text(TEXT.replace("parameter(0)", "parameter(1)"))
+    with pytest.raises(HloError, match="parameter"):
+        load(str(path))
+    assert load(str(path), verify=False).name == "m"

@@ -1,0 +1,143 @@
+"""Closed pipes, full disks, signals: what happens to a process of its own."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+LAYERS = 3000
+
+
+@pytest.fixture(scope="module")
+def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A module of some hundred kilobytes, on which `dce` takes part of a second."""
+    lines = ["HloModule step\n\nENTRY e {\n  t0 = f32[8]{0} parameter(0)\n"]
+    for number in range(1, LAYERS):
+        lines.append(f"  t{number} = f32[8]{{0}} negate(t{number - 1})\n")
+        lines.append(f"  dead{number} = f32[8]{{0}} add(t{number}, t{number})\n")
+    lines.append(f"  ROOT r = f32[8]{{0}} negate(t{LAYERS - 1})\n}}\n")
+    path = tmp_path_factory.mktemp("streams") / "step.hlo"
+    path.write_text("".join(lines))
+    return path
+
+
+def start(
+    *arguments: str | Path,
+    environment: dict[str, str] | None = None,
+    stdout: int | IO[str] = subprocess.PIPE,
+) -> subprocess.Popen[str]:
+    source = Path(__file__).parents[1] / "src"
+    return subprocess.Popen(
+        [sys.executable, "-m", "hloopt", *map(str, arguments)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(source), **(environment or {})},
+        start_new_session=True,  # signals to the group must not reach the tests
+    )
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments", [["opt", "--passes", "dce"], ["opt", "--passes", "dce", "--diff"], ["memory"]]
+)
+def test_a_reader_that_stops_ends_the_command_quietly(
+    step: Path, arguments: list[str], unbuffered: str
+) -> None:
+    command, *options = arguments
+    process = start(command, step, *options, environment={"PYTHONUNBUFFERED": unbuffered})
+    assert process.stdout is not None
+    assert process.stderr is not None
+    if command == "memory":
+        process.stdout.close()  # its report would fit into the pipe
+    else:
+        process.stdout.readline()
+        process.stdout.close()
+    with process.stderr as stderr:
+        assert stderr.read() == ""
+    assert process.wait(30) == 141
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("command", [["opt", "--passes", "dce"], ["memory"]])
+def test_a_full_disk_behind_stdout_is_reported(step: Path, command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        process = start(command[0], step, *command[1:], stdout=full)
+        _, stderr = process.communicate(timeout=30)
+    assert stderr == "error: cannot write the output: No space left on device\n"
+    assert process.returncode == 2
+
+
+def test_output_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    path = tmp_path / "x.hlo"
+    text = 'HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0), metadata={op_name="é"}\n}\n'
+    path.write_text(text, encoding="utf-8")
+    process = start("opt", path, "--passes", "dce", environment={"PYTHONIOENCODING": "ascii"})
+    assert isinstance(process.stdout, io.TextIOWrapper)
+    assert process.stdout.buffer.read() == text.encode()
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    process = start("memory", path, environment={"PYTHONIOENCODING": "ascii"})
+    stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr) == (0, "")
+    assert stdout.isascii()
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code", "said"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "")],
+)
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_signal_ends_the_command_without_traceback(
+    step: Path, tmp_path: Path, number: signal.Signals, exit_code: int, said: str, jobs: str
+) -> None:
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    text = step.read_text()
+    for copy in range(60):
+        (inputs / f"{copy}.hlo").write_text(text)
+    outputs = tmp_path / "out"
+    process = start("opt", inputs, "--passes", "dce", "-j", jobs, "-o", outputs)
+    deadline = time.monotonic() + 20
+    while not list(outputs.glob("*.hlo")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, number)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == exit_code
+    assert stderr.strip() == said
+    written = {path.name for path in outputs.iterdir()}
+    assert 0 < len(written) < 60
+    assert written <= {f"{copy}.hlo" for copy in range(60)}  # no temporary files
+    assert len({path.read_text() for path in outputs.iterdir()}) == 1
+
+
+def test_killing_the_command_leaves_the_old_or_the_new_output(step: Path, tmp_path: Path) -> None:
+    """SIGKILL cannot be caught: a hidden .tmp file may stay, the output itself is whole."""
+    output = tmp_path / "out.hlo"
+    started = time.monotonic()
+    process = start("opt", step, "--passes", "dce", "--no-report", "-o", output)
+    assert process.communicate(timeout=30)[1] == ""
+    duration = time.monotonic() - started
+    new = output.read_text()
+    rng = random.Random(0)
+    endings = set()
+    for _ in range(12):
+        output.write_text("old")
+        process = start("opt", step, "--passes", "dce", "--no-report", "-o", output)
+        time.sleep(duration * rng.uniform(0.5, 1.1))
+        process.kill()
+        process.communicate(timeout=30)
+        assert output.read_text() in ("old", new)
+        endings.add(process.returncode)
+    assert -signal.SIGKILL in endings
+    names = {path.name for path in tmp_path.iterdir()} - {"out.hlo"}
+    assert all(name.startswith(".out.hlo.") and name.endswith(".tmp") for name in names)
