@@ -1,0 +1,169 @@
+"""Run a golden test and say what went wrong."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hloopt.diagnostics import Source
+from hloopt.golden.programs import (
+    PROGRAMS,
+    Program,
+    check_prefixes,
+    run_program,
+    without_directives,
+)
+from hloopt.golden.run_line import (
+    Command,
+    GoldenError,
+    Pipeline,
+    RunLine,
+    Substitutions,
+    parse_run_lines,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command did. `stdin` is what it could read, not what it did read."""
+
+    command: Command
+    code: int
+    stdin: bytes
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether the command ended as its RUN line wants it to."""
+        return (self.code != 0) == self.command.must_fail
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A RUN line whose outcome is not the expected one."""
+
+    run_line: RunLine
+    outcomes: tuple[Outcome, ...]
+
+    def __str__(self) -> str:
+        """All a person needs: the RUN line, what its commands said, how to repeat it."""
+        line, _ = self.run_line.span.location
+        test = _shown(Path(self.run_line.span.source.name))
+        parts = [f"{test}:{line}: RUN: {self.run_line.text}"]
+        for outcome in self.outcomes:
+            parts += _account(outcome)
+        parts.append(f"repeat: {_repeat(self.run_line, test)}")
+        return "\n".join(parts)
+
+
+def run_test(
+    test: Path, scratch: Path, programs: Mapping[str, Program] = PROGRAMS
+) -> Failure | None:
+    """Run the RUN lines of `test` until one fails; None when all of them pass.
+
+    `%t` is a file in `scratch`, which must exist. Raises GoldenError where the test cannot be run;
+    an exception that a command does not turn into an exit code is a defect of it and goes through.
+    """
+    for run_line in parse_run_lines(read_test(test)):
+        for outcomes in run_pipelines(run_line, test, scratch, programs):
+            if not all(outcome.is_expected for outcome in outcomes):
+                return Failure(run_line, outcomes)
+    return None
+
+
+def read_test(test: Path) -> Source:
+    """The text of a test file; raises GoldenError where it is not UTF-8."""
+    try:
+        return Source(str(test), test.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise GoldenError(f"{test} is not UTF-8 text: {error}") from error
+
+
+def run_pipelines(
+    run_line: RunLine, test: Path, scratch: Path, programs: Mapping[str, Program] = PROGRAMS
+) -> Iterator[tuple[Outcome, ...]]:
+    """The outcomes of a RUN line's pipelines, each run when it is asked for."""
+    substitutions = Substitutions(test, scratch / f"{test.name}.tmp")
+    for pipeline in run_line.pipelines:
+        outcomes: list[Outcome] = []
+        data = b""
+        for template in pipeline:
+            outcome = _run_command(template.substituted(substitutions), data, run_line, programs)
+            outcomes.append(outcome)
+            data = outcome.stdout if outcome.command.stdout is None else b""
+        yield tuple(outcomes)
+
+
+def _run_command(
+    command: Command, data: bytes, run_line: RunLine, programs: Mapping[str, Program]
+) -> Outcome:
+    name = command.words[0]
+    if name not in programs:
+        known = ", ".join(("not", *programs))
+        raise GoldenError(
+            f"unknown command '{name}' in RUN line", span=run_line.span, help=f"known: {known}"
+        )
+    try:
+        if command.stdin is not None:
+            data = Path(command.stdin).read_bytes()
+        code, stdout, stderr = run_program(
+            programs[name], command.words[1:], data, merge_stderr=command.merge_stderr
+        )
+        if command.stdout is not None:
+            Path(command.stdout).write_bytes(stdout)
+        if command.stderr is not None:
+            Path(command.stderr).write_bytes(stderr)
+    except OSError as error:
+        raise GoldenError(f"{error.filename}: {error.strerror}", span=run_line.span) from error
+    return Outcome(command, code, data, stdout, stderr)
+
+
+_SHOWN_LINES = 60  # of a command's messages, and of what filecheck read
+
+
+def _account(outcome: Outcome) -> list[str]:
+    name = outcome.command.words[0]
+    messages = _beginning(outcome.stderr)
+    if outcome.is_expected:
+        return [f"--- {name} on stderr:", messages] if messages else []
+    wanted = ", and 'not' wants it to fail" if outcome.command.must_fail else ""
+    parts = [f"--- {name} ended with exit code {outcome.code}{wanted}", messages]
+    if outcome.command.merge_stderr:
+        parts.append(_beginning(outcome.stdout))
+    if name == "filecheck" and outcome.stdin:
+        text = without_directives(outcome.stdin.decode(errors="replace"), outcome.command.words)
+        parts += ["--- filecheck read:", _beginning(text.encode())]
+    return [part for part in parts if part]
+
+
+def _beginning(output: bytes) -> str:
+    lines = output.decode(errors="replace").rstrip().splitlines()
+    if len(lines) > _SHOWN_LINES:
+        lines[_SHOWN_LINES:] = [f"… {len(lines) - _SHOWN_LINES:,} more lines"]
+    return "\n".join(lines)
+
+
+def _repeat(run_line: RunLine, test: Path) -> str:
+    """The RUN line with file names in place of `%s` and the like, for a shell."""
+    temporary = Path(tempfile.gettempdir()) / f"{test.name}.tmp"
+    substitutions = Substitutions(test, temporary)
+    return " && ".join(
+        " | ".join(_for_shell(pipeline, substitutions)) for pipeline in run_line.pipelines
+    )
+
+
+def _for_shell(pipeline: Pipeline, substitutions: Substitutions) -> Iterator[str]:
+    for position, command in enumerate(pipeline):
+        if position and command.words[0] == "filecheck":
+            directives = "|".join(("RUN", *check_prefixes(command.words)))
+            yield f"grep -vE '^ *// *({directives})'"
+        yield str(command.substituted(substitutions))
+
+
+def _shown(path: Path) -> Path:
+    """`path` relative to the working directory where it is below it."""
+    working = Path.cwd()
+    return path.relative_to(working) if path.is_relative_to(working) else path
