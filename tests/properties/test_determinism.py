@@ -1,0 +1,44 @@
+"""Output does not depend on the hash seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from tests.properties.modules import sample
+
+_RUN_EVERYTHING = """
+import json, sys
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import PASSES, create_pass
+from hloopt.text import PrintOptions, parse_module, print_module
+
+for text in json.load(sys.stdin):
+    module = parse_module(text)
+    for name in PASSES:
+        context = PassContext(name)
+        print(create_pass(name).run(module, context), context.remarks, context.statistics)
+        print(print_module(module), print_module(module, PrintOptions.default()))
+"""
+
+
+def test_every_hash_seed_gives_the_same_bytes() -> None:
+    texts = json.dumps(sample(40)).encode()
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", _RUN_EVERYTHING],
+            input=texts,
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": seed,
+                "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            },
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "424242")
+    ]
+    assert len(outputs[0]) > 10_000
+    assert outputs[0] == outputs[1] == outputs[2]

@@ -1,0 +1,73 @@
+"""Run expectation tables against the passes of hloopt.
+
+    tools/conformance.py DIR_OR_TABLE… [--id SUBSTRING] [--verbose]
+
+Ends with one line per table; exits 1 if a record failed, 2 if a table cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from conformance_lib.records import read_table
+from conformance_lib.runner import Outcome, run_record
+from hloopt.passes.registry import create_pass
+
+
+def main() -> int:
+    """Run the tables named on the command line; the exit code."""
+    arguments = _arguments()
+    totals: dict[str, Counter[str]] = {}
+    for path in _tables(arguments.tables):
+        counts = totals.setdefault(path.stem, Counter())
+        try:
+            records = read_table(path)
+        except (OSError, ValueError) as error:
+            print(f"error: {path}: {error}", file=sys.stderr)
+            return 2
+        for record in records:
+            if arguments.id in record.id:
+                outcome = run_record(record, create_pass)
+                counts[outcome.status] += 1
+                _report(outcome, verbose=arguments.verbose)
+    for name, counts in totals.items():
+        passed, failed, skipped = (counts[s] for s in ("passed", "failed", "skipped"))
+        print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if any(counts["failed"] for counts in totals.values()) else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Run expectation tables against our passes.")
+    parser.add_argument("tables", nargs="+", type=Path, metavar="DIR_OR_TABLE")
+    parser.add_argument("--id", default="", help="only records whose id contains this")
+    parser.add_argument(
+        "--verbose", action="store_true", help="show records that passed, and resulting modules"
+    )
+    return parser.parse_args()
+
+
+def _tables(paths: list[Path]) -> list[Path]:
+    return [
+        table
+        for path in paths
+        for table in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])
+    ]
+
+
+def _report(outcome: Outcome, *, verbose: bool) -> None:
+    record = outcome.record
+    if record.skip is not None:
+        print(f"SKIP {record.id}: {record.skip}")
+    elif outcome.failures or verbose:
+        print(f"{'FAIL' if outcome.failures else 'PASS'} {record.id}")
+    for failure in outcome.failures:
+        print("  " + failure.replace("\n", "\n  "))
+    if outcome.failures and verbose:
+        print("  result:\n    " + outcome.result.replace("\n", "\n    ").rstrip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

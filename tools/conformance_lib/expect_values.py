@@ -1,0 +1,122 @@
+"""Expectations about what instructions say of themselves: attributes, shapes, literals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance_lib.attributes import attribute_is, read_attribute
+from conformance_lib.expectations import More, compare, compare_number, expectation
+from conformance_lib.literals import constant_value
+from conformance_lib.patterns import shape_is, show
+from conformance_lib.scene import Scene
+from conformance_lib.selectors import (
+    find_computation,
+    find_scope,
+    has_opcode,
+    select,
+    select_one,
+)
+from hloopt.ir import Instruction, Shape
+from hloopt.ir.shape import scan_shape
+from hloopt.ir.stack_frames import StackFrames
+
+
+@expectation("attr")
+def attr(scene: Scene, expected: dict[str, dict[str, Any]], more: More) -> Iterator[str]:
+    for selector, attributes in expected.items():
+        for instruction in select(scene, selector):
+            yield from _check_attributes(instruction, attributes)
+
+
+@expectation("attr_all", "in")
+def attr_all(scene: Scene, expected: dict[str, dict[str, Any]], more: More) -> Iterator[str]:
+    for computation in find_scope(scene, more.get("in")):
+        for instruction in computation.instructions:
+            for opcode, attributes in expected.items():
+                if has_opcode(instruction, opcode):
+                    yield from _check_attributes(instruction, attributes)
+
+
+def _check_attributes(instruction: Instruction, attributes: dict[str, Any]) -> Iterator[str]:
+    for key, wanted in attributes.items():
+        found = read_attribute(instruction, key)
+        if not attribute_is(found, wanted):
+            yield f"{show(instruction)}: expected {key} {wanted!r}, found {found!r}"
+
+
+@expectation("attr_equal")
+def attr_equal(scene: Scene, expected: list[str], more: More) -> Iterator[str]:
+    first, second, key = expected
+    found = read_attribute(select_one(scene, first), key)
+    yield from compare(f"{key} of {second}", read_attribute(select_one(scene, second), key), found)
+
+
+@expectation("shape")
+def shape(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
+    for selector, text in expected.items():
+        for found in select(scene, selector):
+            if not shape_is(found.shape, text):
+                yield f"shape of {selector}: expected {text}, found {found.shape.text}"
+
+
+@expectation("tuple_size")
+def tuple_size(scene: Scene, expected: dict[str, int | str], more: More) -> Iterator[str]:
+    for selector, bound in expected.items():
+        for found in select(scene, selector):
+            size = len(found.shape.elements)
+            yield from compare_number(f"elements of {selector}", size, bound)
+
+
+@expectation("is_tuple_shape")
+def is_tuple_shape(scene: Scene, expected: dict[str, bool], more: More) -> Iterator[str]:
+    for selector, wanted in expected.items():
+        for found in select(scene, selector):
+            yield from compare(f"{selector} is a tuple", found.shape.is_tuple, wanted)
+
+
+@expectation("literal")
+def literal(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
+    for selector, wanted in expected.items():
+        for found in select(scene, selector):
+            yield from compare(f"literal of {selector}", constant_value(found), wanted)
+
+
+@expectation("stack_frames")
+def stack_frames(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
+    tables = StackFrames.parse(scene.module.stack_frames)
+    for selector, wanted in expected.items():
+        for instruction in select(scene, selector):
+            frame = int(read_attribute(instruction, "metadata.stack_frame_id") or 0)
+            found = [list(entry) for entry in tables.chain(frame)]
+            yield from compare(f"stack frames of {selector}", found, wanted)
+
+
+@expectation("parameter_count")
+def parameter_count(scene: Scene, expected: dict[str, int | str], more: More) -> Iterator[str]:
+    for name, bound in expected.items():
+        found = len(find_computation(scene, name).parameters)
+        yield from compare_number(f"parameters of {name}", found, bound)
+
+
+@expectation("parameter_shapes")
+def parameter_shapes(scene: Scene, expected: dict[str, list[str]], more: More) -> Iterator[str]:
+    for name, texts in expected.items():
+        found = [parameter.shape for parameter in find_computation(scene, name).parameters]
+        yield from _compare_shapes(f"parameters of {name}", found, texts)
+
+
+@expectation("entry_layout_parameters")
+def entry_layout_parameters(scene: Scene, expected: list[str], more: More) -> Iterator[str]:
+    layout = scene.module.attributes.get("entry_computation_layout")
+    if layout is None:
+        found = [parameter.shape for parameter in scene.module.entry.parameters]
+    else:
+        found = list(scan_shape(layout, layout.index("("))[0].elements)
+    yield from _compare_shapes("parameters in the entry layout", found, expected)
+
+
+def _compare_shapes(what: str, found: list[Shape], expected: list[str]) -> Iterator[str]:
+    texts = [shape.text for shape in found]
+    if len(found) != len(expected) or not all(map(shape_is, found, expected)):
+        yield f"{what}: expected {expected}, found {texts}"

@@ -1,0 +1,92 @@
+"""Options of tables as options of our passes: where a table uses words, passes take callables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance_lib.errors import RecordError
+from hloopt.ir import Instruction
+
+_POLICIES = ("allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes")
+
+
+def pass_options(
+    pass_name: str, options: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, object]:
+    """What `create_pass` takes for a record's options and configuration.
+
+    Raises RecordError for a description in words that this module does not know. Options that a
+    pass does not have are found by `create_pass`.
+    """
+    result: dict[str, object] = {}
+    for name, value in options.items():
+        translate = _TRANSLATIONS.get((pass_name, name))
+        result[name] = translate(value) if translate else _plain(pass_name, name, value)
+    if pass_name == "call-inliner" and config.get("use_shardy_partitioner"):
+        result["use_shardy"] = True
+    return result
+
+
+def _plain(pass_name: str, name: str, value: object) -> object:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict):
+        raise RecordError(f"option '{name}' of {pass_name}: no meaning is known for {value}")
+    return value
+
+
+def _override_policy(value: Mapping[str, Any]) -> Callable[[Instruction], str]:
+    rules = [_rule(rule) for rule in value.get("rules", ())]
+    default = _policy(value["default"])
+    if unknown := value.keys() - {"default", "rules"}:
+        raise RecordError(f"unknown in override_policy: {', '.join(sorted(unknown))}")
+
+    def policy(call: Instruction) -> str:
+        for applies, result in rules:
+            if applies(call):
+                return result
+        return default
+
+    return policy
+
+
+def _rule(rule: Mapping[str, Any]) -> tuple[Callable[[Instruction], bool], str]:
+    result = _policy(rule["policy"])
+    match {name: value for name, value in rule.items() if name != "policy"}:
+        case {"callee": list(names), **rest} if not rest:
+            return lambda call: call.called[0].name in names, result
+        case {"callee_root_opcode": str(opcode), **rest} if not rest:
+            return lambda call: call.called[0].root.opcode == opcode, result
+    raise RecordError(f"unknown rule of override_policy: {rule}")
+
+
+def _policy(name: str) -> str:
+    if name not in _POLICIES:
+        raise RecordError(f"unknown policy '{name}'")
+    return name
+
+
+def _words(meanings: Mapping[str, object]) -> Callable[[Any], object]:
+    """A translation of descriptions in words, each with its one meaning."""
+
+    def translate(text: Any) -> object:
+        if not isinstance(text, str) or text not in meanings:
+            raise RecordError(f"no meaning is known for {text!r}")
+        return meanings[text]
+
+    return translate
+
+
+def _is_scalar(instruction: Instruction) -> bool:
+    return instruction.shape.is_scalar
+
+
+_TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
+    ("call-inliner", "override_policy"): _override_policy,
+    ("cse", "should_combine_constant"): _words({"result is a scalar": _is_scalar}),
+    ("cse", "should_eliminate_instruction"): _words({"default and result is a scalar": _is_scalar}),
+    ("flatten-call-graph", "skip_cloning"): _words(
+        {"computations whose callers are all call instructions": "call-only"}
+    ),
+}

@@ -1,0 +1,101 @@
+"""Records of expectation tables, read and checked for unknown fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance_lib.errors import RecordError
+
+_FIELDS = frozenset(
+    (
+        *("id", "pass", "hlo", "hlo_authored", "config", "options", "also_run", "expect"),
+        *("note", "skip"),
+    )
+)
+_PHASES = frozenset(("before", "after", "then"))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run of a pass. `phase` is "before", "main", "after" or "then"."""
+
+    phase: str
+    pass_name: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a table."""
+
+    id: str
+    fields: Mapping[str, Any]
+
+    @property
+    def skip(self) -> str | None:
+        """Why there is nothing to run, or None."""
+        reason: str | None = self.fields.get("skip")
+        return reason
+
+    @property
+    def hlo(self) -> str:
+        text: str = self._required("hlo")
+        return text
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        config: Mapping[str, Any] = self.fields.get("config", {})
+        return config
+
+    @property
+    def expectations(self) -> list[Mapping[str, Any]]:
+        expectations: list[Mapping[str, Any]] = self._required("expect")
+        return expectations
+
+    def check_fields(self) -> None:
+        """Raise RecordError for a field nobody would look at."""
+        unknown = self.fields.keys() - _FIELDS
+        if unknown:
+            raise RecordError(f"unknown record field: {', '.join(sorted(unknown))}")
+        unknown = self.fields.get("also_run", {}).keys() - _PHASES
+        if unknown:
+            raise RecordError(f"unknown phase of also_run: {', '.join(sorted(unknown))}")
+
+    def steps(self) -> Iterator[Step]:
+        """All runs of passes, in order; the record's own pass has the phase "main"."""
+        also_run = self.fields.get("also_run", {})
+        yield from _steps("before", also_run)
+        yield Step("main", self._required("pass"), self.fields.get("options", {}))
+        yield from _steps("after", also_run)
+        yield from _steps("then", also_run)
+
+    def _required(self, field: str) -> Any:
+        if field not in self.fields:
+            raise RecordError(f"the record has no field '{field}'")
+        return self.fields[field]
+
+
+def _steps(phase: str, also_run: Mapping[str, Any]) -> Iterator[Step]:
+    for entry in also_run.get(phase, ()):
+        if isinstance(entry, str):
+            yield Step(phase, entry, {})
+            continue
+        for pass_name, options in entry.items():
+            yield Step(phase, pass_name, options)
+
+
+def read_table(path: Path) -> list[Record]:
+    """The records of a table. Raises ValueError where a line is not a JSON object with an id."""
+    records: list[Record] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        fields = json.loads(line)
+        if not isinstance(fields, dict) or "id" not in fields:
+            raise ValueError(f"{path}:{number}: not a record with an id")
+        records.append(Record(fields["id"], fields))
+    return records

@@ -1,0 +1,186 @@
+"""Runs records: parse, run the passes, check what is expected, say what is wrong."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+# Unused by name (noqa): importing these registers their expectations.
+from conformance_lib import expect_result, expect_structure, expect_values  # noqa: F401
+from conformance_lib.errors import RecordError
+from conformance_lib.expectations import WHEN, mismatches
+from conformance_lib.options import pass_options
+from conformance_lib.records import Record, Step
+from conformance_lib.scene import Scene
+from conformance_lib.source_names import SourceNames
+from hloopt.diagnostics import HloError, render_error
+from hloopt.ir import Module
+from hloopt.passes.base import PassContext
+from hloopt.text import PrintOptions, parse_module, print_module
+
+_COUNTS = ("replica_count", "num_partitions")
+
+
+class Pass(Protocol):
+    """What runs on a module and reports whether it changed."""
+
+    def run(self, module: Module, context: PassContext) -> bool: ...
+
+
+CreatePass = Callable[[str, Mapping[str, object]], Pass]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one record."""
+
+    record: Record
+    failures: list[str] = field(default_factory=list)
+    """One message per expectation that does not hold; empty where the record passed."""
+    result: str = ""
+    """The module at the end, as text; empty where it was not read."""
+
+    @property
+    def status(self) -> str:
+        if self.record.skip is not None:
+            return "skipped"
+        return "failed" if self.failures else "passed"
+
+
+def run_record(record: Record, create_pass: CreatePass) -> Outcome:
+    """Run one record. An exception of a pass fails the record, with its traceback."""
+    outcome = Outcome(record)
+    if record.skip is not None:
+        return outcome
+    run = _Run(record, create_pass, outcome)
+    try:
+        run.all()
+    except RecordError as error:
+        outcome.failures.append(str(error))
+    except HloError as error:
+        outcome.failures.append(render_error(error))
+    except Exception:  # the border: one broken pass must not hide the other records
+        outcome.failures.append(f"exception\n{traceback.format_exc().rstrip()}")
+    if run.scene is not None:
+        outcome.result = print_module(run.scene.module)
+    return outcome
+
+
+@dataclass(slots=True)
+class _Run:
+    record: Record
+    create_pass: CreatePass
+    outcome: Outcome
+    scene: Scene | None = None
+    checked: int = 0
+
+    def all(self) -> None:
+        self.record.check_fields()
+        steps = list(self.record.steps())
+        module = parse_module(self.record.hlo)
+        _configure(module, self.record.config, {step.pass_name for step in steps})
+        main = next(step for step in steps if step.phase == "main")
+        scene = Scene(module, SourceNames(module), lambda: self._runner(main)(module))
+        self.scene = scene
+        result_at = max(i for i, s in enumerate(steps) if s.phase in ("main", "after"))
+        number = 0
+        changed: bool | None = None
+        for position, step in enumerate(steps):
+            scene.changed = self._attempt(step, scene)
+            self._check("after_pass", step.pass_name, scene)
+            if step.phase == "then":
+                number += 1
+                self._check("after_step", number, scene)
+            if step.phase == "main":
+                changed = scene.changed
+            if position == result_at:
+                scene.changed = changed
+                self._check(None, None, scene)
+        if self.checked != len(self.record.expectations):
+            raise RecordError("an expectation belongs to no step, or to several")
+
+    def _attempt(self, step: Step, scene: Scene) -> bool | None:
+        """Run a step; what it reports. An error stays an error unless it is expected."""
+        run = self._runner(step)
+        before = _canonical_text(scene.module)
+        try:
+            changed = run(scene.module)
+        except HloError as error:
+            if not any("error" in expected for expected in self.record.expectations):
+                raise
+            scene.error = error
+            return None
+        if changed is False and _canonical_text(scene.module) != before:
+            self.outcome.failures.append(f"{step.pass_name} reports no change, but made one")
+        return changed
+
+    def _runner(self, step: Step) -> Callable[[Module], bool | None]:
+        options = dict(step.options)
+        api = options.pop("api", None)
+        if api is not None:
+            return _library_call(step.pass_name, api, options)
+        chosen = pass_options(step.pass_name, options, self.record.config)
+        module_pass = self.create_pass(step.pass_name, chosen)
+        return lambda module: module_pass.run(module, PassContext())
+
+    def _check(self, when: str | None, value: object, scene: Scene) -> None:
+        for expected in self.record.expectations:
+            is_timed = not WHEN.isdisjoint(expected)
+            if (is_timed or when) if when is None else expected.get(when) != value:
+                continue
+            self.checked += 1
+            self.outcome.failures += _failures(scene, expected)
+
+
+def _canonical_text(module: Module) -> str:
+    return print_module(module, PrintOptions(keep_text=False))
+
+
+def _failures(scene: Scene, expected: Mapping[str, Any]) -> Iterator[str]:
+    if scene.error is not None and "error" not in expected:
+        yield f"{shorten(expected)}: the pass failed: {scene.error.message}"
+        return
+    try:
+        for found in mismatches(scene, expected):
+            yield f"{shorten(expected)}: {found}"
+    except RecordError as error:
+        yield f"{shorten(expected)}: {error}"
+
+
+def shorten(expected: Mapping[str, Any]) -> str:
+    """An expectation in one line of bounded length."""
+    return ", ".join(f"{key} {_ellipsis(value)}" for key, value in expected.items())
+
+
+def _ellipsis(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) -> None:
+    """Give a module the configuration of its record. Raises RecordError for what has no effect."""
+    for name, value in config.items():
+        if name in _COUNTS:
+            module.set_attribute(name, str(value))
+        elif value is False or (name == "use_shardy_partitioner" and "call-inliner" in pass_names):
+            continue
+        else:
+            raise RecordError(f"config {name}={value} has no meaning for the record's passes")
+
+
+def _library_call(
+    pass_name: str, api: str, options: Mapping[str, Any]
+) -> Callable[[Module], bool | None]:
+    if (pass_name, api) != ("call-inliner", "inline_one_call") or options.keys() != {"call"}:
+        raise RecordError(f"unknown api {api} of {pass_name}, or other options: {dict(options)}")
+    from hloopt.passes.call_inliner import inline_call
+
+    def run(module: Module) -> None:
+        call = next((i for i in module.instructions() if i.name == options["call"]), None)
+        if call is None:
+            raise RecordError(f"%{options['call']} is not in the module")
+        inline_call(call)
+
+    return run

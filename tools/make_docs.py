@@ -1,0 +1,136 @@
+"""Write the reference pages of docs/ from the declarations of commands, passes and conditions.
+
+python tools/make_docs.py            write them
+python tools/make_docs.py --check    exit 1 if a page is not what would be written
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from hloopt.cli import COMMANDS, cli
+from hloopt.passes.conditions import CONDITIONS
+from hloopt.passes.library import find_pipeline, pipeline_names
+from hloopt.passes.options import option_infos
+from hloopt.passes.pipeline_text import format_passes
+from hloopt.passes.registry import PASSES, find_pass
+
+ROOT = Path(__file__).parent.parent
+NOTE = "<!-- Written by `make docs` from the code. -->"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    check = parser.parse_args().check
+    stale = [
+        path
+        for path, text in pages().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    for path in stale:
+        if check:
+            print(f"out of date: {path.relative_to(ROOT)}; run `make docs`", file=sys.stderr)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(pages()[path], encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page, by its path."""
+    return {
+        ROOT / "docs" / "commands.md": commands_page(),
+        ROOT / "docs" / "passes.md": passes_page(),
+    }
+
+
+def commands_page() -> str:
+    """What each command does, its arguments and options."""
+    parts = [NOTE, "# Commands", _prose(cli.help)]
+    context = click.Context(cli, info_name="hloopt")
+    for name in sorted(COMMANDS):
+        command = cli.get_command(context, name)
+        assert command is not None
+        arguments = [p for p in command.params if isinstance(p, click.Argument)]
+        options = [p for p in command.params if isinstance(p, click.Option)]
+        usage = " ".join(["hloopt", name, "[OPTIONS]", *map(_argument, arguments)])
+        rows = [(_option(option), option.help or "") for option in options]
+        parts += [f"## hloopt {name}", f"`{usage}`", _prose(command.help)]
+        parts.append(_table(("option", ""), rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _prose(text: str | None) -> str:
+    """A docstring as Markdown; what click keeps as it is becomes code."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(
+        f"```sh\n{p.removeprefix(chr(8)).lstrip()}\n```" if p.startswith("\b") else p
+        for p in paragraphs
+    )
+
+
+def _argument(argument: click.Argument) -> str:
+    name = (argument.metavar or argument.human_readable_name).upper()
+    return name if argument.required else f"[{name}]"
+
+
+def _option(option: click.Option) -> str:
+    names = [*option.opts, *option.secondary_opts]
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    value = option.metavar or "\\|".join(map(str, choices))
+    if not value and not option.is_flag:
+        value = option.type.name.upper()
+    return f"`{'`, `'.join(names)}`" + (f" {value}" if value else "")
+
+
+def passes_page() -> str:
+    """Passes with their options, pipelines, and conditions."""
+    parts = [NOTE, "# Passes and pipelines"]
+    for name in sorted(PASSES):
+        pass_class = find_pass(name)
+        parts += [f"## {name}", inspect.cleandoc(pass_class.__doc__ or "")]
+        infos = option_infos(pass_class)
+        if infos:
+            rows = ["| option | takes | default | |", "| --- | --- | --- | --- |"]
+            rows += [
+                f"| `{i.name}` | {_cell(i.type_text)} | {_cell(_default(i.default))} | {i.doc} |"
+                for i in infos
+            ]
+            parts.append("\n".join(rows))
+    parts += ["## Shipped pipelines", _table(("pipeline", "passes", ""), _pipeline_rows())]
+    parts += ["## Conditions (`when:`)", _table(("condition", "holds when"), _condition_rows())]
+    return "\n\n".join(parts) + "\n"
+
+
+def _pipeline_rows() -> list[tuple[str, ...]]:
+    found = [(name, find_pipeline(name)) for name in pipeline_names()]
+    return [(f"`{name}`", f"`{format_passes(p.steps)}`", p.description) for name, p in found]
+
+
+def _condition_rows() -> list[tuple[str, ...]]:
+    return [(f"`{key}`", condition.doc) for key, condition in CONDITIONS.items()]
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _default(default: object) -> str:
+    words: dict[object, str] = {True: "true", False: "false", None: "", (): ""}
+    return words[default] if default in words else str(default)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
