@@ -1,0 +1,222 @@
+"""The sections of the benchmark. Each returns plain figures: seconds, bytes, counts.
+
+This process imports nothing heavy and reads no module: on Linux the peak memory of a child starts
+at that of its parent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from inputs import SMALL_FILE, hundred_lines
+
+PASSES = ("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph")
+PIPELINE = "simplify"
+FACTORS = (1, 2, 4)
+
+_WORKER = Path(__file__).with_name("worker.py")
+_TEXT_PROCESSES = 2
+_TEXT_RUNS = 3  # per process, after the cold one
+_PASS_PROCESSES = 3
+_STARTUP_RUNS = 11
+_XLA_PROGRAM = """
+import sys
+from jaxlib import _hlo
+with open(sys.argv[1]) as file:
+    print(_hlo.hlo_module_from_text(file.read()).to_string())
+"""
+
+
+@dataclass(slots=True)
+class TextFigures:
+    """One file: seconds of one task; medians. 0 where there is no jaxlib."""
+
+    file: str
+    instructions: int
+    characters: int
+    xla: float
+    cold: float
+    """Ours, the first time in a process."""
+    warm: float
+    """Ours, later times."""
+    each: float
+    """Ours, every instruction printed one by one; 0 where not measured."""
+
+
+@dataclass(slots=True)
+class PassFigures:
+    """One pass on one file."""
+
+    file: str
+    name: str
+    instructions: tuple[int, int]
+    """Before and after."""
+    cold: float
+    """CPU seconds, median over fresh processes."""
+
+
+@dataclass(slots=True)
+class ScaleFigures:
+    """One pass on a module and on 2 and 4 copies of it."""
+
+    file: str
+    name: str
+    instructions: dict[int, int]
+    seconds: dict[int, float]
+    """CPU seconds by factor; the best of the runs."""
+
+    @property
+    def growth(self) -> float:
+        """Time per instruction at the largest factor, over that at 1x. 1 is linear."""
+        last = FACTORS[-1]
+        scaled = self.instructions[last] / self.instructions[1]
+        return self.seconds[last] / self.seconds[1] / scaled
+
+
+@dataclass(slots=True)
+class MemoryFigures:
+    """Peak memory of a process that reads one file, in bytes. `xla` is 0 without jaxlib."""
+
+    file: str
+    ours: int
+    xla: int
+
+
+@dataclass(slots=True)
+class Figures:
+    """All that was measured."""
+
+    printed: list[TextFigures] = field(default_factory=list)
+    verified: list[TextFigures] = field(default_factory=list)
+    passes: list[PassFigures] = field(default_factory=list)
+    scaling: list[ScaleFigures] = field(default_factory=list)
+    memory: list[MemoryFigures] = field(default_factory=list)
+    startup: dict[str, float] = field(default_factory=dict)
+    """Median seconds of a whole process, by what it does."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+# -- text -----------------------------------------------------------------------------------
+
+
+def measure_text(task: str, path: Path) -> TextFigures:
+    """Load and print, or load, verify and print, in turn with XLA."""
+    runs = [_worker("text", task, path, SMALL_FILE, _TEXT_RUNS) for _ in range(_TEXT_PROCESSES)]
+
+    def middle(key: str) -> float:
+        times = [seconds for run in runs for seconds in run[key]]
+        return median(times) if times else 0.0
+
+    return TextFigures(
+        file=path.name,
+        instructions=runs[0]["instructions"],
+        characters=runs[0]["characters"],
+        xla=middle("xla"),
+        cold=middle("cold"),
+        warm=middle("ours"),
+        each=middle("each"),
+    )
+
+
+def measure_memory(path: Path) -> MemoryFigures:
+    """Load, verify and print in a process of ours; parse and print in one of jaxlib."""
+    ours, xla = (_worker("memory", whose, path)["peak"] for whose in ("ours", "xla"))
+    return MemoryFigures(path.name, ours, xla)
+
+
+# -- passes ---------------------------------------------------------------------------------
+
+
+def measure_pass(name: str, path: Path) -> PassFigures:
+    """One pass on a freshly loaded module, each time in a fresh process."""
+    runs = [_worker("pass", name, path, SMALL_FILE, 1) for _ in range(_PASS_PROCESSES)]
+    counts = (runs[0]["instructions"], runs[0]["after"])
+    return PassFigures(path.name, name, counts, median(run["seconds"][0] for run in runs))
+
+
+def measure_scaling(path: Path, folder: Path) -> list[ScaleFigures]:
+    """All passes and the pipeline on 1, 2 and 4 copies of a module."""
+    files = _worker("scale", path, folder, *FACTORS)
+    result = []
+    for name in (*PASSES, PIPELINE):
+        figures = ScaleFigures(path.name, name, {}, {})
+        for factor in FACTORS:
+            runs = 1 if name == PIPELINE else 2  # it takes longer, which evens out noise
+            run = _worker("pass", name, files[str(factor)], SMALL_FILE, runs)
+            figures.seconds[factor] = min(run["seconds"])
+            figures.instructions[factor] = run["instructions"]
+        result.append(figures)
+    return result
+
+
+# -- start-up -------------------------------------------------------------------------------
+
+
+def measure_startup(folder: Path) -> dict[str, float]:
+    """Whole processes in turn; what does not run (jaxlib is missing) is left out."""
+    file = folder / "hundred_lines.hlo"
+    file.write_text(hundred_lines(), encoding="utf-8")
+    hloopt = hloopt_command()
+    commands = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "hloopt --version": [*hloopt, "--version"],
+        "hloopt opt, dce": [*hloopt, "opt", str(file), "--passes", "dce"],
+        "python, jaxlib": [sys.executable, "-c", _XLA_PROGRAM, str(file)],
+    }
+    # The first run is not timed: it writes bytecode, and fills the file cache.
+    commands = {name: command for name, command in commands.items() if _runs(command)}
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(_STARTUP_RUNS):
+        for name, command in commands.items():
+            started = time.perf_counter()
+            _runs(command)
+            times[name].append(time.perf_counter() - started)
+    return {name: median(seconds) for name, seconds in times.items()}
+
+
+def hloopt_command() -> list[str]:
+    """The installed command beside this Python, or the module where it is not installed."""
+    script = Path(sys.executable).with_name("hloopt")
+    return [str(script)] if script.exists() else [sys.executable, "-m", "hloopt"]
+
+
+def _runs(command: list[str]) -> bool:
+    return (
+        subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            check=False,
+        ).returncode
+        == 0
+    )
+
+
+def _worker(*arguments: object) -> dict[str, Any]:
+    """The result of one worker process. Raises SystemExit with its last words where it fails."""
+    command = [sys.executable, str(_WORKER), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), check=False)
+    if done.returncode != 0:
+        last_words = "\n".join(done.stderr.splitlines()[-5:])
+        raise SystemExit(f"failed ({done.returncode}): {' '.join(command)}\n{last_words}")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert isinstance(result, dict)
+    return result
+
+
+def _environment() -> dict[str, str]:
+    """With bytecode kept as in any installation, and XLA not slowed down by its warnings."""
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "TF_CPP_MIN_LOG_LEVEL": "3"}

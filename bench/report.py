@@ -1,0 +1,164 @@
+"""Tables of at most 80 columns, and the bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from measure import FACTORS, PASSES, Figures, PassFigures, ScaleFigures, TextFigures
+
+_NAME_WIDTH = 24
+_ABSENT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure and what it should be. `met` is None where the figure could not be measured."""
+
+    what: str
+    value: str
+    bar: str
+    met: bool | None
+
+    def line(self) -> str:
+        verdict = {True: "met", False: "NOT MET", None: "not measured"}[self.met]
+        return f"{verdict:<13}{self.what:<41}{self.value:>10}  {self.bar}"
+
+
+def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns under headers, the first to the left, the others to the right."""
+    lines = [headers, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = [title]
+    for line in lines:
+        first, *rest = line
+        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        text.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join(text)
+
+
+def text_table(title: str, figures: list[TextFigures]) -> str:
+    """Our times and XLA's for each file; x is how many times as fast as XLA."""
+    headers = ["file", "instr", "XLA ms", "cold ms", "x", "warm ms", "x"]
+    shown = ["cold", "warm"]
+    if any(f.each for f in figures):
+        headers.append("each x")
+        shown.append("each")
+    rows = []
+    for f in figures:
+        row = [shorten(f.file), str(f.instructions), milliseconds(f.xla)]
+        for ours in (f.cold, f.warm):
+            row += [milliseconds(ours), times(ratio(f.xla, ours))]
+        rows.append(row + [times(ratio(f.xla, getattr(f, which))) for which in shown[2:]])
+    cold, warm, *each = (times(speed(figures, which)) for which in shown)
+    return table(title, headers, [*rows, ["geometric mean", "", "", "", cold, "", warm, *each]])
+
+
+def pass_table(title: str, figures: list[PassFigures]) -> str:
+    """Seconds for each pass on each file."""
+    rows = [
+        [shorten(f.file), f.name, *(f"{n:,}" for n in f.instructions), f"{f.cold:.3f}"]
+        for f in figures
+    ]
+    return table(title, ["file", "pass", "before", "after", "CPU s"], rows)
+
+
+def scale_table(title: str, figures: list[ScaleFigures]) -> str:
+    """Seconds at each factor, and how much dearer an instruction is at the largest."""
+    headers = ["file", "pass", *(f"{n}x" for n in FACTORS), "per instr"]
+    rows = [
+        [shorten(f.file), f.name, *(f"{f.seconds[n]:.3f}" for n in FACTORS), times(f.growth)]
+        for f in figures
+    ]
+    return table(title, headers, rows)
+
+
+def memory_table(title: str, figures: Figures) -> str:
+    """Peak memory of both processes for each file."""
+    rows = [
+        [shorten(f.file), megabytes(f.ours), megabytes(f.xla), times(ratio(f.ours, f.xla))]
+        for f in figures.memory
+    ]
+    return table(title, ["file", "ours MB", "jaxlib MB", "ours/jaxlib"], rows)
+
+
+def startup_table(title: str, figures: Figures) -> str:
+    """Median times of whole processes, and their ratio to bare Python."""
+    bare = figures.startup["python -c pass"]
+    rows = [
+        [name, milliseconds(seconds), times(seconds / bare)]
+        for name, seconds in figures.startup.items()
+    ]
+    return table(title, ["process", "ms", "x python"], rows)
+
+
+# -- bars -----------------------------------------------------------------------------------
+
+
+def bars(figures: Figures) -> list[Bar]:
+    """What the project promises, against what was measured."""
+    startup = figures.startup
+    bare, version = startup["python -c pass"], startup.get("hloopt --version", 0.0)
+    jaxlib, opt = startup.get("python, jaxlib", 0.0), startup.get("hloopt opt, dce", 0.0)
+    singles = [f for f in figures.passes if f.name in PASSES]
+    slowest = max(f.cold for f in singles)
+    growth = max(f.growth for f in figures.scaling if f.name in PASSES)
+    pipeline_growth = max(f.growth for f in figures.scaling if f.name not in PASSES)
+    memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
+    return [
+        _at_least("load+print / XLA, warm", speed(figures.printed, "warm"), 2.0),
+        _at_least("load+verify+print / XLA, warm", speed(figures.verified, "warm"), 1.0),
+        _at_least("the same in its first run, cold", speed(figures.verified, "cold"), 1.0),
+        _at_most("peak memory / jaxlib, worst file", memory, 1.0),
+        _at_most("hloopt --version / python -c pass", ratio(version, bare), 4.0),
+        _at_most("hloopt opt, dce / jaxlib process", ratio(opt, jaxlib), 0.5),
+        Bar("slowest pass on the largest modules", f"{slowest:.3f} s", "< 0.5 s", slowest < 0.5),
+        _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
+        _at_most(f"the same for the pipeline {figures.scaling[-1].name}", pipeline_growth, 1.5),
+    ]
+
+
+def _at_least(what: str, value: float, bar: float) -> Bar:
+    return Bar(what, times(value), f"≥ {times(bar)}", value >= bar if value else None)
+
+
+def _at_most(what: str, value: float, bar: float) -> Bar:
+    return Bar(what, times(value), f"≤ {times(bar)}", value <= bar if value else None)
+
+
+def speed(figures: list[TextFigures], which: str) -> float:
+    """XLA's time over ours, geometric mean over the files; 0 where there is none."""
+    ratios = [ratio(f.xla, getattr(f, which)) for f in figures]
+    if not ratios or not all(ratios):
+        return 0.0
+    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+
+
+# -- cells ----------------------------------------------------------------------------------
+
+
+def ratio(numerator: float, denominator: float) -> float:
+    """The quotient; 0, which stands for unknown, where a side was not measured."""
+    return numerator / denominator if denominator else 0.0
+
+
+def times(value: float) -> str:
+    return f"{value:.2f}x" if value else _ABSENT
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f}" if seconds else _ABSENT
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:.0f}" if size else _ABSENT
+
+
+def shorten(name: str) -> str:
+    """A file name without its endings, its middle cut out where it is long."""
+    name = name.removesuffix(".gz").removesuffix(".hlo")
+    if len(name) <= _NAME_WIDTH:
+        return name
+    half = (_NAME_WIDTH - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"

@@ -1,0 +1,92 @@
+"""Measure hloopt against XLA's own parser and printer, on this machine, in one run.
+
+    bench/run.py [--json FILE]
+
+Prints ratios and never asserts times: the exit code is 0 whatever they are. Takes two to three
+minutes. See README.md for what is measured and how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from inputs import benchmark_files
+from measure import (
+    PASSES,
+    PIPELINE,
+    Figures,
+    hloopt_command,
+    measure_memory,
+    measure_pass,
+    measure_scaling,
+    measure_startup,
+    measure_text,
+)
+from report import bars, memory_table, pass_table, scale_table, startup_table, text_table
+
+
+def main() -> None:
+    """Run all sections; print each as it is done."""
+    arguments = _arguments()
+    started = time.perf_counter()
+    files = benchmark_files()
+    figures = Figures()
+    with tempfile.TemporaryDirectory() as folder:
+        _sections(files, figures, Path(folder))
+    print("\nBars")
+    for bar in bars(figures):
+        print(bar.line())
+    busy = f"{os.getloadavg()[1]:.1f} busy processes on {os.cpu_count()} cores"
+    print(f"\nTook {time.perf_counter() - started:.0f} s, with {busy} on average.")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures.as_json(), indent=1) + "\n", encoding="utf-8")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure hloopt against XLA on this machine.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    return parser.parse_args()
+
+
+def _sections(files: list[Path], figures: Figures, folder: Path) -> None:
+    figures.printed = [measure_text("print", file) for file in files]
+    if not any(f.xla for f in figures.printed):
+        print("jaxlib is not installed: these are our figures only.\n")
+    title = "1. Load and print (x: times as fast as XLA; each: instruction by instruction)"
+    _show(text_table(title, figures.printed))
+    figures.verified = [measure_text("verify", file) for file in files]
+    _show(text_table("2. Load, parse all attributes, verify and print", figures.verified))
+
+    largest = _largest(files, figures)
+    figures.passes = [measure_pass(n, file) for file in largest for n in (*PASSES, PIPELINE)]
+    _show(pass_table("3a. Passes on the largest modules, cold", figures.passes))
+    for file in largest:
+        figures.scaling += measure_scaling(file, folder)
+    _show(scale_table("3b. Passes on 1, 2 and 4 copies, each called once, CPU s", figures.scaling))
+
+    figures.memory = [measure_memory(file) for file in largest]
+    _show(memory_table("4. Peak memory of a process that reads one file", figures))
+    figures.startup = measure_startup(folder)
+    _show(startup_table(f"5. Whole processes ({Path(hloopt_command()[0]).name})", figures))
+
+
+def _largest(files: list[Path], figures: Figures) -> list[Path]:
+    """The file with most instructions and the one with most text, which may be the same."""
+    names = [
+        max(figures.printed, key=lambda f: f.instructions).file,
+        max(figures.printed, key=lambda f: f.characters).file,
+    ]
+    return [file for file in files if file.name in names]
+
+
+def _show(section: str) -> None:
+    print(section, end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
