@@ -1,0 +1,67 @@
+"""Fixtures and options for all tests."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples in every run, and no time limit: machines that run two workers stall now and
+# then. tools/ has what looks for new examples.
+settings.register_profile("hloopt", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("hloopt")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the CHECK lines of marked golden tests again, from what their commands print",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusEntry:
+    """One module of the shared corpus; `facts` is its line of index.jsonl."""
+
+    id: str
+    verdict: str
+    path: Path
+    facts: dict[str, Any]
+
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with corpus/, conformance/ and oracle/; skips where it is absent."""
+    path = Path(os.environ.get("HLOOPT_SHARED") or ROOT.parent / "shared")
+    if not path.is_dir():
+        pytest.skip(f"no folder {path}: set HLOOPT_SHARED to the shared test data")
+    return path.resolve()
+
+
+@pytest.fixture(scope="session")
+def corpus_entries(shared: Path) -> list[CorpusEntry]:
+    """All modules of the shared corpus, in the order of its index."""
+    corpus = shared / "corpus"
+    index = (corpus / "index.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in index.splitlines()]
+    return [
+        CorpusEntry(record["id"], record["verdict"], corpus / record["module"], record)
+        for record in records
+    ]

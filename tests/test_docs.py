@@ -1,0 +1,67 @@
+"""What the hand-written pages show works as shown."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hloopt.diagnostics import Source
+from hloopt.passes.base import PassContext
+from hloopt.passes.library import find_pipeline
+from hloopt.passes.options import make_options
+from hloopt.passes.pipeline_text import parse_passes
+from hloopt.passes.pipeline_yaml import parse_pipeline
+from hloopt.text import parse_module, print_module
+
+MODULE = """HloModule m
+inner { q = f32[] parameter(0)  ROOT c = f32[] copy(q) }
+ENTRY e { p = f32[] parameter(0)  d = f32[] copy(p)  ROOT k = f32[] call(d), to_apply=inner }
+"""
+
+
+def blocks(root: Path, page: str, language: str) -> list[str]:
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+
+
+def test_the_example_pipeline_is_one(root: Path) -> None:
+    text = blocks(root, "pipelines.md", "yaml")[0]
+    pipeline = parse_pipeline(Source("tidy.yaml", text), find_pipeline)
+    names = [step.made.name for step in pipeline.passes()]
+    assert names[:2] == ["call-inliner", "tuple-simplifier"]
+
+
+def test_the_passes_text_is_one(root: Path) -> None:
+    page = (root / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    text = re.search(r'--passes\s+"([^"]+)"', page)
+    assert text
+    assert len(parse_passes(text[1], find_pipeline).steps) == 3
+
+
+def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = ModuleType("my_pass")
+    monkeypatch.setitem(sys.modules, "my_pass", example)
+    exec(blocks(root, "pipelines.md", "python")[0], vars(example))
+    pass_class = example.RemoveCopies
+    module = parse_module(MODULE)
+    made = pass_class(make_options(pass_class, {"keep_in_entry": "true"}))
+    context = PassContext()
+    assert made.run(module, context)
+    assert [remark.instruction for remark in context.remarks] == ["d"]
+    assert "ROOT q = " in print_module(module)
+
+
+def test_the_python_example_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import gzip
+
+    monkeypatch.chdir(tmp_path)
+    Path("step.hlo.gz").write_bytes(gzip.compress(MODULE.encode()))
+    exec(blocks(root, "python_api.md", "python")[0], {})
+    assert "applied k inlined %inner" in capsys.readouterr().out
+    assert "call(" not in Path("out.hlo").read_text(encoding="utf-8")
