@@ -46,7 +46,7 @@ def _find_pipeline(name: str) -> Pipeline:
     return find_pipeline(name)
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Outcome:
     """What became of one module."""
 

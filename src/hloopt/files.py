@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloError, Source
@@ -130,16 +131,22 @@ def _replace(target: str, data: bytes) -> None:
 def _signals_held() -> Iterator[None]:
     """Ctrl-C and SIGTERM wait until the block ends: even a second one must not cut short tidying.
 
-    The block must be short. Where the platform cannot hold signals, they arrive at once.
+    The block must be short. Only the main thread can hold signals, and only it is interrupted.
     """
-    if not hasattr(signal, "pthread_sigmask"):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    arrived: dict[int, None] = {}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
+        signal.signal(number, lambda received, _: arrived.setdefault(received))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for received in arrived:
+            signal.raise_signal(received)
 
 
 def make_folder(path: str) -> None:

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 from hloopt.diagnostics import Source
+from hloopt.patterns import pattern
 
-_MARKER = re.compile(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.M)
+_MARKER = pattern(r"^[ \t]*// -----[^\n]*(?:\n|\Z)", re.M)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Job(NamedTuple):
     wants_text_diff: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class JobResult:
     """What became of one file."""
 

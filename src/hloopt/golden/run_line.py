@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hloopt.diagnostics import HloError, Source, Span
+from hloopt.patterns import pattern
 
 
 class GoldenError(HloError):
@@ -111,7 +112,7 @@ def parse_run_lines(source: Source) -> list[RunLine]:
     return run_lines
 
 
-_RUN = re.compile(r"^[ \t]*//[ \t]*RUN:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_RUN = pattern(r"^[ \t]*//[ \t]*RUN:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 
 
 def _joined_lines(source: Source) -> Iterator[tuple[str, Span]]:
@@ -132,7 +133,7 @@ def _joined_lines(source: Source) -> Iterator[tuple[str, Span]]:
         )
 
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""[ \t]*(?:
         (?P<operator> 2>&1 | 2> | && | \|\| | >> | [|<>;&] )
       | (?P<word> (?: '[^']*' | "(?:\\.|[^"\\])*" | \\. | [^\s'"\\|<>;&] )+ )

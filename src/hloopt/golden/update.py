@@ -21,6 +21,7 @@ from hloopt.golden.programs import (
 )
 from hloopt.golden.run_line import GoldenError, RunLine, parse_run_lines
 from hloopt.golden.runner import Failure, Outcome, read_test, run_pipelines
+from hloopt.patterns import pattern
 
 
 def update_test(test: Path, scratch: Path, programs: Mapping[str, Program] = PROGRAMS) -> bool:
@@ -83,7 +84,7 @@ def _add_block(
         )
 
 
-_COMPUTATION = re.compile(r"(?:ENTRY )?%?[\w.-]+ (?:\(.*\) -> .+ )?\{$")
+_COMPUTATION = pattern(r"(?:ENTRY )?%?[\w.-]+ (?:\(.*\) -> .+ )?\{$")
 
 
 def check_lines(prefix: str, output: Iterable[str], paths: Iterable[Path] = ()) -> Iterator[str]:

@@ -13,9 +13,10 @@ from hloopt.ir.attribute_values import parse_int
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
 from hloopt.ir.attribute_values.strings import dictionary_end
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+from hloopt.patterns import pattern
 
 _SIDE = r"(?:(lhs|rhs)=(\{[^{}]*\}) ?)?"
-_SPARSITY_CONFIG = re.compile(rf"\{{{_SIDE}{_SIDE}\}}")
+_SPARSITY_CONFIG = pattern(rf"\{{{_SIDE}{_SIDE}\}}")
 _SPARSITY_KEYS = {"sparsity": r"\d+x\d+", "dimension": r"\d+", "stride": r"\d+"}
 
 
@@ -41,7 +42,7 @@ def _sparsity(value: str, text: str) -> str:
 
 
 _accuracy_mode = one_of("highest", any_case=True, unset="default")
-_TOLERANCE = re.compile(r"\{tolerance=\{([^{}]*)\}\}")
+_TOLERANCE = pattern(r"\{tolerance=\{([^{}]*)\}\}")
 
 
 @memoized
@@ -77,7 +78,7 @@ def statistics(text: str) -> str | None:
     return braces([f"visualizing_index={parse_int(index)}", *values])
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][\w.\-]*", re.A)
+_IDENTIFIER = pattern(r"[A-Za-z_][\w.\-]*", re.A)
 
 
 def _key_value(pair: str, text: str) -> tuple[str, str]:
@@ -87,7 +88,7 @@ def _key_value(pair: str, text: str) -> tuple[str, str]:
     return key, value
 
 
-_DOMAIN_PART = re.compile(r'(kind|entry|exit)=("sharding"|(?=\{))')
+_DOMAIN_PART = pattern(r'(kind|entry|exit)=("sharding"|(?=\{))')
 
 
 @memoized
@@ -114,8 +115,8 @@ def domain(text: str) -> str:
 
 
 _LEAF = r'\{(?:"(?:[^"\\]|\\.)*"(?: ?\{\d+(?:,\d+)*\})?)?\}'
-_ORIGIN_TOKEN = re.compile(rf"({_LEAF})|([(),])", re.S)
-_LEAF_INDEX = re.compile(r'" ?\{')
+_ORIGIN_TOKEN = pattern(rf"({_LEAF})|([(),])", re.S)
+_LEAF_INDEX = pattern(r'" ?\{')
 
 
 @memoized

@@ -29,6 +29,7 @@ from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.ir.literal import canonical_literal
 from hloopt.ir.shape import format_shape, parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
+from hloopt.patterns import pattern
 
 Canonical = Callable[[str], str | None]
 
@@ -114,7 +115,7 @@ def booleans(text: str) -> str:
     return dense
 
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|-?inf|-?nan")
+_NUMBER = pattern(r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|-?inf|-?nan")
 
 
 @memoized
@@ -208,7 +209,7 @@ def string_unless(default: str) -> Canonical:
 
 _QUEUES = '"wait_on_operation_queues":[],'
 _FLAT = r'[^{}"]*(?:"[^"\\]*"[^{}"]*)*'
-_SIMPLE_DICTIONARY = re.compile(rf"\{{{_FLAT}(?:\{{{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*\}}{_FLAT})*\}}")
+_SIMPLE_DICTIONARY = pattern(rf"\{{{_FLAT}(?:\{{{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*\}}{_FLAT})*\}}")
 
 
 def backend_config(text: str) -> str | None:

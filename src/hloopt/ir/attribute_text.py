@@ -10,17 +10,18 @@ import re
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.shape import scan_shape
 from hloopt.ir.trivia import skip_trivia
+from hloopt.patterns import pattern
 
-_KEY = re.compile(r"([A-Za-z_][\w.\-]*)=")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.S)
-_BRACE_PIECE = re.compile(r'[^{}"/]+|"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*|/|([{}])', re.S)
-_PAREN_PIECE = re.compile(r"[^()\"/]+|\"(?:[^\"\\]|\\.)*\"|/\*.*?\*/|//[^\r\n]*|/|([()])", re.S)
-_IOTA = re.compile(
+_KEY = pattern(r"([A-Za-z_][\w.\-]*)=")
+_STRING = pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.S)
+_BRACE_PIECE = pattern(r'[^{}"/]+|"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*|/|([{}])', re.S)
+_PAREN_PIECE = pattern(r"[^()\"/]+|\"(?:[^\"\\]|\\.)*\"|/\*.*?\*/|//[^\r\n]*|/|([()])", re.S)
+_IOTA = pattern(
     r"\[[\d,\s]*\]\s*<=\s*\[[\d,\s]*\](?:\s*T\s*\([\d,\s]*\))?",
 )
-_MESH = re.compile(r"mesh\s*\[[^\]]*\](?:\s*,\s*device_ids\s*=\s*\((?:[^()]|\([^()]*\))*\))?\s*\{")
-_WORD = re.compile(r"[\w?]+_[\w?]+->[\w?]+|%?[\w.\-?:]+|[^\s,{}()]+")
-_SIMPLE_PAIRS = re.compile(
+_MESH = pattern(r"mesh\s*\[[^\]]*\](?:\s*,\s*device_ids\s*=\s*\((?:[^()]|\([^()]*\))*\))?\s*\{")
+_WORD = pattern(r"[\w?]+_[\w?]+->[\w?]+|%?[\w.\-?:]+|[^\s,{}()]+")
+_SIMPLE_PAIRS = pattern(
     r"(?<![\w.\-])([A-Za-z_][\w.\-]*)="  # no start within a word: it may be a megabyte long
     r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+)(?:, |$)'
 )

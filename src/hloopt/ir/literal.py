@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.shape import Shape
+from hloopt.patterns import pattern
 
 ELIDED = "{...}"
 """What stands for the elements of a constant that was too large to print."""
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"(?P<skip>[\s,]+|/\*.*?\*/|//[^\r\n]*)"
     r"|(?P<open>\{)|(?P<close>\})|(?P<dots>\.\.\.)"
     r"|(?P<complex>\([^()]*(?:\(0x[0-9a-fA-F]+\)[^()]*)*\))"
     r"|(?P<scalar>-?nan(?:\(0x[0-9a-fA-F]+\))?|-?inf|true|false|-?\d+\.?\d*(?:[eE][+-]?\d+)?)",
     re.S,
 )
-_INTEGER = re.compile(r"-?\d{1,100}")
-_NAN = re.compile(r"(-?)nan(?:\((0x[0-9a-fA-F]+)\))?")
+_INTEGER = pattern(r"-?\d{1,100}")
+_NAN = pattern(r"(-?)nan(?:\((0x[0-9a-fA-F]+)\))?")
 
 _CANONICAL: dict[tuple[str, Shape, int | None], str] = {}
 _REMEMBERED = 200  # characters; longer literals are not worth a cache entry

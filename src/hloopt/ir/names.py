@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-_SUFFIX = re.compile(r"(.+)\.(0|[1-9]\d*)")
+from hloopt.patterns import pattern
+
+_SUFFIX = pattern(r"(.+)\.(0|[1-9]\d*)")
 
 
 class NameTable:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
 from hloopt.ir.trivia import skip_trivia
+from hloopt.patterns import pattern
 
 
 class Layout(NamedTuple):
@@ -309,11 +310,11 @@ SHAPES = _ShapesByText()
 """Shapes by their text; looking up a new text parses it (`parse_shape`, without the call)."""
 
 
-_ARRAY = re.compile(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
-_DIMENSION = re.compile(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
-_LAYOUT_FOLLOWS = re.compile(r"\s*\{(?=\s*[\d:])")
-_LAYOUT_ORDER = re.compile(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
-_LAYOUT_PART = re.compile(
+_ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
+_DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
+_LAYOUT_FOLLOWS = pattern(r"\s*\{(?=\s*[\d:])")
+_LAYOUT_ORDER = pattern(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
+_LAYOUT_PART = pattern(
     r"""\s*(?:
       (?P<levels>D\((?:[^()]*)\))
     | T(?P<tiles>(?:\([^()]*\)\s*)+)
@@ -328,7 +329,7 @@ _LAYOUT_PART = re.compile(
     re.X,
 )
 _PART_ORDER = ("levels", "tiles", "tail", "index", "pointer", "bits", "space", "splits", "dynamic")
-_SIMPLE_LAYOUT = re.compile(r"\{((?:\d{1,9},)*\d{1,9})\}")
+_SIMPLE_LAYOUT = pattern(r"\{((?:\d{1,9},)*\d{1,9})\}")
 
 
 def scan_shape(text: str, start: int) -> tuple[Shape, int]:

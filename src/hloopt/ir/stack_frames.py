@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_ENTRY = re.compile(r'\d+\s+("(?:[^"\\]|\\.)*")')
-_RECORD = re.compile(r"\d+\s*\{([^{}]*)\}")
-_FIELD = re.compile(r"(\w+)=(-?\d+)")
+from hloopt.patterns import pattern
+
+_ENTRY = pattern(r'\d+\s+("(?:[^"\\]|\\.)*")')
+_RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
+_FIELD = pattern(r"(\w+)=(-?\d+)")
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 

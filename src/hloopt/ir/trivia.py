@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_TRIVIA = re.compile(r"(?:\s+|/\*.*?\*/|//[^\r\n]*)*", re.S)
+from hloopt.patterns import pattern
+
+_TRIVIA = pattern(r"(?:\s+|/\*.*?\*/|//[^\r\n]*)*", re.S)
 
 
 def skip_trivia(text: str, position: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -13,11 +12,12 @@ from hloopt.memory.buffers import Buffer, BufferKind, Buffers
 from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
 from hloopt.memory.sizes import HOST_MEMORY_SPACE
 from hloopt.memory.values import Values
+from hloopt.patterns import pattern
 
 SCHEDULE = "schedule"
 POST_ORDER = "post-order (the module is not scheduled)"
-_ESCAPE = re.compile(r"\\(.)")
-_OP_NAME = re.compile(r'\bop_name="((?:[^"\\]|\\.)*)"')
+_ESCAPE = pattern(r"\\(.)")
+_OP_NAME = pattern(r'\bop_name="((?:[^"\\]|\\.)*)"')
 
 
 def estimate_memory(module: Module) -> MemoryReport:

@@ -29,7 +29,7 @@ class Remark(NamedTuple):
     reason: str
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class PassContext:
     """What the driver gives to a pass, and what the pass reports back."""
 
@@ -60,9 +60,8 @@ class ModulePass:
 
     name: ClassVar[str]
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options(PassOptions):
-        """No options."""
+    Options: ClassVar[type[PassOptions]] = PassOptions
+    """The class of its options, one nested in the pass where it has any."""
 
     def __init__(self, options: PassOptions | None = None) -> None:
         self.options: Any = options if options is not None else self.Options()

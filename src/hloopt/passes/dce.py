@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.call_graph import callees_first, reachable_from_entry
 from hloopt.analysis.side_effects import SideEffects, has_own_side_effect
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir import attribute_values
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -224,7 +224,7 @@ def _is_sharding_mark(instruction: Instruction) -> bool:
 
 def _frontend_attribute(instruction: Instruction, name: str) -> str | None:
     text = instruction.attributes.get("frontend_attributes")
-    return None if text is None else parse_frontend_attributes(text).get(name)
+    return None if text is None else attribute_values.parse_frontend_attributes(text).get(name)
 
 
 def _all_called(instruction: Instruction) -> Iterable[Computation]:

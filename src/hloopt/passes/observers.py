@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hloopt.files import make_folder, write_whole
 from hloopt.ir.module import Module
-from hloopt.passes.runner import PassRun
+from hloopt.passes.runner import Observer, PassRun
 from hloopt.text import print_module
 
 ALL = "*"
@@ -16,7 +16,7 @@ ALL = "*"
 
 
 @dataclass(slots=True)
-class ModulePrinter:
+class ModulePrinter(Observer):
     """Prints the module before or after chosen passes, or after those that changed it."""
 
     write: Callable[[str], object]
@@ -41,7 +41,7 @@ def _selects(names: frozenset[str], run: PassRun) -> bool:
 
 
 @dataclass(slots=True)
-class DumpWriter:
+class DumpWriter(Observer):
     """Writes the module after each pass that changed it: `FOLDER/FILE.NAME.003.cse.hlo`.
 
     FILE is the input's name without its endings; the line where the module begins there follows,

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.passes.base import ModulePass, PassOptions
+from hloopt.patterns import pattern
 
 
 class OptionError(PipelineError):
@@ -71,8 +72,8 @@ def make_options(pass_class: type[ModulePass], values: Mapping[str, object]) -> 
     return pass_class.Options(**arguments)
 
 
-_INTEGER = re.compile(r"-?\d{1,18}", re.A)
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)?B?", re.I | re.A)
+_INTEGER = pattern(r"-?\d{1,18}", re.A)
+_SIZE = pattern(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)?B?", re.I | re.A)
 _LONGEST_SHOWN = 60
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from hloopt.patterns import pattern
 
-_NAME = re.compile(r'\{\s*"((?:[^"\\]|\\.)*)"')
-_SYNTHETIC_CALL = re.compile(r"\{\s*\[\s*synthetic_call\s*\]\s*\}")
-_FIRST_LEAF = re.compile(r'[\s{(]*\{\s*(?:"((?:[^"\\]|\\.)*)"|\})')
+_NAME = pattern(r'\{\s*"((?:[^"\\]|\\.)*)"')
+_SYNTHETIC_CALL = pattern(r"\{\s*\[\s*synthetic_call\s*\]\s*\}")
+_FIRST_LEAF = pattern(r'[\s{(]*\{\s*(?:"((?:[^"\\]|\\.)*)"|\})')
 
 
 def value_in_caller(value: str, call: str | None) -> str | None:

@@ -16,10 +16,11 @@ from hloopt.passes.pipeline import (
     Step,
 )
 from hloopt.passes.registry import create_pass
+from hloopt.patterns import pattern
 
-_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
-_VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}()\[\]="]+')
-_BLANK = re.compile(r"\s*")
+_NAME = pattern(r"[A-Za-z_][\w.\-]*")
+_VALUE = pattern(r'"(?:[^"\\]|\\.)*"|[^\s,{}()\[\]="]+')
+_BLANK = pattern(r"\s*")
 _MAXIMUM_NESTING = 50
 
 FindPipeline = Callable[[str], Pipeline]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol
+from typing import NamedTuple
 
 from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, Source
 from hloopt.ir.instruction import Instruction
@@ -18,7 +18,7 @@ from hloopt.verifier import VerifierOptions, verify_changes
 from hloopt.verifier.verify import VerifiedState
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class PassRun:
     """One run of one pass."""
 
@@ -35,7 +35,7 @@ class PassRun:
     failed: bool = False
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class PipelineResult:
     """What a pipeline did."""
 
@@ -48,22 +48,17 @@ class PipelineResult:
         return any(run.changed for run in self.runs)
 
 
-class Observer(Protocol):
+class Observer:
     """Is told before and after each run of a pass."""
 
-    def before(self, run: PassRun, module: Module) -> None: ...
+    def before(self, run: PassRun, module: Module) -> None:
+        """Look at `module` before a pass."""
 
-    def after(self, run: PassRun, module: Module) -> None: ...
-
-
-class ReproducerWriter(Protocol):
-    """Writes what repeats a failure; returns how to repeat it, for the message."""
-
-    def __call__(self, step: PassStep, module_text: str, reason: str) -> str: ...
+    def after(self, run: PassRun, module: Module) -> None:
+        """Look at `module`, and at what the pass reports."""
 
 
-@dataclass
-class PipelineRunner:
+class PipelineRunner(NamedTuple):
     """Runs pipelines.
 
     A pass that raises, or leaves a module that does not verify, has failed: the module is put
@@ -74,8 +69,9 @@ class PipelineRunner:
     verify: bool = True
     wants_remarks: bool = False
     observers: Sequence[Observer] = ()
-    write_reproducer: ReproducerWriter | None = None
-    verifier_options: VerifierOptions = field(default_factory=VerifierOptions)
+    write_reproducer: Callable[[PassStep, str, str], str] | None = None
+    """Takes step, module text and reason; returns how to repeat the failure, for the message."""
+    verifier_options: VerifierOptions = VerifierOptions()
 
     def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
         """Run all steps on `module`, in place.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
+from hloopt.patterns import pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +19,8 @@ _CHART_ROWS = 8
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _LABEL_WIDTH = 10
 _WIDEST = 120  # columns: beyond, lines are hard to follow
-_LAYOUT = re.compile(r"\{[^{}]*\}")
-_NUMBER = re.compile(r"\d+")
+_LAYOUT = pattern(r"\{[^{}]*\}")
+_NUMBER = pattern(r"\d+")
 _KIND_STYLES = {"argument": "cyan", "output": "green", "constant": "magenta", "temporary": "yellow"}
 
 

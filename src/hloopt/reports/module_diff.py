@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -12,6 +11,7 @@ from enum import StrEnum
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.patterns import pattern
 from hloopt.reports.module_match import ModuleMatch, same_source_text
 from hloopt.text import PrintOptions, format_instruction
 
@@ -225,7 +225,7 @@ def _squeeze(text: str | None) -> str | None:
 
 
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_TITLE_OR_ENTRY = re.compile(rf"({'|'.join(_TABLES)})" r'|(\d+\s*(?:"(?:[^"\\]|\\.)*"|\{[^{}]*\}))')
+_TITLE_OR_ENTRY = pattern(rf"({'|'.join(_TABLES)})" r'|(\d+\s*(?:"(?:[^"\\]|\\.)*"|\{[^{}]*\}))')
 
 
 def _diff_stack_frames(before: str, after: str) -> StackFrameChange | None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hloopt.patterns import pattern
+
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
@@ -102,7 +104,7 @@ class Segment:
     differs: bool
 
 
-_TOKEN = re.compile(r"[\w.\-]+|\s+|.", re.S)
+_TOKEN = pattern(r"[\w.\-]+|\s+|.", re.S)
 _MOST_COMPARED = 300  # tokens: the comparison is quadratic
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 from hloopt.diagnostics import HloSyntaxError, Source, Span
 from hloopt.ir.attribute_text import scan_literal, scan_value
 from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.shape import Shape, parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
+from hloopt.patterns import pattern
 
 IDENTIFIER = r"[A-Za-z_][\w.\-]*"
 
-_NAME = re.compile(rf"(%?)({IDENTIFIER})")
-_ATTRIBUTE_NAME = re.compile(r"([A-Za-z_][\w.\-]*)=")
-_WORD_AT = re.compile(r"[\w.\-%]+|\S")
-_SHAPE_AHEAD = re.compile(r"\(|[a-z][a-z0-9]*\s*\[|b\(")
-_INTEGER = re.compile(r"-?\d+")
+_NAME = pattern(rf"(%?)({IDENTIFIER})")
+_ATTRIBUTE_NAME = pattern(r"([A-Za-z_][\w.\-]*)=")
+_WORD_AT = pattern(r"[\w.\-%]+|\S")
+_SHAPE_AHEAD = pattern(r"\(|[a-z][a-z0-9]*\s*\[|b\(")
+_INTEGER = pattern(r"-?\d+")
 
 RESERVED_NAMES = frozenset(
     (

@@ -23,15 +23,16 @@ from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
 from hloopt.ir.shape import SHAPES, format_shape
+from hloopt.patterns import pattern
 from hloopt.text.cursor import RESERVED_NAMES
 from hloopt.text.implied_shapes import IMPLIED_SHAPE
 
 _NAME = r"[A-Za-z_][\w.\-]*"
 _NESTED = r"[^()\n]*(?:\([^()\n]*(?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)[^()\n]*)*\)[^()\n]*)*"
 
-_HEAD = re.compile(rf"(ENTRY )?%?({_NAME})( \([^\n]*\) -> [^\n]*)? \{{\n")
-_THREAD = re.compile(r', execution_thread="([^"\n]*)"(?=\n|$)')
-_ROW = re.compile(
+_HEAD = pattern(rf"(ENTRY )?%?({_NAME})( \([^\n]*\) -> [^\n]*)? \{{\n")
+_THREAD = pattern(r', execution_thread="([^"\n]*)"(?=\n|$)')
+_ROW = pattern(
     r"^  (ROOT )?%?([A-Za-z_][^ \n]*) = ([^ (\n]+|\(.*?\)) ([^ (\n]+)"
     rf"\(%?([^()\n]*|{_NESTED})\)(?:, (.+))?\n",
     re.M,
@@ -43,7 +44,7 @@ _CHUNK = 1 << 15
 _NAME_CHARACTERS = bytes(
     character for character in range(128) if chr(character).isalnum() or chr(character) in " _.-"
 )
-_INDEX_COMMENT = re.compile(r"/\*index=\d+\*/")
+_INDEX_COMMENT = pattern(r"/\*index=\d+\*/")
 
 _ONLY_REFERENCE = dict.fromkeys(
     EMBEDDED_CALLERS - {Opcode.SELECT_AND_SCATTER, Opcode.CUSTOM_CALL} | {Opcode.CALL}, "to_apply="

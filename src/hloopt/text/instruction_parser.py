@@ -11,6 +11,7 @@ from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
 from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import infer_shape
+from hloopt.patterns import pattern
 from hloopt.text.async_sugar import read_async
 from hloopt.text.cursor import Cursor
 from hloopt.text.fast_lane import link_called, link_control
@@ -19,9 +20,9 @@ from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
 if TYPE_CHECKING:
     from hloopt.text.parser import ModuleParser
 
-_OPCODE = re.compile(r"[a-z][a-z0-9\-]*")
-_CALL_AHEAD = re.compile(r"[a-z][a-z0-9\-]*\s*\(")
-_ELEMENT = re.compile(r"#(\d+)")
+_OPCODE = pattern(r"[a-z][a-z0-9\-]*")
+_CALL_AHEAD = pattern(r"[a-z][a-z0-9\-]*\s*\(")
+_ELEMENT = pattern(r"#(\d+)")
 _MAXIMUM_NESTING = 200  # instructions written inside each other
 
 

@@ -15,10 +15,10 @@ from hloopt.diagnostics import Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.shape import compatible, parse_shape
+from hloopt.patterns import pattern
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
 from hloopt.text.header import HEADER_ATTRIBUTES
-from hloopt.text.instruction_parser import InstructionParser
 from hloopt.text.unique_names import make_names_unique
 
 _MAXIMUM_NESTING = 64  # computations written inside each other
@@ -50,7 +50,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
-_TABLES = re.compile(
+_TABLES = pattern(
     rf"FileNames\s+(?:\d+\s+{_STRING}\s*)*FunctionNames\s+(?:\d+\s+{_STRING}\s*)*"
     r"FileLocations\s+(?:\d+\s*\{[^{}]*\}\s*)*StackFrames\s+(?:\d+\s*\{[^{}]*\}\s*)*"
 )
@@ -127,6 +127,8 @@ class ModuleParser:
         return self.cursor.text.startswith("{", self.cursor.after_trivia(match.end()))
 
     def _single_instruction(self) -> Module:
+        from hloopt.text.instruction_parser import InstructionParser
+
         module, cursor = self.module, self.cursor
         computation = Computation(module, module.computation_names.unique("_"))
         parser = InstructionParser(self, computation)
@@ -190,6 +192,8 @@ class ModuleParser:
         return " " + cursor.text[start : cursor.position]
 
     def _body(self, computation: Computation) -> None:
+        from hloopt.text.instruction_parser import InstructionParser  # few modules need it
+
         cursor = self.cursor
         cursor.skip()
         open_brace = cursor.position

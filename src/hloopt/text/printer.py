@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.opcode_attributes import attribute_order, canonical_value
 from hloopt.ir.ordering import (
     computation_post_order,
     post_order,
@@ -122,6 +120,8 @@ def _arguments(instruction: Instruction, options: PrintOptions) -> str:
         if options.keep_text:
             return instruction.payload
         limit = None if options.print_large_constants else 10
+        from hloopt.ir.literal import canonical_literal
+
         return canonical_literal(instruction.payload, instruction.shape, limit)
     sigil = "%" if options.print_percent else ""
     parts: list[str] = []
@@ -148,6 +148,8 @@ def _attributes(instruction: Instruction, options: PrintOptions) -> Iterator[str
         values.pop("metadata", None)
     if not options.print_backend_config:
         values.pop("backend_config", None)
+    from hloopt.ir.opcode_attributes import attribute_order, canonical_value
+
     for key in attribute_order(instruction.opcode, values):
         value: str | None = values[key]
         if not options.keep_text and key not in references:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
 from hloopt.ir.opcode import (
     ASYNC,
     CONTROL_FLOW_CALLERS,
@@ -17,17 +16,17 @@ from hloopt.ir.opcode import (
     EMBEDDED_CALLERS,
     Opcode,
 )
-from hloopt.ir.opcode_attributes import check_attributes
 from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape
+from hloopt.patterns import pattern
 
-_METADATA = re.compile(
+_METADATA = pattern(
     r'(?:op_type="[^"\\]*" ?)?(?:op_name="[^"\\]*" ?)?(?:source_file="[^"\\]*" ?)?'
     r"(?:source_line=\d+ ?)?(?:source_end_line=\d+ ?)?(?:source_column=\d+ ?)?"
     r"(?:source_end_column=\d+ ?)?(?:stack_frame_id=\d+ ?)?\}"
 )
 """Metadata as XLA prints it nearly always, up to the end of the attributes."""
-_CHANNEL = re.compile(r"\bchannel_id=\d+")
+_CHANNEL = pattern(r"\bchannel_id=\d+")
 _ARRAY_LITERAL_LIMIT = 10_000_000  # elements of an elided literal that is only looked at
 
 _NEVER_ABOUT_SHAPES = frozenset(
@@ -142,8 +141,13 @@ class InstructionRules:
         references = [name for name, _ in instruction.called_attributes()] if called else []
         if instruction.control_predecessors:
             references.append("control-predecessors")
-        check_attributes(opcode, attributes, references)
+        if attributes or references or opcode not in _KEEPS_SHAPE:  # these need no attribute
+            from hloopt.ir.opcode_attributes import check_attributes
+
+            check_attributes(opcode, attributes, references)
         if opcode is Opcode.CONSTANT:
+            from hloopt.ir.literal import canonical_literal
+
             canonical_literal(instruction.payload, instruction.shape, _ARRAY_LITERAL_LIMIT)
         elif opcode in ASYNC:
             _check_async(instruction)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.ir.attribute_values.numbers import split_ints
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+from hloopt.patterns import pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,9 @@ class Alias:
 
 
 _INDEX = r"\{((?:\d+(?:,\d+)*)?)\}"
-_DONOR = re.compile(rf"\((\d+),{_INDEX}\)")
-_ALIAS = re.compile(rf"{_INDEX}:\((\d+),{_INDEX}(?:,(may-alias|must-alias))?\)")
-_OPERAND_ALIAS = re.compile(rf"{_INDEX}:\((-?\d+),{_INDEX}\)")
+_DONOR = pattern(rf"\((\d+),{_INDEX}\)")
+_ALIAS = pattern(rf"{_INDEX}:\((\d+),{_INDEX}(?:,(may-alias|must-alias))?\)")
+_OPERAND_ALIAS = pattern(rf"{_INDEX}:\((-?\d+),{_INDEX}\)")
 
 
 @memoized

@@ -10,6 +10,7 @@ from hloopt.ir.attribute_values.numbers import parse_int, parse_ints
 from hloopt.ir.attribute_values.strings import STRING, escape_string, parse_string
 from hloopt.ir.attribute_values.tokens import malformed, memoized
 from hloopt.ir.trivia import skip_trivia
+from hloopt.patterns import pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ _KEPT_FOR = (
     *("op_type", "op_name", "source_file", "scheduling_name"),
     *("stack_frame_id", "metadata_payload"),
 )
-_KEY = re.compile(r"([A-Za-z_][\w.\-]*)=", re.A)
-_VALUE = re.compile(rf"{STRING}|-?\d+|\{{[^{{}}]*\}}", re.S)
+_KEY = pattern(r"([A-Za-z_][\w.\-]*)=", re.A)
+_VALUE = pattern(rf"{STRING}|-?\d+|\{{[^{{}}]*\}}", re.S)
 
 
 @memoized
@@ -115,7 +116,7 @@ def _ordered(parts: list[tuple[str, str]]) -> str:
 
 _PLAIN = r'"(?!")[ !#-&(-\[\]-~]*(?:\\[nrt"\'\\][ !#-&(-\[\]-~]*)*"'
 _NUMBER = r"[1-9]\d{0,8}"
-_IS_CANONICAL = re.compile(
+_IS_CANONICAL = pattern(
     r"\{(?=(?:op_type|op_name|source_file|stack_frame_id)=)"
     + _ordered(
         [("op_type", _PLAIN), ("op_name", _PLAIN), ("source_file", _PLAIN)]

@@ -6,13 +6,14 @@ import re
 from typing import NamedTuple
 
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+from hloopt.patterns import pattern
 
 _INT = r"-?\d{1,20}"
 _INTS = rf"\{{(?:{_INT}(?:,{_INT})*)?\}}"
-_IS_INT = re.compile(_INT)
-_IS_INTS = re.compile(_INTS)
-_IS_INT_LISTS = re.compile(rf"\{{(?:{_INTS}(?:,{_INTS})*)?\}}")
-_EACH_INTS = re.compile(r"\{([^{}]*)\}")
+_IS_INT = pattern(_INT)
+_IS_INTS = pattern(_INTS)
+_IS_INT_LISTS = pattern(rf"\{{(?:{_INTS}(?:,{_INTS})*)?\}}")
+_EACH_INTS = pattern(r"\{([^{}]*)\}")
 
 
 @memoized
@@ -68,7 +69,7 @@ class Slice(NamedTuple):
 
 
 _SLICE = r"\[\d+:\d+(?::\d+)?\]"
-_IS_SLICES = re.compile(rf"\{{(?:{_SLICE}(?:,{_SLICE})*)?\}}")
+_IS_SLICES = pattern(rf"\{{(?:{_SLICE}(?:,{_SLICE})*)?\}}")
 
 
 @memoized
@@ -82,7 +83,7 @@ def parse_slices(text: str) -> tuple[Slice, ...]:
 
 
 _NAME = r"%?[A-Za-z_][\w.\-]*"
-_IS_NAMES = re.compile(rf"\{{(?:{_NAME}(?:,{_NAME})*)?\}}", re.A)
+_IS_NAMES = pattern(rf"\{{(?:{_NAME}(?:,{_NAME})*)?\}}", re.A)
 
 
 @memoized

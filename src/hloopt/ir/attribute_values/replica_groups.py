@@ -15,6 +15,7 @@ from typing import NamedTuple
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_values.numbers import parse_int, parse_int_lists, split_ints
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+from hloopt.patterns import pattern
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -175,12 +176,12 @@ def _mesh_order(mesh: Mesh, grouped: tuple[SubAxis, ...]) -> list[int]:
 # -- reading --------------------------------------------------------------------------------------
 
 _LIST = r"\[(\d+(?:,\d+)*)\]"
-_IOTA = re.compile(rf"{_LIST}<={_LIST}(?:T\((\d+(?:,\d+)*)\))?")
-_AROUND_ARROW = re.compile(r" ?(<=|T(?=\()) ?")
-_MESH = re.compile(r"mesh\[([^\[\]]*)\](?:,device_ids=\(([^()]*(?:\([^()]*\))?)\))?\{([^{}]*)\}")
-_MESH_AXIS = re.compile(r"(?:'([^']+)'|\"([^\"]+)\")=(\d+)")
-_MESH_IOTA = re.compile(r"\[(\d+(?:,\d+)*)\](?:T\((\d+(?:,\d+)*)\))?")
-_SUB_AXIS = re.compile(r"(?:'([^']+)'|\"([^\"]+)\")(?::\((\d+)\)(\d+))?")
+_IOTA = pattern(rf"{_LIST}<={_LIST}(?:T\((\d+(?:,\d+)*)\))?")
+_AROUND_ARROW = pattern(r" ?(<=|T(?=\()) ?")
+_MESH = pattern(r"mesh\[([^\[\]]*)\](?:,device_ids=\(([^()]*(?:\([^()]*\))?)\))?\{([^{}]*)\}")
+_MESH_AXIS = pattern(r"(?:'([^']+)'|\"([^\"]+)\")=(\d+)")
+_MESH_IOTA = pattern(r"\[(\d+(?:,\d+)*)\](?:T\((\d+(?:,\d+)*)\))?")
+_SUB_AXIS = pattern(r"(?:'([^']+)'|\"([^\"]+)\")(?::\((\d+)\)(\d+))?")
 
 
 @memoized

@@ -14,13 +14,14 @@ from hloopt.ir.attribute_values.numbers import split_ints
 from hloopt.ir.attribute_values.replica_groups import parse_iota_tile
 from hloopt.ir.attribute_values.strings import dictionary_end
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+from hloopt.patterns import pattern
 
 _KINDS = ("replicated", "manual", "unknown", "unreduced", "maximal")
 _SUBGROUPS = ("maximal", "replicated", "manual", "unreduced")
 _BETWEEN = (",", "}")  # what follows an element of a list
 _FLAGS = (*_KINDS, "last_tile_dim_replicate")
 _LIST = r"\[\d+(?:,\d+)*\]"
-_PART = re.compile(
+_PART = pattern(
     rf"""(?: (?P<group>shard_as|shard_like)\ (?P<number>\d+)
       | devices=(?P<tile>{_LIST})
         (?: \ ?<=\ ?(?P<reshape>{_LIST})(?:\ ?T\ ?\((?P<permutation>[\d,]+)\))?
@@ -162,7 +163,7 @@ def _metadata(dense: str, text: str) -> str:
         position = end + 1
 
 
-_MESH_FORM = re.compile(
+_MESH_FORM = pattern(
     r"\{(?:maximal_mesh\[device_id=\d+\]"
     r"|mesh\[[^\[\]]*\](?:,device_ids=\([^()]*(?:\([^()]*\))?\))?"
     r"(?:,?(?:\[[^\[\]]*\]|(?:replicated|unreduced|manual)(?:=?[a-z]*\{[^{}]*\}|=[a-z]+)?))*"
@@ -183,8 +184,8 @@ def _mesh(dense: str, text: str) -> str:
     return f"{spaced}, metadata={inner if inner.startswith('{{') else f'{{{inner}}}'}}}"
 
 
-_MISSING_COMMA = re.compile(r"^(\{mesh\[[^\[\]]*\])\[")
-_MESH_SPACING = re.compile(r"(mesh\[[^\[\]]*\]|\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\})|,")
+_MISSING_COMMA = pattern(r"^(\{mesh\[[^\[\]]*\])\[")
+_MESH_SPACING = pattern(r"(mesh\[[^\[\]]*\]|\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\})|,")
 
 
 def _space(piece: re.Match[str]) -> str:

@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_values.tokens import malformed, memoized
 from hloopt.ir.trivia import skip_trivia
+from hloopt.patterns import pattern
 
 STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
-_IS_STRING = re.compile(STRING, re.S)
-_IS_PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
-_ESCAPE = re.compile(
+_IS_STRING = pattern(STRING, re.S)
+_IS_PLAIN = pattern(r"[ !#-&(-\[\]-~]*")
+_ESCAPE = pattern(
     rb"\\(?:([abfnrtv\\?'\"])|([0-7]{1,3})|x([0-9a-fA-F]+)|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.|$))",
     re.S,
 )
 _UNESCAPED = dict(zip(b"abfnrtv\\?'\"", b"\a\b\f\n\r\t\v\\?'\"", strict=True))
-_TO_ESCAPE = re.compile(rb"[^ !#-&(-\[\]-~]")
+_TO_ESCAPE = pattern(rb"[^ !#-&(-\[\]-~]")
 _ESCAPED = {10: b"\\n", 13: b"\\r", 9: b"\\t", 34: b'\\"', 39: b"\\'", 92: b"\\\\"}
 
 
@@ -72,7 +73,7 @@ def _escape(byte: re.Match[bytes]) -> bytes:
     return _ESCAPED.get(code) or b"\\%03o" % code
 
 
-_DICTIONARY_PIECE = re.compile(r'[^{}"]+|"(?:[^"\\]|\\.)*"|([{}])', re.S)
+_DICTIONARY_PIECE = pattern(r'[^{}"]+|"(?:[^"\\]|\\.)*"|([{}])', re.S)
 
 
 def dictionary_end(text: str, start: int) -> int | None:
@@ -109,7 +110,7 @@ def parse_string_or_dictionary(text: str) -> str:
     return text if is_dictionary(text) else parse_string(text)
 
 
-_FRONTEND_KEY = re.compile(r"([A-Za-z_][\w.\-]*)=", re.A)
+_FRONTEND_KEY = pattern(r"([A-Za-z_][\w.\-]*)=", re.A)
 
 
 def parse_frontend_attributes(text: str) -> dict[str, str]:

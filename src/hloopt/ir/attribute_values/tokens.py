@@ -8,6 +8,7 @@ from functools import wraps
 from typing import TypeVar
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.patterns import pattern
 
 _Value = TypeVar("_Value")
 
@@ -34,13 +35,13 @@ def malformed(what: str, text: str) -> HloSyntaxError:
 
 
 _STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
-_IS_COMPACT = re.compile(r"[^\s/\"']*")
-_PIECE = re.compile(
+_IS_COMPACT = pattern(r"[^\s/\"']*")
+_PIECE = pattern(
     rf"({_STRING})|(?:\s|/\*.*?\*/|//[^\r\n]*)*([{{}}(),\[\]:])(?:\s|/\*.*?\*/|//[^\r\n]*)*"
     r"|((?:\s|/\*.*?\*/|//[^\r\n]*)+)",
     re.S,
 )
-_AFTER_EQUALS = re.compile(r"= ")
+_AFTER_EQUALS = pattern(r"= ")
 
 
 def compact(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_values.numbers import parse_int
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
+from hloopt.patterns import pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Window:
     dimensions: tuple[WindowDimension, ...] = ()
 
 
-_WINDOW_PART = re.compile(r"([a-z_]+)=([\dx_-]+)(?: |$)")
+_WINDOW_PART = pattern(r"([a-z_]+)=([\dx_-]+)(?: |$)")
 _WINDOW_PARTS = {
     "size": "size",
     "stride": "stride",
@@ -98,7 +98,7 @@ def _window_parts(dense: str, text: str) -> dict[str, str]:
     return parts
 
 
-_IS_BY_X = re.compile(r"-?\d+|\d+(?:x\d+)+")  # only one number alone can be negative
+_IS_BY_X = pattern(r"-?\d+|\d+(?:x\d+)+")  # only one number alone can be negative
 
 
 def _split_by_x(text: str) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ class PaddingDimension:
 
 
 _PAD = r"-?\d+_-?\d+(?:_\d+)?"
-_IS_PADDING = re.compile(rf"{_PAD}(?:x{_PAD})*")
+_IS_PADDING = pattern(rf"{_PAD}(?:x{_PAD})*")
 
 
 @memoized
@@ -184,7 +184,7 @@ def _spatial(labels: str) -> tuple[int, ...]:
     return tuple(labels.index(digit) for digit in sorted(filter(str.isdigit, labels)))
 
 
-_DIM_LABELS = re.compile(r"([0-9bf?]{2,})_([0-9io?]{2,})->([0-9bf?]{2,})")
+_DIM_LABELS = pattern(r"([0-9bf?]{2,})_([0-9io?]{2,})->([0-9bf?]{2,})")
 
 
 @memoized

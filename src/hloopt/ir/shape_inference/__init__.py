@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError, HloVerifyError
 from hloopt.ir.opcode import Opcode
@@ -23,10 +24,13 @@ from hloopt.ir.shape_inference.elementwise import (
     infer_select,
     infer_unary,
 )
-from hloopt.ir.shape_inference.operation import Callee, Operation, agree, show
+from hloopt.ir.shape_inference.operation import Operation, agree, show
 from hloopt.ir.shape_inference.stated import STATED_RULES, with_stated_type
 
-__all__ = ["Callee", "check_shape", "infer_shape"]
+if TYPE_CHECKING:
+    from hloopt.ir.shape_inference.callee import Callee
+
+__all__ = ["check_shape", "infer_shape"]
 
 _Rule = Callable[[Operation], Shape]
 

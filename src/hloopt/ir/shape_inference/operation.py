@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import parse_bool, parse_int, parse_ints
+from hloopt.ir import attribute_values
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, compatible, format_shape
 
-
-class HasShape(Protocol):
-    """Something with a shape: a parameter or the root of a called computation."""
-
-    @property
-    def shape(self) -> Shape: ...
-
-
-class Callee(Protocol):
-    """A called computation, as far as its signature goes."""
-
-    @property
-    def root(self) -> HasShape: ...
-
-    @property
-    def parameters(self) -> Sequence[HasShape]: ...
+if TYPE_CHECKING:
+    from hloopt.ir.shape_inference.callee import Callee
 
 
 class Operation(NamedTuple):
@@ -51,23 +37,23 @@ class Operation(NamedTuple):
 
     def ints(self, name: str) -> tuple[int, ...]:
         """The integers of a required list attribute."""
-        return parse_ints(self.attribute(name))
+        return attribute_values.parse_ints(self.attribute(name))
 
     def optional_ints(self, name: str) -> tuple[int, ...]:
         """The integers of a list attribute, none where it is left out."""
         text = self.attributes.get(name)
-        return () if text is None else parse_ints(text)
+        return () if text is None else attribute_values.parse_ints(text)
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute; required unless it has a default."""
         if default is not None and name not in self.attributes:
             return default
-        return parse_int(self.attribute(name))
+        return attribute_values.parse_int(self.attribute(name))
 
     def flag(self, name: str) -> bool:
         """A boolean attribute, false where it is left out."""
         text = self.attributes.get(name)
-        return text is not None and parse_bool(text)
+        return text is not None and attribute_values.parse_bool(text)
 
     def dimension(self) -> int:
         """The one number in `dimensions={d}`."""

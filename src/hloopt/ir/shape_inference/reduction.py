@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_inference.operation import (
-    Callee,
     Operation,
     agree,
     expect_array,
     same_kind,
     show,
 )
+
+if TYPE_CHECKING:
+    from hloopt.ir.shape_inference.callee import Callee
 
 
 def infer_reduce(operation: Operation) -> Shape:

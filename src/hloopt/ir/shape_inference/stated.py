@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import parse_slices
+from hloopt.ir import attribute_values
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
@@ -144,7 +144,7 @@ def _iota(operation: Operation) -> Shape:
 def _slice(operation: Operation) -> Shape:
     """The sliced sizes; a dimension taken whole stays dynamic."""
     operand = _operand_array(operation)
-    slices = parse_slices(operation.attribute("slice"))
+    slices = attribute_values.parse_slices(operation.attribute("slice"))
     if len(slices) != operand.rank:
         raise HloVerifyError(
             f"Slice has {len(slices)} dimensions, its operand {show(operand)} {operand.rank}."

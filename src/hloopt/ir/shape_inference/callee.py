@@ -1,0 +1,25 @@
+"""What shape inference asks of a called computation: its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hloopt.ir.shape import Shape
+
+
+class HasShape(Protocol):
+    """Something with a shape: a parameter or the root of a called computation."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+
+class Callee(Protocol):
+    """A called computation, as far as its signature goes."""
+
+    @property
+    def root(self) -> HasShape: ...
+
+    @property
+    def parameters(self) -> Sequence[HasShape]: ...
