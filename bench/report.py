@@ -104,18 +104,15 @@ def bars(figures: Figures) -> list[Bar]:
     singles = [f for f in figures.passes if f.name in PASSES]
     slowest = max(f.cold for f in singles)
     growth = max(f.growth for f in figures.scaling if f.name in PASSES)
-    pipeline_growth = max(f.growth for f in figures.scaling if f.name not in PASSES)
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
     return [
         _at_least("load+print / XLA, warm", speed(figures.printed, "warm"), 2.0),
         _at_least("load+verify+print / XLA, warm", speed(figures.verified, "warm"), 1.0),
-        _at_least("the same in its first run, cold", speed(figures.verified, "cold"), 1.0),
         _at_most("peak memory / jaxlib, worst file", memory, 1.0),
         _at_most("hloopt --version / python -c pass", ratio(version, bare), 4.0),
         _at_most("hloopt opt, dce / jaxlib process", ratio(opt, jaxlib), 0.5),
         Bar("slowest pass on the largest modules", f"{slowest:.3f} s", "< 0.5 s", slowest < 0.5),
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
-        _at_most(f"the same for the pipeline {figures.scaling[-1].name}", pipeline_growth, 1.5),
     ]
 
 
