@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from hloopt import __version__
+from hloopt.commands.common import HloCommand
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
@@ -33,7 +34,7 @@ class _OutputClosed(Exception):
     """Nobody reads what we write. Click would turn BrokenPipeError into exit code 1."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(HloCommand, click.Group):
     """A group whose commands are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -70,11 +71,21 @@ class LazyGroup(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
-@click.group(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+def _show_version(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
+    if is_given and not ctx.resilient_parsing:
+        click.echo(f"hloopt {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"max_content_width": 100})
+@click.option(
+    *("-V", "--version"),
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="show the version and exit",
 )
-@click.version_option(__version__, "-V", "--version", message="hloopt %(version)s")
 def cli() -> None:
     """Read XLA HLO, run pass pipelines on it, and report what they did.
 

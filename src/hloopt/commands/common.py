@@ -12,10 +12,33 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def format_option(command: Command) -> Command:
+def _show_help(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
+    if is_given and not ctx.resilient_parsing:
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_HELP = click.Option(
+    ["-h", "--help"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_help,
+    help="show this message and exit",
+)
+
+
+class HloCommand(click.Command):
+    """A command. Click's own help option looks for translations, which takes a millisecond."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option:
+        return _HELP
+
+
+def format_option(command: Function) -> Function:
     """`--format text|json`."""
     return click.option(
         "--format",
@@ -27,7 +50,7 @@ def format_option(command: Command) -> Command:
     )(command)
 
 
-def color_option(command: Command) -> Command:
+def color_option(command: Function) -> Function:
     """`--color auto|always|never`."""
     return click.option(
         "--color",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import color_option, format_option, make_console, print_json
+from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
 
 
-@click.command()
+@click.command(cls=HloCommand)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.option("--text", is_flag=True, help="show the texts of changed instructions")

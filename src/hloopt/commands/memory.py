@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import color_option, format_option, make_console, print_json
+from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
 
 
-@click.command()
+@click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--top", default=10, show_default=True, help="rows of the table of live buffers")
 @format_option

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hloopt.commands.common import color_option, format_option, make_console, print_json
+from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def _every(name: str, help: str) -> Callable[[F], F]:
     )
 
 
-@click.command(context_settings={"ignore_unknown_options": False})
+@click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, metavar="FILE…")
 @click.option(
     "-p",

@@ -6,10 +6,10 @@ import inspect
 
 import click
 
-from hloopt.commands.common import color_option, format_option, make_console, print_json
+from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
 
 
-@click.command()
+@click.command(cls=HloCommand)
 @click.argument("name", required=False)
 @format_option
 @color_option

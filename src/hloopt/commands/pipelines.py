@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import color_option, format_option, make_console, print_json
+from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
 
 
-@click.command()
+@click.command(cls=HloCommand)
 @click.argument("name", required=False)
 @click.option("--schema", is_flag=True, help="the JSON Schema of pipeline files, for editors")
 @format_option

@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from hloopt.commands.common import format_option, print_json
+from hloopt.commands.common import HloCommand, format_option, print_json
 from hloopt.diagnostics import HloError, render_error
 
 
-@click.command()
+@click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--split-input-file", is_flag=True, help="each file holds modules between // -----")
 @format_option
