@@ -135,7 +135,7 @@ class _Run:
 
 
 def _canonical_text(module: Module) -> str:
-    return print_module(module, PrintOptions(keep_text=False))
+    return print_module(module, PrintOptions(print_large_constants=True))
 
 
 def _failures(scene: Scene, expected: Mapping[str, Any]) -> Iterator[str]:

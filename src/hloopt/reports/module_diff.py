@@ -295,7 +295,7 @@ def _diff_computation(
 
 
 _ELIDED = PrintOptions.default()
-_WHOLE = PrintOptions(keep_text=False)
+_WHOLE = PrintOptions(print_large_constants=True)
 
 
 def _line(instruction: Instruction, options: PrintOptions = _ELIDED) -> InstructionLine:

@@ -41,7 +41,7 @@ def _written_anew(module: Module, options: PrintOptions) -> str:
     values = dict(module.attributes)
     if not options.keep_text:
         values.setdefault("entry_computation_layout", entry_layout(module))
-    parts = [f"HloModule {module.name}"]
+    parts = [f"HloModule {module.name if options.print_ids else ''}"]
     for key in HEADER_ATTRIBUTES:
         value = values.get(key)
         if value is not None and value != _DEFAULTS.get(key):
