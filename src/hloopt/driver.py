@@ -12,7 +12,8 @@ from hloopt.diagnostics import HloError, Source
 from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep
 from hloopt.passes.pipeline_text import parse_passes
 from hloopt.passes.runner import Observer, PipelineResult, PipelineRunner
-from hloopt.text import parse_module, print_module
+from hloopt.text import PrintOptions, parse_module, print_module
+from hloopt.text.print_options import print_options
 
 if TYPE_CHECKING:
     from hloopt.memory.model import MemoryReport
@@ -32,12 +33,18 @@ class Settings(NamedTuple):
     print_changed: frozenset[str] = frozenset()
     dump_folder: str | None = None
     reproducer_folder: str | None = None
+    print_style: str = "keep"
+    print_changes: tuple[str, ...] = ()
 
     def pipeline(self) -> Pipeline:
         """The named pipelines, then the passes. Raises PipelineError."""
         steps = [PipelineStep(pipeline=_find_pipeline(name)) for name in self.pipelines]
         rest = parse_passes(self.passes, _find_pipeline).steps
         return Pipeline(name="command line", steps=(*steps, *rest))
+
+    def print_options(self) -> PrintOptions:
+        """How the result is written. Raises HloError."""
+        return print_options(self.print_style, self.print_changes)
 
 
 def _find_pipeline(name: str) -> Pipeline:
@@ -81,7 +88,7 @@ def optimize(
     )
     result = runner.run(pipeline, module)
     ran = clock()
-    text = print_module(module)
+    text = print_module(module, settings.print_options())
     written = clock()
     outcome = Outcome(module.name, text, result, changed=text != source.text)
     if settings.wants_report:

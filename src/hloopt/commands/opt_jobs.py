@@ -124,6 +124,7 @@ def _lost(path: str) -> JobResult:
     error = HloError(
         f"{path}: the process that worked on it was ended from outside",
         help="if memory ran out, use fewer processes (-j)",
+        code="HLO008",
     )
     return JobResult(path, error=render_error(error), exit_code=2)
 
@@ -138,18 +139,22 @@ def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) ->
     if output == "-" or (len(inputs) == 1 and not os.path.isdir(paths[0]) and not is_folder):
         if len(inputs) > 1:
             raise HloError(
-                f"{len(inputs)} inputs cannot go to stdout", help="give -o FOLDER, or --check"
+                f"{len(inputs)} inputs cannot go to stdout",
+                help="give -o FOLDER, or --check",
+                code="HLO005",
             )
         return [output]
     if os.path.exists(output) and not is_folder:
-        raise HloError(f"{output} is a file; several inputs need a folder")
+        raise HloError(f"{output} is a file; several inputs need a folder", code="HLO005")
     targets: dict[str, str] = {}
     for path in inputs:
         roots = [p for p in paths if os.path.isdir(p) and path.startswith(os.path.join(p, ""))]
         relative = os.path.relpath(path, roots[0]) if roots else os.path.basename(path)
         target = os.path.join(output, relative)
         if target in targets:
-            raise HloError(f"{targets[target]} and {path} would both be written to {target}")
+            raise HloError(
+                f"{targets[target]} and {path} would both be written to {target}", code="HLO005"
+            )
         targets[target] = path
     make_folder(output)  # reported once, not for each input
     return list(targets)
@@ -197,17 +202,10 @@ def _run(job: Job, path: str, result: JobResult) -> None:
         text = result.outcomes[0].text
     result.changed = text != source.text
     if job.wants_text_diff and result.changed:
-        result.text_diff = _text_diff(source.text, text, path)
+        from hloopt.reports.text_diff import unified_diff
+
+        result.text_diff = unified_diff(source.text, text, path)
     if job.output is not None:
         if job.output != "-":
             make_folder(os.path.dirname(job.output) or ".")
         write_whole(job.output, text)
-
-
-def _text_diff(before: str, after: str, path: str) -> str:
-    from difflib import unified_diff
-
-    lines = unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), path, path
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
