@@ -25,7 +25,7 @@ def read_source(path: str) -> Source:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
-        raise HloError(f"cannot read {path}: {error.strerror or error}") from None
+        raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
     return Source(path, _decode(_unpack(data, path), path))
 
 
@@ -37,14 +37,14 @@ def _unpack(data: bytes, path: str) -> bytes:
         try:
             return gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise HloError(f"cannot unpack {path}: {error}") from None
+            raise HloError(f"cannot unpack {path}: {error}", code="HLO003") from None
     if path.endswith(".zst"):
         import zstandard
 
         try:
             return _unpack_zstandard(data)
         except zstandard.ZstdError as error:
-            raise HloError(f"cannot unpack {path}: {error}") from None
+            raise HloError(f"cannot unpack {path}: {error}", code="HLO003") from None
     return data
 
 
@@ -73,6 +73,7 @@ def _decode(data: bytes, name: str) -> str:
             help="this looks like UTF-16: convert it, `iconv -f UTF-16 -t UTF-8`"
             if is_utf16
             else "is this a text file? HLO text is UTF-8",
+            code="HLO002",
         ) from None
 
 
@@ -96,7 +97,7 @@ def write_whole(path: str, text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise HloError(f"cannot write {path}: {error.strerror or error}") from None
+        raise HloError(f"cannot write {path}: {error.strerror or error}", code="HLO004") from None
 
 
 def _write_to_stdout(text: str) -> None:
@@ -154,9 +155,11 @@ def make_folder(path: str) -> None:
     try:
         os.makedirs(path, exist_ok=True)
     except FileExistsError:
-        raise HloError(f"{path} is a file, not a folder") from None
+        raise HloError(f"{path} is a file, not a folder", code="HLO005") from None
     except OSError as error:
-        raise HloError(f"cannot make folder {path}: {error.strerror or error}") from None
+        raise HloError(
+            f"cannot make folder {path}: {error.strerror or error}", code="HLO004"
+        ) from None
 
 
 def _pack(data: bytes, path: str) -> bytes:
@@ -181,12 +184,14 @@ def find_inputs(paths: Sequence[str]) -> list[str]:
     for path in paths:
         if path == STANDARD_STREAM or not os.path.isdir(path):
             if path != STANDARD_STREAM and not os.path.exists(path):
-                raise HloError(f"cannot read {path}: No such file or directory")
+                raise HloError(f"cannot read {path}: No such file or directory", code="HLO001")
             found.append(path)
             continue
         below = sorted(_below(path))
         if not below:
-            raise HloError(f"no HLO files in {path}", help="*.hlo and *.txt, also .gz and .zst")
+            raise HloError(
+                f"no HLO files in {path}", help="*.hlo and *.txt, also .gz and .zst", code="HLO006"
+            )
         found += below
     return list(dict.fromkeys(found))
 

@@ -33,7 +33,7 @@ def test_all_problems_are_reported(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.endswith(f"{summary}\n")
-    assert err.count("error: ") == sum(text != GOOD for text in texts)
+    assert err.count("error[HLO") == sum(text != GOOD for text in texts)
     assert main(["verify", *paths, "--format", "json"]) == exit_code
     problems = json.loads(capsys.readouterr().out)
     assert [p["line"] for p in problems] == [5 for text in texts if text != GOOD]

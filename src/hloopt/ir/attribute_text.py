@@ -62,7 +62,7 @@ def _split_slowly(text: str) -> dict[str, str]:
             )
         key = name[1]
         if key in result:
-            raise HloSyntaxError(f"attribute '{key}' is given twice")
+            raise HloSyntaxError(f"attribute '{key}' is given twice", code="HLO107")
         start = skip_trivia(text, name.end())
         position = scan_value(text, start, key)
         result[key] = text[start:position]

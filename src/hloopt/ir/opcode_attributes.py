@@ -70,7 +70,9 @@ def canonical_value(opcode: Opcode, name: str, text: str) -> str | None:
     try:
         return attribute.canonical(text)
     except HloSyntaxError as error:
-        raise HloSyntaxError(f"attribute '{name}': {error.message}", help=error.help) from None
+        raise HloSyntaxError(
+            f"attribute '{name}': {error.message}", help=error.help, code="HLO108"
+        ) from None
 
 
 def check_attributes(
@@ -99,7 +101,9 @@ def check_attributes(
             raise _unknown(opcode, name)
     for alternatives in table.required:
         if alternatives.isdisjoint(attributes) and alternatives.isdisjoint(references):
-            raise HloSyntaxError(f"{opcode.value} needs the attribute '{min(alternatives)}'")
+            raise HloSyntaxError(
+                f"{opcode.value} needs the attribute '{min(alternatives)}'", code="HLO106"
+            )
 
 
 _DISTINCT = frozenset(("metadata", "backend_config"))
@@ -122,6 +126,7 @@ def _unknown(opcode: Opcode, name: str) -> HloSyntaxError:
     return HloSyntaxError(
         f"{opcode.value} has no attribute '{name}'",
         help=did_you_mean(name, _opcode_attributes(opcode).by_name),
+        code="HLO105",
     )
 
 

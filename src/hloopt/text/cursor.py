@@ -39,7 +39,7 @@ class Cursor:
 
     def error(
         self, message: str, start: int | None = None, end: int | None = None, *,
-        help: str | None = None,
+        help: str | None = None, code: str | None = None,
     ) -> HloSyntaxError:  # fmt: skip
         """An error at `start` (default: here), marking one token unless `end` is given."""
         if start is None:
@@ -48,7 +48,7 @@ class Cursor:
         if end is None:
             token = _WORD_AT.match(self.text, start)
             end = token.end() if token else start + 1
-        return HloSyntaxError(message, span=Span(self.source, start, end), help=help)
+        return HloSyntaxError(message, span=Span(self.source, start, end), help=help, code=code)
 
     def check_characters(self) -> None:
         """Refuse what cannot be HLO text at all."""
@@ -56,6 +56,7 @@ class Cursor:
             raise self.error(
                 "a NUL byte is not allowed in HLO text: is this a binary file?",
                 self.text.index("\0"),
+                code="HLO002",
             )
 
     def after_trivia(self, position: int) -> int:
@@ -107,7 +108,7 @@ class Cursor:
             raise self.error(f"expected {what}, found {self.found()}")
         name = match[2]
         if (not match[1] and name in RESERVED_NAMES) or name in ELEMENT_TYPES:
-            raise self.error(f"'{name}' is a reserved word and cannot be {what}")
+            raise self.error(f"'{name}' is a reserved word and cannot be {what}", code="HLO112")
         self.position = match.end()
         return name
 
@@ -124,7 +125,7 @@ class Cursor:
         try:
             self.position = scan_value(self.text, start, key)
         except HloSyntaxError as error:
-            raise self.error(error.message, start, help=error.help) from None
+            raise self.error(error.message, start, help=error.help, code="HLO108") from None
         return self.text[start : self.position]
 
     def literal(self) -> str:
@@ -132,7 +133,7 @@ class Cursor:
         try:
             self.position = scan_literal(self.text, start)
         except HloSyntaxError as error:
-            raise self.error(error.message, start) from None
+            raise self.error(error.message, start, code="HLO110") from None
         return self.text[start : self.position]
 
     def integer(self) -> int:
@@ -151,7 +152,7 @@ class Cursor:
             _, self.position = scan_shape(self.text, start)
             return parse_shape(self.text[start : self.position])
         except HloSyntaxError as error:
-            raise self.error(error.message, start, help=error.help) from None
+            raise self.error(error.message, start, help=error.help, code="HLO109") from None
 
     def signature_parameter(self) -> None:
         """`name: shape`; the name is not looked at, as in XLA."""

@@ -12,7 +12,7 @@ from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
 from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
-from hloopt.text.async_sugar import read_async
+from hloopt.text.async_sugar import read_async, set_execution_thread
 from hloopt.text.cursor import Cursor
 from hloopt.text.fast_lane import link_called, link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
@@ -57,16 +57,19 @@ class InstructionParser:
                 help=f"write '{name} = …'",
             )
         if name in self.scope:
-            raise cursor.error(f"instruction '%{name}' is defined twice", start)
+            raise cursor.error(f"instruction '%{name}' is defined twice", start, code="HLO103")
         if name.startswith("__") and not name.startswith("__xla_"):
-            raise cursor.error(f"the name '{name}' is reserved: it begins with '__'", start)
+            raise cursor.error(
+                f"the name '{name}' is reserved: it begins with '__'", start, code="HLO112"
+            )
         cursor.skip()
         cursor.expect("=")
         instruction = self._operation(name, start)
         if is_root:
             if self.root is not None:
-                raise cursor.error("a second ROOT in the computation", root_start)
+                raise cursor.error("a second ROOT in the computation", root_start, code="HLO113")
             self.root = instruction
+        self.module_parser.note_place(root_start, cursor.position, instruction)
 
     def parse_single(self) -> None:
         """A text that is one instruction; operands not defined become parameters."""
@@ -108,7 +111,10 @@ class InstructionParser:
         text = match[0]
         if text not in OPCODES and text not in ASYNC_SUGAR:
             raise cursor.error(
-                f"unknown opcode '{text}'", opcode_start, help=did_you_mean(text, OPCODES)
+                f"unknown opcode '{text}'",
+                opcode_start,
+                help=did_you_mean(text, OPCODES),
+                code="HLO101",
             )
         cursor.skip()
         instruction = Instruction()
@@ -121,7 +127,9 @@ class InstructionParser:
         if text in ASYNC_SUGAR:
             wrapped = ASYNC_SUGAR[text][1]
             if shape is None:
-                raise cursor.error(f"cannot infer the shape of {text}: write it", opcode_start)
+                raise cursor.error(
+                    f"cannot infer the shape of {text}: write it", opcode_start, code="HLO111"
+                )
             read_async(self, instruction, wrapped, shape, references, opcode_start)
         else:
             if instruction.opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
@@ -134,8 +142,7 @@ class InstructionParser:
         self._link_predecessors(instruction)
         if instruction.opcode is Opcode.ASYNC_START:
             thread = attributes.get("async_execution_thread", '"main"').strip("\"'")
-            for computation in instruction.called:
-                computation.execution_thread = thread
+            set_execution_thread(instruction.called, thread)
         instruction.text = cursor.text[start : cursor.position]
         self.scope[name] = instruction
         return instruction
@@ -149,7 +156,9 @@ class InstructionParser:
                 instruction.called,
             )
         except HloError as error:
-            raise self.cursor.error(error.message, opcode_start, help=error.help) from None
+            raise self.cursor.error(
+                error.message, opcode_start, help=error.help, code=error.code
+            ) from None
 
     def _arguments(self, instruction: Instruction, opcode: str, shape: Shape | None) -> None:
         cursor = self.cursor
@@ -161,7 +170,7 @@ class InstructionParser:
             self._close()
         elif opcode == "constant":
             if shape is None:
-                raise cursor.error("a constant needs a shape before 'constant'")
+                raise cursor.error("a constant needs a shape before 'constant'", code="HLO111")
             instruction.payload = cursor.literal()
             cursor.skip()
             self._close()
@@ -204,6 +213,7 @@ class InstructionParser:
                 name_start,
                 cursor.position,
                 help=self._defined_later(name) or did_you_mean(name, self.scope),
+                code="HLO102",
             )
         while element := _ELEMENT.match(cursor.text, cursor.position):
             cursor.position = element.end()
@@ -223,7 +233,9 @@ class InstructionParser:
         cursor = self.cursor
         self._nesting += 1
         if self._nesting > _MAXIMUM_NESTING:
-            raise cursor.error(f"instructions are nested more than {_MAXIMUM_NESTING} deep", start)
+            raise cursor.error(
+                f"instructions are nested more than {_MAXIMUM_NESTING} deep", start, code="HLO116"
+            )
         cursor.position = start
         instruction = self._operation(None, start)
         self._nesting -= 1
@@ -259,7 +271,7 @@ class InstructionParser:
     def _invent_parameter(self, name: str, shape: Shape | None, start: int) -> Instruction:
         if shape is None:
             raise self.cursor.error(
-                f"operand '%{name}' of a single instruction needs a shape", start
+                f"operand '%{name}' of a single instruction needs a shape", start, code="HLO111"
             )
         parameter = Instruction()
         parameter.parent = self.computation
@@ -286,7 +298,7 @@ class InstructionParser:
             start = cursor.position
             key = cursor.attribute_name()
             if key in attributes or key in references:
-                raise cursor.error(f"attribute '{key}' is given twice", start)
+                raise cursor.error(f"attribute '{key}' is given twice", start, code="HLO107")
             if key == "control-predecessors":
                 self._predecessors = self._control_predecessors()
             elif key in REFERENCE_ATTRIBUTES:
@@ -311,6 +323,7 @@ class InstructionParser:
                     start,
                     cursor.position,
                     help=self._defined_later(name) or did_you_mean(name, self.scope),
+                    code="HLO102",
                 )
             found.append(self.scope[name])
             cursor.skip()

@@ -72,7 +72,9 @@ def verify_changes(module: Module, state: VerifiedState, options: VerifierOption
     if errors:
         first = errors[0]
         more = f" (and {len(errors) - 1} more problems)" if len(errors) > 1 else ""
-        raise HloVerifyError(first.message + more, span=first.span, help=first.help)
+        raise HloVerifyError(
+            first.message + more, span=first.span, help=first.help, code=first.code
+        )
 
 
 def _callees_kept(computation: Computation, state: VerifiedState) -> bool:
@@ -100,4 +102,6 @@ def _check(computation: Computation, rules: InstructionRules) -> Iterable[HloErr
 def _placed(error: HloError, instruction: Instruction) -> HloVerifyError:
     """`error` with the instruction's name and place."""
     span = error.span or instruction.parent.module.span_of(instruction)
-    return HloVerifyError(f"%{instruction.name}: {error.message}", span=span, help=error.help)
+    return HloVerifyError(
+        f"%{instruction.name}: {error.message}", span=span, help=error.help, code=error.code
+    )

@@ -50,7 +50,7 @@ def infer_shape(
     """
     rule = None if opcode in _ALWAYS_STATED else _find_rule(opcode)
     if rule is None:
-        raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}")
+        raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}", code="HLO111")
     return rule(Operation(opcode, operands, attributes, called))
 
 
