@@ -124,6 +124,21 @@ class Computation:
         self.changed()
         return instruction
 
+    def move_to_thread(self, thread: str) -> None:
+        """Let it, and all it calls, run on `thread`: that of the async-start that calls it.
+
+        O(instructions of these computations).
+        """
+        waiting, seen = [self], {self}
+        while waiting:
+            computation = waiting.pop()
+            if computation.execution_thread != thread:
+                computation.execution_thread = thread
+                computation.is_pristine = False
+            called = {callee for i in computation.instructions for callee in i.called}
+            waiting += called - seen
+            seen |= called
+
     def set_root(self, root: Instruction) -> None:
         self.root = root
         self.changed()

@@ -5,7 +5,6 @@ Reading such a start builds the computation that the general form would name in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hloopt.ir.computation import Computation
@@ -66,20 +65,6 @@ def read_async(
         k: v for k, v in attributes.items() if k in of_start_only or k in _OF_BOTH
     }
     link_called(instruction, {"calls": [computation]})
-
-
-def set_execution_thread(computations: Sequence[Computation], thread: str) -> None:
-    """Let `computations`, and all they call, run on `thread`. O(instructions in them)."""
-    waiting = list(computations)
-    seen = set(waiting)
-    while waiting:
-        computation = waiting.pop()
-        computation.execution_thread = thread
-        for instruction in computation.instructions:
-            for callee in instruction.called:
-                if callee not in seen:
-                    seen.add(callee)
-                    waiting.append(callee)
 
 
 def _parameter(computation: Computation, number: int, shape: Shape) -> Instruction:

@@ -124,6 +124,7 @@ def read_computation(module: Module, text: str, start: int) -> tuple[Computation
         if "parameter(%" in body or "constant(%" in body:
             return None
         _link_called(callers, module)
+        _move_to_threads(callers)
     except (KeyError, HloSyntaxError):
         for caller in callers:
             for called in caller.called:
@@ -259,6 +260,14 @@ def _link_called(callers: list[Instruction], module: Module) -> None:
                 references[name] = [module.computations[n.strip().removeprefix("%")] for n in names]
         if references:
             link_called(caller, references)
+
+
+def _move_to_threads(callers: list[Instruction]) -> None:
+    for caller in callers:
+        if caller.opcode is Opcode.ASYNC_START:
+            thread = caller.attributes.get("async_execution_thread", '"main"').strip("\"'")
+            for computation in caller.called:
+                computation.move_to_thread(thread)
 
 
 def link_called(caller: Instruction, references: dict[str, list[Computation]]) -> None:

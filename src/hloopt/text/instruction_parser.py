@@ -12,7 +12,7 @@ from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
 from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
-from hloopt.text.async_sugar import read_async, set_execution_thread
+from hloopt.text.async_sugar import read_async
 from hloopt.text.cursor import Cursor
 from hloopt.text.fast_lane import link_called, link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
@@ -142,7 +142,8 @@ class InstructionParser:
         self._link_predecessors(instruction)
         if instruction.opcode is Opcode.ASYNC_START:
             thread = attributes.get("async_execution_thread", '"main"').strip("\"'")
-            set_execution_thread(instruction.called, thread)
+            for computation in instruction.called:
+                computation.move_to_thread(thread)
         instruction.text = cursor.text[start : cursor.position]
         self.scope[name] = instruction
         return instruction

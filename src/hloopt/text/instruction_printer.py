@@ -10,6 +10,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shape import Shape, format_shape
+from hloopt.patterns import pattern
 from hloopt.text.print_options import PrintOptions
 
 _LARGE = 10  # elements of a constant that is printed in the default style
@@ -180,7 +181,8 @@ class InstructionPrinter:
 
         if not options.print_only_essential_constants:
             limit = None if options.print_large_constants else _LARGE
-            return canonical_literal(constant.payload, constant.shape, limit)
+            text = canonical_literal(constant.payload, constant.shape, limit)
+            return _MINUS_ZERO.sub("-0.0", text) if options.always_readable else text
         shape = constant.shape
         if shape.is_tuple:
             return ELIDED
@@ -268,6 +270,7 @@ class InstructionPrinter:
         return key, blocks
 
 
+_MINUS_ZERO = pattern(r"(?<![\w.])-0(?![\w.])")
 _ALL_ZERO = frozenset(("0", "false", "(0, 0)"))
 _ALL_ONE = frozenset(("1", "true", "(1, 0)"))
 

@@ -9,15 +9,14 @@ from hloopt.diagnostics import HloError, did_you_mean
 
 
 class PrintOptions(NamedTuple):
-    """How a module is written. Field names and defaults are XLA's but for the first two.
-
-    `keep_text` is ours: what nobody changed keeps the text it was read from. Without it, all is
-    written anew as XLA would. `keep_order` is ours too: computations and instructions stay in the
-    order of the text where that is possible.
-    """
+    """How a module is written. Field names and defaults are XLA's but for the first three."""
 
     keep_text: bool = False
+    """What nobody changed keeps the text it was read from."""
     keep_order: bool = False
+    """Computations and instructions stay in the order of the text where that is possible."""
+    always_readable: bool = False
+    """Minus zero as `-0.0`: XLA prints `-0` and reads plus zero."""
     print_percent: bool = True
     print_program_shape: bool = True
     print_result_shape: bool = True
@@ -68,7 +67,7 @@ class PrintOptions(NamedTuple):
     @classmethod
     def formatted(cls) -> PrintOptions:
         """As `default`, with nothing left out and nothing moved that need not be."""
-        return cls(keep_order=True, print_large_constants=True)
+        return cls(keep_order=True, always_readable=True, print_large_constants=True)
 
     @classmethod
     def short_parsable(cls) -> PrintOptions:
