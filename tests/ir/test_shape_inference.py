@@ -232,6 +232,14 @@ STATED = [
     ("all-to-all", "(f32[4], f32[4])", "f32[4], f32[4]", "replica_groups={{0,1}}", []),
     ("collective-permute", "f32[8]", "f32[8]", "source_target_pairs={{0,1}}", []),
     ("copy-start", "(f32[2]{0:S(5)}, f32[2], u32[])", "f32[2]", "", []),
+    (
+        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
+        *("window={size=3 pad=1_1}, dim_labels=b0f_i0o->b0f, convolution_kind=dgrad", []),
+    ),
+    (
+        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
+        *("window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=dgrad", []),
+    ),
     ("custom-call", "f32[7]", "f32[2]", "", []),
 ]
 
@@ -259,6 +267,13 @@ def test_a_stated_shape_of_other_sizes_is_refused(
 ) -> None:
     with pytest.raises(HloError):
         check(opcode, "f32[7,7,7]", operands, attributes, called)
+
+
+def test_only_the_gradient_of_the_data_may_swap_the_features_of_the_kernel() -> None:
+    question = ("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]")
+    attributes = "window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=wgrad"
+    with pytest.raises(HloError, match=r"LHS feature dimension \(value 8\)"):
+        check(*question, attributes, [])
 
 
 def test_precision_may_differ_only_on_request() -> None:

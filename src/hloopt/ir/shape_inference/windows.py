@@ -134,7 +134,7 @@ def infer_convolution(operation: Operation) -> Shape:
     expect_array(rhs, "rhs of convolution")
     if sparsity := operation.attributes.get("sparsity_config"):
         lhs, rhs = _densify(lhs, "lhs", sparsity), _densify(rhs, "rhs", sparsity)
-    labels = _labels(operation)
+    labels = parse_dim_labels(operation.attribute("dim_labels"))
     rank = len(labels.input)
     for shape, side in ((lhs, "LHS"), (rhs, "RHS")):
         if shape.rank != rank:
@@ -151,6 +151,7 @@ def infer_convolution(operation: Operation) -> Shape:
             f"Window dimensions do not match RHS shape: {show(rhs)}, "
             f"window={operation.attributes.get('window', '{}')}."
         )
+    labels = _with_features(operation, lhs, rhs, labels)
     _check_features(operation, lhs, rhs, labels)
     output_features = rhs.dimensions[labels.kernel_output_feature_dimension]
     if not (not rhs.dynamic[labels.kernel_output_feature_dimension] or output_features < 0):
@@ -223,17 +224,25 @@ def _check_features(
         )
 
 
-def _labels(operation: Operation) -> ConvolutionLabels:
-    """The dimension labels; the gradient of the data uses the kernel's features swapped.
+def _with_features(
+    operation: Operation, lhs: Shape, rhs: Shape, labels: ConvolutionLabels
+) -> ConvolutionLabels:
+    """The labels, with the kernel's features swapped where that makes them fit.
 
-    Where the shape is left out, XLA does not look at the kind of convolution.
+    The gradient of the data takes what its forward convolution gives. Released versions of XLA
+    want the kernel labelled as for this convolution, newer ones as for the forward one, where the
+    shape is stated; both are accepted.
     """
-    labels = parse_dim_labels(operation.attribute("dim_labels"))
-    is_stated = operation.stated is not None
-    if is_stated and operation.attributes.get("convolution_kind") == "dgrad":
-        swapped = labels.kernel.translate(str.maketrans("io", "oi"))
-        return replace(labels, kernel=swapped)
-    return labels
+    is_gradient = operation.attributes.get("convolution_kind") == "dgrad"
+    if operation.stated is None or not is_gradient:
+        return labels
+    features = lhs.dimensions[labels.input_feature_dimension]
+    groups = operation.integer("feature_group_count", 1)
+    inputs = rhs.dimensions[labels.kernel_input_feature_dimension]
+    outputs = rhs.dimensions[labels.kernel_output_feature_dimension]
+    if features == inputs * groups or features != outputs * groups:
+        return labels
+    return replace(labels, kernel=labels.kernel.translate(str.maketrans("io", "oi")))
 
 
 def _densify(shape: Shape, side: str, config: str) -> Shape:
