@@ -9,6 +9,7 @@ from hloopt.diagnostics import HloSyntaxError, HloVerifyError
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape
 from hloopt.ir.shape_inference.control_flow import (
+    infer_add_dependency,
     infer_call,
     infer_conditional,
     infer_get_tuple_element,
@@ -110,9 +111,8 @@ _RULES: dict[Opcode, _Rule] = {
     **dict.fromkeys(UNARY, infer_unary),
     **dict.fromkeys(BINARY, infer_binary),
     Opcode.COPY: infer_operand,
-    Opcode.OPT_BARRIER: infer_operand,
     Opcode.DOMAIN: infer_operand,
-    Opcode.ADD_DEPENDENCY: infer_operand,
+    Opcode.ADD_DEPENDENCY: infer_add_dependency,
     Opcode.AFTER_ALL: _infer_token,
     Opcode.PARTITION_ID: _infer_device_id,
     Opcode.REPLICA_ID: _infer_device_id,
