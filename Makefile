@@ -8,8 +8,9 @@ export HLOOPT_SHARED ?= ../shared
 # What `make run` shows.
 RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimizations.hlo.gz \
 	-p simplify -o build/transformer.optimized.hlo
-# Expectation tables of the passes that exist.
-TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph
+# Expectation tables of the passes and rules that exist.
+TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph \
+	shape_inference
 PYTEST_WORKERS ?= 2
 
 DEV := $(VENV)/.dev

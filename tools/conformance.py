@@ -63,8 +63,8 @@ def _report(outcome: Outcome, *, verbose: bool) -> None:
         print(f"SKIP {record.id}: {record.skip}")
     elif outcome.failures or verbose:
         print(f"{'FAIL' if outcome.failures else 'PASS'} {record.id}")
-    for failure in outcome.failures:
-        print("  " + failure.replace("\n", "\n  "))
+    for message in (*outcome.failures, *(outcome.remarks if verbose else ())):
+        print("  " + message.replace("\n", "\n  "))
     if outcome.failures and verbose:
         print("  result:\n    " + outcome.result.replace("\n", "\n    ").rstrip())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,9 @@ class Record:
         expectations: list[Mapping[str, Any]] = self._required("expect")
         return expectations
 
-    def check_fields(self) -> None:
-        """Raise RecordError for a field nobody would look at."""
-        unknown = self.fields.keys() - _FIELDS
+    def check_fields(self, more: Set[str] = frozenset()) -> None:
+        """Raise RecordError for a field nobody would look at; `more` are known beside the usual."""
+        unknown = self.fields.keys() - _FIELDS - more
         if unknown:
             raise RecordError(f"unknown record field: {', '.join(sorted(unknown))}")
         unknown = self.fields.get("also_run", {}).keys() - _PHASES

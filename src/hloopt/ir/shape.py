@@ -239,7 +239,9 @@ def without_layout(shape: Shape) -> Shape:
             if part.is_tuple:
                 result = tuple_shape(_WITHOUT_LAYOUT[element] for element in part.elements)
             else:
-                result = array_shape(part.type_name, part.dimensions, part.dynamic)
+                result = array_shape(
+                    part.type_name, part.dimensions, part.dynamic, None, part.is_buffer
+                )
             _WITHOUT_LAYOUT[part] = result
         bare = _WITHOUT_LAYOUT[shape]
     return bare

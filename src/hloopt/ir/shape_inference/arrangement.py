@@ -13,6 +13,7 @@ from hloopt.ir.shape_inference.operation import (
     expect_array,
     same_kind,
     show,
+    sizes_agree,
 )
 
 
@@ -23,7 +24,9 @@ def infer_broadcast(operation: Operation) -> Shape:
     """
     (operand,) = operation.take_operands(1)
     expect_array(operand, "operand of broadcast")
-    sizes = operation.optional_ints("dimensions")
+    if min(operand.dimensions, default=0) < 0:
+        raise HloVerifyError(f"Broadcast of an unbounded operand: {show(operand)}.")
+    sizes = operation.ints("dimensions") if operand.rank else operation.optional_ints("dimensions")
     if min(sizes, default=0) < 0:
         raise HloVerifyError("Broadcast with negative dimension size.")
     static = (False,) * len(sizes)
@@ -169,8 +172,9 @@ def infer_sort(operation: Operation) -> Shape:
     if not bool(operands):
         raise HloVerifyError("Sort expects at least one operand")
     for operand in operands:
-        expect_array(operand, "operand of sort")
-        if operand.dimensions != operands[0].dimensions:
+        if len(operands) > 1 or operation.stated is not None:  # XLA reads any single operand
+            expect_array(operand, "operand of sort")
+        if not sizes_agree(operand.dimensions, operands[0].dimensions):
             raise HloVerifyError(
                 "Sort keys and values dimensions must match. Keys shape is: "
                 f"{show(operands[0])}\n, Values shape is: {show(operand)}"

@@ -7,11 +7,18 @@ from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import accumulators
 
+_LARGEST_S32 = 2**31 - 1
+
 
 def infer_get_dimension_size(operation: Operation) -> Shape:
     """An s32 scalar."""
     (operand,) = operation.take_operands(1)
-    _check_dimension(operation, operand, "GetDimensionSize")
+    dimension = _check_dimension(operation, operand, "GetDimensionSize")
+    if operand.dimensions[dimension] > _LARGEST_S32:
+        raise HloVerifyError(
+            f"GetDimensionSize's input shape is {show(operand)}, dimension {dimension} exceeds the "
+            f"largest s32, {_LARGEST_S32}."
+        )
     return array_shape("s32")
 
 
@@ -66,6 +73,11 @@ def infer_scan(operation: Operation) -> Shape:
     if not (0 <= dimension < scanned.rank):
         raise HloVerifyError(f"Scan dimension {dimension} is out of bounds in {show(scanned)}.")
     (computation,) = operation.take_callees(1)
+    if len(computation.parameters) != len(operands):
+        raise HloVerifyError(
+            f"scan expects {len(operands)} operands to match the number of parameters of to_apply, "
+            f"but to_apply has {len(computation.parameters)} parameters"
+        )
     root = computation.root.shape
     results = accumulators(computation)
     if len(results) < carries:
@@ -86,7 +98,6 @@ def _stack(shape: Shape, dimension: int, size: int) -> Shape:
         raise HloVerifyError(
             f"Scan dimension {dimension} is out of bounds in the output {show(shape)}."
         )
-    sizes, dynamic = list(shape.dimensions), list(shape.dynamic)
+    sizes = list(shape.dimensions)
     sizes.insert(dimension, size)
-    dynamic.insert(dimension, size < 0)
-    return array_shape(shape.type_name, tuple(sizes), tuple(dynamic))
+    return array_shape(shape.type_name, tuple(sizes), tuple(size < 0 for size in sizes))
