@@ -12,6 +12,7 @@ RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimization
 TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph \
 	shape_inference
 PYTEST_WORKERS ?= 2
+FUZZ_COUNT ?= 20000
 
 DEV := $(VENV)/.dev
 XLA := $(VENV)/.xla
@@ -67,6 +68,11 @@ bench: $(XLA) ## the benchmarks: ratios to XLA on this machine
 .PHONY: conformance
 conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
 	$(BIN)/python tools/conformance.py $(TABLES:%=$(HLOOPT_SHARED)/conformance/%.jsonl)
+
+.PHONY: fuzz
+fuzz: $(DEV) ## break FUZZ_COUNT texts at random, see that nothing else breaks
+	$(BIN)/python tools/fuzz.py --count $(FUZZ_COUNT) --jobs $(PYTEST_WORKERS) \
+		$(if $(wildcard $(HLOOPT_SHARED)/corpus),--shared $(HLOOPT_SHARED))
 
 .PHONY: golden-update
 golden-update: $(DEV) ## write the CHECK lines of golden tests again

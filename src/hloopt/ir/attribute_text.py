@@ -20,7 +20,7 @@ _IOTA = pattern(
     r"\[[\d,\s]*\]\s*<=\s*\[[\d,\s]*\](?:\s*T\s*\([\d,\s]*\))?",
 )
 _MESH = pattern(r"mesh\s*\[[^\]]*\](?:\s*,\s*device_ids\s*=\s*\((?:[^()]|\([^()]*\))*\))?\s*\{")
-_WORD = pattern(r"[\w?]+_[\w?]+->[\w?]+|%?[\w.\-?:]+|[^\s,{}()]+")
+_WORD = pattern(r"[\w?]+_[\w?]+->[\w?]+|%?[\w.\-+?:]+|[^\s,{}()]+")
 _SIMPLE_PAIRS = pattern(
     r"(?<![\w.\-])([A-Za-z_][\w.\-]*)="  # no start within a word: it may be a megabyte long
     r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+)(?:, |$)'

@@ -8,8 +8,10 @@ import struct
 from collections.abc import Callable, Iterator
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.shape import Shape
+from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
 ELIDED = "{...}"
@@ -23,6 +25,7 @@ _TOKEN = pattern(
     re.S,
 )
 _INTEGER = pattern(r"-?\d{1,100}")
+_PART = pattern(r"\s*-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan(?:\(0x[0-9a-fA-F]+\))?)\s*")
 _NAN = pattern(r"(-?)nan(?:\((0x[0-9a-fA-F]+)\))?")
 
 _CANONICAL: dict[tuple[str, Shape, int | None], str] = {}
@@ -46,11 +49,7 @@ def canonical_literal(text: str, shape: Shape, limit: int | None = None) -> str:
 
 def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     if shape.is_tuple:
-        if limit is not None:
-            return ELIDED
-        parts = _split_tuple(text, len(shape.elements))
-        inner = [_canonical(p, s, limit) for p, s in zip(parts, shape.elements, strict=True)]
-        return f"( {', '.join(inner)} )" if inner else "()"
+        return _canonical_tuple(text.strip(), shape, limit)
     if shape.element_type is None or not shape.is_array:
         raise HloSyntaxError(f"a {shape.type_name} has no literal")
     format_value = _formatter(shape.element_type, is_array=bool(shape.dimensions))
@@ -74,6 +73,8 @@ def _from_scalar(
     token: str, shape: Shape, limit: int | None, format_value: Callable[[str], str]
 ) -> str:
     """An array given as one scalar: XLA reads it as the first element, and zeros behind it."""
+    if not _TOKEN.fullmatch(token):
+        raise HloSyntaxError(f"expected a literal of {shape.text}, found '{token[:40]}'")
     count = shape.element_count()
     value = format_value(token)
     if limit is not None and count > limit:
@@ -84,28 +85,45 @@ def _from_scalar(
     return _nest([value] + [zero] * (count - 1), shape.dimensions)
 
 
-def _split_tuple(text: str, count: int) -> list[str]:
-    """The texts of a tuple literal's elements."""
-    text = text.strip()
-    if not (text.startswith("(") and text.endswith(")")):
-        raise HloSyntaxError(f"expected a tuple literal (…), found '{text[:40]}'")
-    parts: list[str] = []
-    depth = 0
-    start = 1
-    for position in range(1, len(text) - 1):
-        character = text[position]
-        if character in "({":
-            depth += 1
-        elif character in ")}":
-            depth -= 1
-        elif character == "," and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-    if text[start:-1].strip() or count:
-        parts.append(text[start:-1])
-    if len(parts) != count:
-        raise HloSyntaxError(f"the tuple literal has {len(parts)} elements, its shape {count}")
-    return parts
+_OPEN, _COMMA, _CLOSE = ("(", "( "), (",", ", "), (")", " )")
+
+
+def _canonical_tuple(text: str, shape: Shape, limit: int | None) -> str:
+    """A tuple literal: checked whole, then elided if there is a limit. No recursion."""
+    out: list[str] = []
+    position = 0
+    expected: list[Shape | tuple[str, str]] = [shape]
+    while expected:
+        item = expected.pop()
+        position = skip_trivia(text, position)
+        if isinstance(item, tuple):
+            mark, printed = item
+            if not text.startswith(mark, position):
+                raise HloSyntaxError(
+                    f"expected '{mark}' in a tuple literal, "
+                    f"found '{text[position : position + 20] or 'its end'}'"
+                )
+            out.append(printed)
+            position += 1
+        elif not item.is_tuple:
+            end = scan_literal(text, position)
+            out.append(_canonical(text[position:end], item, limit))
+            position = end
+        elif text.startswith(ELIDED, position):
+            out.append(ELIDED)
+            position += len(ELIDED)
+        elif not item.elements:
+            expected += [(")", ")"), ("(", "(")]
+        else:
+            expected.append(_CLOSE)
+            for element in reversed(item.elements[1:]):
+                expected += [element, _COMMA]
+            expected += [item.elements[0], _OPEN]
+    if position < len(text):
+        raise HloSyntaxError(
+            f"unexpected '{text[position : position + 20]}' behind a tuple literal"
+        )
+    return ELIDED if limit is not None else "".join(out)
 
 
 def _values(text: str, shape: Shape) -> list[str] | None:
@@ -238,6 +256,8 @@ def _format_complex(token: str, element: ElementType) -> str:
     if not token.startswith("(") or len(parts) != 2:
         raise HloSyntaxError(f"expected a complex number (re, im), found '{token}'")
     part = "f32" if element.bits == 64 else "f64"
+    if not all(_PART.fullmatch(p) for p in parts):
+        raise HloSyntaxError(f"expected a complex number (re, im), found '{token}'")
     real, imaginary = (_format_float(p.strip(), part) for p in parts)
     if real == "nan":
         imaginary = "nan"

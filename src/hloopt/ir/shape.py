@@ -316,17 +316,18 @@ _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
 _LAYOUT_FOLLOWS = pattern(r"\s*\{(?=\s*[\d:])")
 _LAYOUT_ORDER = pattern(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
+_TILE = r"(?:\d{1,20}|\*)"
 _LAYOUT_PART = pattern(
-    r"""\s*(?:
-      (?P<levels>D\((?:[^()]*)\))
-    | T(?P<tiles>(?:\([^()]*\)\s*)+)
-    | L\((?P<tail>\d{1,20})\)
+    rf"""\s*(?:
+      (?P<levels>D\(\s*[DCSH][+~\s]*(?:,\s*[DCSH][+~\s]*)*\))
+    | T\s*(?P<tiles>(?:\(\s*(?:{_TILE}\s*(?:,\s*{_TILE}\s*)*)?\)\s*)+)
+    | L\((?P<tail>\d{{1,20}})\)
     | \#\((?P<index>\w+)\)
     | \*\((?P<pointer>\w+)\)
-    | E\((?P<bits>\d{1,20})\)
-    | S\((?P<space>\d{1,20})\)
-    | SC(?P<splits>(?:\([^()]*\))+)
-    | M\((?P<dynamic>\d{1,20})\)
+    | E\((?P<bits>\d{{1,20}})\)
+    | S\((?P<space>\d{{1,20}})\)
+    | SC\s*(?P<splits>(?:\(\s*\d{{1,20}}\s*:[\d,\s]*\)\s*)+)
+    | M\((?P<dynamic>\d{{1,20}})\)
     )""",
     re.X,
 )
@@ -444,6 +445,8 @@ def _scan_layout(text: str, position: int) -> tuple[Layout, int]:
             raise HloSyntaxError(f"layout parts out of order at '{_near(text, position)}'")
         last = _PART_ORDER.index(name)
         found[name] = part[name]
+        if name in ("index", "pointer") and part[name] not in ELEMENT_TYPES:
+            raise HloSyntaxError(f"unknown element type '{part[name]}' in a layout")
         position = part.end()
     position = skip_trivia(text, position)
     if not text.startswith("}", position):

@@ -9,7 +9,7 @@ from hloopt.patterns import pattern
 
 _ENTRY = pattern(r'\d+\s+("(?:[^"\\]|\\.)*")')
 _RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
-_FIELD = pattern(r"(\w+)=(-?\d+)")
+_FIELD = pattern(r"(\w+)=(-?\d{1,18})(?!\d)")
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 

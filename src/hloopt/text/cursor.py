@@ -16,6 +16,7 @@ _ATTRIBUTE_NAME = pattern(r"([A-Za-z_][\w.\-]*)=")
 _WORD_AT = pattern(r"[\w.\-%]+|\S")
 _SHAPE_AHEAD = pattern(r"\(|[a-z][a-z0-9]*\s*\[|b\(")
 _INTEGER = pattern(r"-?\d+")
+_LONGEST_INTEGER = 20  # digits: more do not fit into 64 bits
 
 RESERVED_NAMES = frozenset(
     (
@@ -140,6 +141,8 @@ class Cursor:
         match = _INTEGER.match(self.text, self.position)
         if match is None:
             raise self.error(f"expected an integer, found {self.found()}")
+        if match.end() - match.start() > _LONGEST_INTEGER:
+            raise self.error("an integer has at most 64 bits")
         self.position = match.end()
         return int(match[0])
 

@@ -182,7 +182,7 @@ def _read_rows(
         instruction.attribute_text = attributes
         instruction.opcode, kind = kinds[opcode]
         if kind == _PAYLOAD:
-            if opcode == "parameter" and not operands.isdecimal():
+            if opcode == "parameter" and not (operands.isdecimal() and operands.isascii()):
                 raise KeyError(operands)
             instruction.operands = []
             instruction.payload = operands

@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shape import Shape, compatible, format_shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
 from hloopt.text.async_sugar import read_async
@@ -78,7 +78,7 @@ class InstructionParser:
         self.is_verbatim = False
         name = None
         start = cursor.position
-        named = re.compile(r"%?[A-Za-z_][\w.\-]*\s+=").match(cursor.text, start)
+        named = re.compile(r"%?[A-Za-z_][\w.\-]*\s+=", re.A).match(cursor.text, start)
         if named:
             name = cursor.name("an instruction name")
             cursor.skip()
@@ -219,6 +219,12 @@ class InstructionParser:
         while element := _ELEMENT.match(cursor.text, cursor.position):
             cursor.position = element.end()
             operand = self._element(operand, element[1])
+        if shape is not None and not compatible(shape, operand.shape):
+            raise cursor.error(
+                f"the operand is stated to be {format_shape(shape, layout=False)[:100]}, "
+                f"%{name} is {format_shape(operand.shape, layout=False)[:100]}",
+                start,
+            )
         return operand
 
     def _defined_later(self, name: str) -> str | None:
@@ -345,7 +351,7 @@ class InstructionParser:
         if not cursor.looking_at("{"):
             return [self._reference()]
         is_list = key in ("branch_computations", "called_computations") or re.compile(
-            r"\{\s*%?[\w.\-]+\s*[,}]"
+            r"\{\s*%?[\w.\-]+\s*[,}]", re.A
         ).match(cursor.text, cursor.position)
         if not is_list:
             return [self._inline()]

@@ -130,7 +130,7 @@ class ModuleParser:
         cursor.skip()
 
     def _second_token_opens_body(self) -> bool:
-        match = re.compile(rf"%?{IDENTIFIER}").match(self.cursor.text, self.cursor.position)
+        match = re.compile(rf"%?{IDENTIFIER}", re.A).match(self.cursor.text, self.cursor.position)
         if match is None:
             return False
         return self.cursor.text.startswith("{", self.cursor.after_trivia(match.end()))
@@ -232,6 +232,8 @@ class ModuleParser:
         if re.compile(r",\s*execution_thread=").match(cursor.text, cursor.position):
             cursor.expect(",")
             cursor.attribute_name()
+            if not cursor.looking_at('"') and not cursor.looking_at("'"):
+                raise cursor.error(f"expected a string, found {cursor.found()}")
             computation.execution_thread = cursor.value("execution_thread").strip("\"'")
         else:
             cursor.position = end

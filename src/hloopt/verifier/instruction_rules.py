@@ -22,11 +22,11 @@ from hloopt.patterns import pattern
 
 _METADATA = pattern(
     r'(?:op_type="[^"\\]*" ?)?(?:op_name="[^"\\]*" ?)?(?:source_file="[^"\\]*" ?)?'
-    r"(?:source_line=\d+ ?)?(?:source_end_line=\d+ ?)?(?:source_column=\d+ ?)?"
-    r"(?:source_end_column=\d+ ?)?(?:stack_frame_id=\d+ ?)?\}"
+    r"(?:source_line=\d{1,18} ?)?(?:source_end_line=\d{1,18} ?)?(?:source_column=\d{1,18} ?)?"
+    r"(?:source_end_column=\d{1,18} ?)?(?:stack_frame_id=\d{1,18} ?)?\}"
 )
 """Metadata as XLA prints it nearly always, up to the end of the attributes."""
-_CHANNEL = pattern(r"\bchannel_id=\d+")
+_CHANNEL = pattern(r"\bchannel_id=\d{1,18}(?!\d)")
 _ARRAY_LITERAL_LIMIT = 10_000_000  # elements of an elided literal that is only looked at
 
 _NEVER_ABOUT_SHAPES = frozenset(
@@ -77,7 +77,7 @@ class InstructionRules:
         if text is None:
             return None
         head, has_metadata, metadata = text.partition("metadata={")
-        if has_metadata and _METADATA.fullmatch(metadata) is None:
+        if has_metadata and (_METADATA.fullmatch(metadata) is None or (head and head[-2:] != ", ")):
             return None
         opcode = instruction.opcode
         if opcode in ASYNC:
@@ -135,7 +135,7 @@ class InstructionRules:
         """Raise HloError with the first rule that `instruction` breaks."""
         opcode = instruction.opcode
         attributes = instruction.attributes
-        if is_new_form and "metadata" in attributes:  # looked at already
+        if is_new_form and "metadata={" in (instruction.attribute_text or ""):  # looked at
             attributes = {k: v for k, v in attributes.items() if k != "metadata"}
         called = instruction.called
         references = [name for name, _ in instruction.called_attributes()] if called else []
@@ -189,8 +189,8 @@ _VALID_FORMS: dict[bool, set[_Form]] = {}
 _VALID: _Form = ()
 """Stands for all forms that need no further check."""
 _SMALL_NUMBERS = {
-    **dict.fromkeys(("f64", "f32", "bf16", "f16"), re.compile(r"-?\d{1,4}(?:\.\d{1,9})?")),
-    **dict.fromkeys(("s64", "s32", "s16"), re.compile(r"-?\d{1,4}")),
+    **dict.fromkeys(("f64", "f32", "bf16", "f16"), re.compile(r"-?\d{1,4}(?:\.\d{1,9})?", re.A)),
+    **dict.fromkeys(("s64", "s32", "s16"), re.compile(r"-?\d{1,4}", re.A)),
 }
 """Scalars that are in range at a look, by element type."""
 

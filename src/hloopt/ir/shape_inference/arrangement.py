@@ -45,6 +45,8 @@ def infer_transpose(operation: Operation) -> Shape:
             f"Transpose dimensions [{','.join(map(str, order))}] are not a permutation of the "
             f"operand dimensions (operand shape is {show(operand)})."
         )
+    if sorted(operand.layout.minor_to_major) != list(range(operand.rank)):
+        raise HloVerifyError(f"The layout of {show(operand)} is not a permutation.")
     new_place = {old: new for new, old in enumerate(order)}
     minor_to_major = tuple(new_place[d] for d in operand.layout.minor_to_major)
     return array_shape(
