@@ -98,6 +98,18 @@ class HloSyntaxError(HloError):
     code = "HLO100"
 
 
+class ShapeError(HloSyntaxError):
+    """The text of a shape is malformed."""
+
+    code = "HLO109"
+
+
+class LiteralError(HloSyntaxError):
+    """The text of a literal is malformed, or does not fit its shape."""
+
+    code = "HLO110"
+
+
 class HloVerifyError(HloError):
     """The module breaks a rule of HLO."""
 

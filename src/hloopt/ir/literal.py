@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 
-from hloopt.diagnostics import HloSyntaxError
+from hloopt.diagnostics import LiteralError
 from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.shape import Shape
@@ -36,7 +36,7 @@ def canonical_literal(text: str, shape: Shape, limit: int | None = None) -> str:
     """The literal `text` of a `shape` as XLA prints it.
 
     With a `limit`, arrays of more elements, and all tuples, become `{...}`. O(length of the
-    text). Raises HloSyntaxError for what is no literal of this shape.
+    text). Raises LiteralError for what is no literal of this shape.
     """
     key = (text, shape, limit)
     if len(text) > _REMEMBERED:
@@ -51,7 +51,7 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     if shape.is_tuple:
         return _canonical_tuple(text.strip(), shape, limit)
     if shape.element_type is None or not shape.is_array:
-        raise HloSyntaxError(f"a {shape.type_name} has no literal")
+        raise LiteralError(f"a {shape.type_name} has no literal")
     format_value = _formatter(shape.element_type, is_array=bool(shape.dimensions))
     if shape.dimensions and not text.lstrip().startswith(("{", "/")):
         return _from_scalar(text.strip(), shape, limit, format_value)
@@ -74,7 +74,7 @@ def _from_scalar(
 ) -> str:
     """An array given as one scalar: XLA reads it as the first element, and zeros behind it."""
     if not _TOKEN.fullmatch(token):
-        raise HloSyntaxError(f"expected a literal of {shape.text}, found '{token[:40]}'")
+        raise LiteralError(f"expected a literal of {shape.text}, found '{token[:40]}'")
     count = shape.element_count()
     value = format_value(token)
     if limit is not None and count > limit:
@@ -99,7 +99,7 @@ def _canonical_tuple(text: str, shape: Shape, limit: int | None) -> str:
         if isinstance(item, tuple):
             mark, printed = item
             if not text.startswith(mark, position):
-                raise HloSyntaxError(
+                raise LiteralError(
                     f"expected '{mark}' in a tuple literal, "
                     f"found '{text[position : position + 20] or 'its end'}'"
                 )
@@ -120,9 +120,7 @@ def _canonical_tuple(text: str, shape: Shape, limit: int | None) -> str:
                 expected += [element, _COMMA]
             expected += [item.elements[0], _OPEN]
     if position < len(text):
-        raise HloSyntaxError(
-            f"unexpected '{text[position : position + 20]}' behind a tuple literal"
-        )
+        raise LiteralError(f"unexpected '{text[position : position + 20]}' behind a tuple literal")
     return ELIDED if limit is not None else "".join(out)
 
 
@@ -139,28 +137,28 @@ def _values(text: str, shape: Shape) -> list[str] | None:
     for kind, token in _tokens(text):
         if kind == "open":
             if depth == rank or (depth and counts[depth] >= dimensions[depth - 1]):
-                raise HloSyntaxError(f"too many elements or braces for {shape.text}")
+                raise LiteralError(f"too many elements or braces for {shape.text}")
             counts[depth] += 1
             depth += 1
             counts[depth] = 0
         elif kind == "close":
             if depth == 0 or counts[depth] != dimensions[depth - 1]:
-                raise HloSyntaxError(
+                raise LiteralError(
                     f"expected {dimensions[depth - 1] if depth else 0} elements in dimension "
                     f"{max(depth - 1, 0)} of {shape.text}, found {counts[depth]}"
                 )
             depth -= 1
         elif kind == "dots":
             if not rank or depth != 1:
-                raise HloSyntaxError(f"'...' cannot stand here in a literal of {shape.text}")
+                raise LiteralError(f"'...' cannot stand here in a literal of {shape.text}")
             return None
         else:
             if depth != rank:
-                raise HloSyntaxError(f"expected {rank} braces around the values of {shape.text}")
+                raise LiteralError(f"expected {rank} braces around the values of {shape.text}")
             counts[depth] += 1
             values.append(token)
     if depth or len(values) != shape.element_count() or (rank and counts[0] != 1):
-        raise HloSyntaxError(
+        raise LiteralError(
             f"the literal has {len(values)} values, {shape.text} has {shape.element_count()}"
         )
     return values
@@ -171,7 +169,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise HloSyntaxError(f"unexpected '{text[position : position + 20]}' in a literal")
+            raise LiteralError(f"unexpected '{text[position : position + 20]}' in a literal")
         position = match.end()
         kind = match.lastgroup
         assert kind is not None
@@ -225,7 +223,7 @@ def _truth(token: str) -> bool:
     if token in ("true", "false"):
         return token == "true"
     if _INTEGER.fullmatch(token) is None:
-        raise HloSyntaxError(f"expected true, false or an integer, found '{token}'")
+        raise LiteralError(f"expected true, false or an integer, found '{token}'")
     return int(token) != 0
 
 
@@ -239,7 +237,7 @@ def _format_pred_element(token: str) -> str:
 
 def _format_integer(token: str, element: ElementType) -> str:
     if _INTEGER.fullmatch(token) is None:
-        raise HloSyntaxError(f"expected an integer of type {element.name}, found '{token}'")
+        raise LiteralError(f"expected an integer of type {element.name}, found '{token}'")
     value = int(token)
     signed = element.kind == "signed"
     low = -(1 << (element.bits - 1)) if signed else 0
@@ -247,17 +245,17 @@ def _format_integer(token: str, element: ElementType) -> str:
     if element.bits == 64 and -(1 << 63) <= value < (1 << 64):
         value = (value - low) % (1 << 64) + low  # 64 raw bits, as XLA reads them
     if not low <= value < high:
-        raise HloSyntaxError(f"{token} is out of the range of {element.name}")
+        raise LiteralError(f"{token} is out of the range of {element.name}")
     return str(value)
 
 
 def _format_complex(token: str, element: ElementType) -> str:
     parts = token[1:-1].split(",")
     if not token.startswith("(") or len(parts) != 2:
-        raise HloSyntaxError(f"expected a complex number (re, im), found '{token}'")
+        raise LiteralError(f"expected a complex number (re, im), found '{token}'")
     part = "f32" if element.bits == 64 else "f64"
     if not all(_PART.fullmatch(p) for p in parts):
-        raise HloSyntaxError(f"expected a complex number (re, im), found '{token}'")
+        raise LiteralError(f"expected a complex number (re, im), found '{token}'")
     real, imaginary = (_format_float(p.strip(), part) for p in parts)
     if real == "nan":
         imaginary = "nan"
@@ -283,13 +281,13 @@ def _format_float(token: str, name: str) -> str:
     if nan:
         return _format_nan(nan[1], nan[2], name)
     if token in ("true", "false"):
-        raise HloSyntaxError(f"expected a number of type {name}, found '{token}'")
+        raise LiteralError(f"expected a number of type {name}, found '{token}'")
     try:
         value = float(token) if token != "-0" else 0.0
     except ValueError:
-        raise HloSyntaxError(f"expected a number of type {name}, found '{token}'") from None
+        raise LiteralError(f"expected a number of type {name}, found '{token}'") from None
     if math.isinf(value) and "inf" not in token:
-        raise HloSyntaxError(f"{token} is out of the range of {name}")
+        raise LiteralError(f"{token} is out of the range of {name}")
     if name == "f64":
         return _shortest(value, 15, 17, lambda text: float(text) == value)
     if name == "f32":
@@ -302,7 +300,7 @@ def _format_nan(sign: str, payload: str | None, name: str) -> str:
     if payload is not None:
         bits = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e5m2": 2, "f8e4m3": 3, "f8e3m4": 4}
         if name not in bits or not 0 < int(payload, 16) < 1 << bits[name]:
-            raise HloSyntaxError(f"{name} has no NaN with payload {payload}")
+            raise LiteralError(f"{name} has no NaN with payload {payload}")
         if int(payload, 16) != 1 << (bits[name] - 1):
             return f"{sign}nan({payload.lower()})"
     return f"{sign}nan"
@@ -317,13 +315,13 @@ def _to_f32(value: float, token: str) -> float:
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
-        raise HloSyntaxError(f"{token} is out of the range of f32") from None
+        raise LiteralError(f"{token} is out of the range of f32") from None
 
 
 def _format_small_float(value: float, token: str, name: str) -> str:
     rounded = _ROUNDING.get(name, _round_with_ml_dtypes)(value, name)
     if math.isfinite(value) and not math.isfinite(rounded):
-        raise HloSyntaxError(f"{token} is out of the range of {name}")
+        raise LiteralError(f"{token} is out of the range of {name}")
     if math.isnan(rounded) or (math.isinf(value) and name in _NO_INFINITY - _SATURATING):
         return "-nan" if name.endswith("fnuz") else "nan"
     digits = math.ceil(1 + _SIGNIFICAND_BITS[name] * math.log10(2))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from hloopt.diagnostics import HloSyntaxError, did_you_mean
+from hloopt.diagnostics import ShapeError, did_you_mean
 from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
@@ -294,7 +294,7 @@ def _format_array(shape: Shape, layout: bool) -> str:
 def parse_shape(text: str) -> Shape:
     """The shape written as `text`. Cached per distinct text.
 
-    Raises HloSyntaxError.
+    Raises ShapeError.
     """
     return SHAPES[text]
 
@@ -303,7 +303,7 @@ class _ShapesByText(dict[str, Shape]):
     def __missing__(self, text: str) -> Shape:
         shape, end = scan_shape(text, 0)
         if skip_trivia(text, end) != len(text):
-            raise HloSyntaxError(f"unexpected text after the shape in '{_shorten(text)}'")
+            raise ShapeError(f"unexpected text after the shape in '{_shorten(text)}'")
         self[text] = shape
         return shape
 
@@ -338,7 +338,7 @@ _SIMPLE_LAYOUT = pattern(r"\{((?:\d{1,9},)*\d{1,9})\}")
 def scan_shape(text: str, start: int) -> tuple[Shape, int]:
     """The shape that begins at `start` (white space and comments allowed), and where it ends.
 
-    Raises HloSyntaxError without a span: the caller knows the source.
+    Raises ShapeError without a span: the caller knows the source.
     """
     opened: list[list[Shape]] = []
     position = start
@@ -360,7 +360,7 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
                 position += 1
                 break
             if not text.startswith(")", position):
-                raise HloSyntaxError(
+                raise ShapeError(
                     f"expected ',' or ')' in a tuple shape, found '{_near(text, position)}'"
                 )
             position += 1
@@ -375,17 +375,15 @@ def _scan_array(text: str, position: int) -> tuple[Shape, int]:
         inner, position = _scan_array(text, skip_trivia(text, position + 2))
         position = skip_trivia(text, position)
         if not inner.is_array or inner.is_buffer or not text.startswith(")", position):
-            raise HloSyntaxError("a buffer shape b(…) holds one array shape")
+            raise ShapeError("a buffer shape b(…) holds one array shape")
         buffer = array_shape(inner.type_name, inner.dimensions, inner.dynamic, inner.layout, True)
         return buffer, position + 1
     match = _ARRAY.match(text, position)
     if match is None:
-        raise HloSyntaxError(f"expected a shape, found '{_near(text, position)}'")
+        raise ShapeError(f"expected a shape, found '{_near(text, position)}'")
     name = match[1]
     if name not in ELEMENT_TYPES:
-        raise HloSyntaxError(
-            f"unknown element type '{name}'", help=did_you_mean(name, ELEMENT_TYPES)
-        )
+        raise ShapeError(f"unknown element type '{name}'", help=did_you_mean(name, ELEMENT_TYPES))
     dimensions, dynamic = _parse_dimensions(match[2])
     position = match.end()
     layout = default_layout(len(dimensions))
@@ -399,7 +397,7 @@ def _scan_array(text: str, position: int) -> tuple[Shape, int]:
         else:
             return array_shape(name, dimensions, dynamic), position
         if len(layout.minor_to_major) != len(dimensions):
-            raise HloSyntaxError(
+            raise ShapeError(
                 f"layout {layout.text or '{}'} has {len(layout.minor_to_major)} dimensions, "
                 f"the shape {name}[{match[2]}] has {len(dimensions)}"
             )
@@ -415,13 +413,13 @@ def _parse_dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     for part in text.split(","):
         match = _DIMENSION.fullmatch(part)
         if match is None:
-            raise HloSyntaxError(f"expected a dimension size, found '{part.strip()}'")
+            raise ShapeError(f"expected a dimension size, found '{part.strip()}'")
         if match[3]:
             sizes.append(-1)
         else:
             size = int(match[2])
             if size < 0 or size >= 1 << 63:
-                raise HloSyntaxError(f"dimension size {match[2]} is out of range")
+                raise ShapeError(f"dimension size {match[2]} is out of range")
             sizes.append(size)
         dynamic.append(bool(match[1] or match[3]))
     return tuple(sizes), tuple(dynamic)
@@ -442,15 +440,15 @@ def _scan_layout(text: str, position: int) -> tuple[Layout, int]:
         name = part.lastgroup
         assert name is not None
         if _PART_ORDER.index(name) <= last:
-            raise HloSyntaxError(f"layout parts out of order at '{_near(text, position)}'")
+            raise ShapeError(f"layout parts out of order at '{_near(text, position)}'")
         last = _PART_ORDER.index(name)
         found[name] = part[name]
         if name in ("index", "pointer") and part[name] not in ELEMENT_TYPES:
-            raise HloSyntaxError(f"unknown element type '{part[name]}' in a layout")
+            raise ShapeError(f"unknown element type '{part[name]}' in a layout")
         position = part.end()
     position = skip_trivia(text, position)
     if not text.startswith("}", position):
-        raise HloSyntaxError(f"expected the layout to end, found '{_near(text, position)}'")
+        raise ShapeError(f"expected the layout to end, found '{_near(text, position)}'")
     layout = Layout(
         order,
         tiles=tuple(
