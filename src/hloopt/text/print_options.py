@@ -9,7 +9,7 @@ class PrintOptions(NamedTuple):
     """How a module is written.
 
     `keep_text` is ours: what nobody changed keeps the text it was read from. Without it, all is
-    written as XLA's printer would, in XLA's order.
+    written as XLA's printer would, in XLA's order; only then `syntax_sugar_async_ops` counts.
     """
 
     keep_text: bool = True
@@ -21,6 +21,7 @@ class PrintOptions(NamedTuple):
     print_backend_config: bool = True
     print_control_dependencies: bool = True
     print_large_constants: bool = True
+    syntax_sugar_async_ops: bool = True
 
     @classmethod
     def default(cls) -> PrintOptions:

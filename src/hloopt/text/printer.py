@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import (
     computation_post_order,
     post_order,
@@ -36,7 +36,12 @@ def print_module(module: Module, options: PrintOptions = _KEEP) -> str:
 
 def _computations(module: Module, options: PrintOptions) -> Iterable[Computation]:
     if not options.keep_text:
-        return computation_post_order(module)
+        order = computation_post_order(module)
+        if not options.syntax_sugar_async_ops:
+            return order
+        from hloopt.text.async_printing import is_printed_in_its_start
+
+        return [c for c in order if not (c.callers and is_printed_in_its_start(c))]
     for computation in module.computations.values():
         if computation.is_sugar and not computation.is_pristine:
             for start in computation.callers:
@@ -69,7 +74,7 @@ def format_computation(computation: Computation, options: PrintOptions = _KEEP) 
     entry = "ENTRY " if computation.is_entry else ""
     signature = _signature(computation) if options.print_program_shape else ""
     lines = [f"{entry}{sigil}{computation.name}{signature} {{"]
-    if options.keep_text or computation.module.is_scheduled:
+    if options.keep_text or (computation.module.is_scheduled and not computation.is_fusion):
         order = stable_order(computation)
     else:
         order = post_order(computation)
@@ -106,11 +111,23 @@ def format_instruction(instruction: Instruction, options: PrintOptions = _KEEP) 
     """An instruction written anew, from its name to its last attribute."""
     sigil = "%" if options.print_percent else ""
     shape = f"{instruction.shape.text} " if options.print_result_shape else ""
-    attributes = "".join(f", {part}" for part in _attributes(instruction, options))
+    opcode = instruction.opcode.value
+    if instruction.opcode in ASYNC and (operation := _short_form(instruction, options)):
+        opcode = f"{operation.opcode}-{opcode.removeprefix('async-')}"
+    attributes = "".join(f", {key}={value}" for key, value in _attributes(instruction, options))
     return (
-        f"{sigil}{instruction.name} = {shape}{instruction.opcode.value}"
+        f"{sigil}{instruction.name} = {shape}{opcode}"
         f"({_arguments(instruction, options)}){attributes}"
     )
+
+
+def _short_form(instruction: Instruction, options: PrintOptions) -> Instruction | None:
+    """The operation in whose name an asynchronous instruction is printed."""
+    if options.keep_text or not options.syntax_sugar_async_ops:
+        return None
+    from hloopt.text.async_printing import wrapped_operation
+
+    return wrapped_operation(instruction)
 
 
 def _arguments(instruction: Instruction, options: PrintOptions) -> str:
@@ -132,14 +149,31 @@ def _arguments(instruction: Instruction, options: PrintOptions) -> str:
     return ", ".join(parts)
 
 
-def _attributes(instruction: Instruction, options: PrintOptions) -> Iterator[str]:
+def _attributes(instruction: Instruction, options: PrintOptions) -> list[tuple[str, str]]:
+    own = list(_own_attributes(instruction, options))
+    if instruction.opcode is Opcode.ASYNC_START:
+        operation = _short_form(instruction, options)
+        if operation:
+            from hloopt.text.async_printing import merge_attributes
+
+            return merge_attributes(own, list(_own_attributes(operation, options)))
+    return own
+
+
+def _own_attributes(instruction: Instruction, options: PrintOptions) -> Iterator[tuple[str, str]]:
     sigil = "%" if options.print_percent else ""
-    values = dict(instruction.attributes)
+    if options.keep_text:
+        values = dict(instruction.attributes)
+    else:
+        from hloopt.ir.explicit_attributes import explicit_attributes
+
+        values = explicit_attributes(instruction)
+    own = set(values)
     for key, called in instruction.called_attributes():
         names = ", ".join(sigil + computation.name for computation in called)
         is_list = key in ("branch_computations", "called_computations")
         values[key] = f"{{{names}}}" if is_list else names
-    references = values.keys() - instruction.attributes.keys()
+    references = values.keys() - own
     if instruction.control_predecessors and options.print_control_dependencies:
         names = ", ".join(sigil + p.name for p in instruction.control_predecessors)
         values["control-predecessors"] = f"{{{names}}}"
@@ -155,4 +189,4 @@ def _attributes(instruction: Instruction, options: PrintOptions) -> Iterator[str
         if not options.keep_text and key not in references:
             value = canonical_value(instruction.opcode, key, values[key])
         if value is not None:
-            yield f"{key}={value}"
+            yield key, value
