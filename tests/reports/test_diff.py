@@ -112,7 +112,7 @@ def test_a_new_name_makes_an_instruction_and_its_users_renamed() -> None:
 
 
 def test_metadata_alone_is_told_apart() -> None:
-    diff = diff_texts(STEP, edit(("stack_frame_id=12", "stack_frame_id=13")))
+    diff = diff_texts(STEP, edit(("jit(step)/query", "jit(step)/key")))
     assert changes_of(diff) == [("metadata", "dot.1", "dot.1")]
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import Source, Span
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.names import NameTable
 from hloopt.ir.opcode import Opcode
+
+if TYPE_CHECKING:
+    from hloopt.ir.stack_frames import CanonicalFrames
 
 
 class Module:
@@ -21,6 +25,7 @@ class Module:
 
     __slots__ = (
         "attributes",
+        "canonical_frames",
         "computation_names",
         "computations",
         "entry",
@@ -40,6 +45,8 @@ class Module:
         """The header's attributes as text, `is_scheduled` included."""
         self.stack_frames: str = ""
         """The four stack-frame tables as text; empty where there are none."""
+        self.canonical_frames: tuple[int, CanonicalFrames] | None = None
+        """What `stack_frames.canonical_frames` found, with the version it found it at."""
         self.computations: dict[str, Computation] = {}
         self.entry: Computation = None  # type: ignore[assignment]  # set before anyone looks
         self.header_text: str | None = None

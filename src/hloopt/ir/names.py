@@ -6,22 +6,34 @@ from collections.abc import Collection
 
 from hloopt.patterns import pattern
 
-_SUFFIX = pattern(r"(.+)\.(0|[1-9]\d*)")
+_SUFFIX = pattern(r"(.+)\.(-?[0-9]{1,100})")
+_IRREGULAR = pattern(r"\S+\.-?0\d*(?=\s|$)|\S+\.-\d+(?=\s|$)")
+
+
+def split_name(name: str) -> tuple[str, int | None]:
+    """A name as base and numeric suffix: `dot.3` is `dot` and 3, a bare `dot` has None."""
+    match = _SUFFIX.fullmatch(name)
+    if match is None:
+        return name, None
+    number = int(match[2])
+    return (match[1], number) if -(1 << 63) <= number < 1 << 63 else (name, None)
 
 
 class NameTable:
     """The names in use in one module; names once used are never given out again.
 
-    A name is a base and a numeric suffix: `dot.3`; a bare `dot` counts as suffix 0.
+    A name is a base and a numeric suffix: `dot.3`; a bare `dot` counts as suffix 0, and `dot.03`
+    is written `dot.3`.
     """
 
-    __slots__ = ("_next", "_noted", "_zero_bases", "used")
+    __slots__ = ("_next", "_noted", "_renamed", "_zero_bases", "used")
 
     def __init__(self) -> None:
         self.used: set[str] = set()
         self._next: dict[str, int] = {}
         self._noted = 0
-        self._zero_bases: set[str] = set()  # of used names that end in ".0"
+        self._renamed = False
+        self._zero_bases: set[str] = set()  # of noted names that end in ".0"
 
     def note(self, names: Collection[str], joined: str) -> None:
         """Mark freshly read names as used, whether they clash or not; see `has_clash`.
@@ -31,48 +43,53 @@ class NameTable:
         """
         self.used.update(names)
         self._noted += len(names)
-        if ".0 " in joined or joined.endswith(".0"):
-            self._zero_bases.update(name[:-2] for name in names if name.endswith(".0"))
+        if ".0" in joined or ".-" in joined:
+            self._note_irregular(_IRREGULAR.findall(joined))
+
+    def _note_irregular(self, names: list[str]) -> None:
+        """Look closer at names whose suffix is 0, begins with 0 or is negative."""
+        for name in names:
+            base, suffix = split_name(name)
+            if suffix is not None and name != f"{base}.{suffix}":
+                self._renamed = True
+            elif suffix == 0 and split_name(base)[1] is None:
+                self._zero_bases.add(base)
 
     @property
     def has_clash(self) -> bool:
-        """Whether two of the names that were noted are the same, or `x` and `x.0`."""
-        return len(self.used) != self._noted or not self.used.isdisjoint(self._zero_bases)
+        """Whether `unique` would have changed one of the names that were noted."""
+        return (
+            self._renamed
+            or len(self.used) != self._noted
+            or not self.used.isdisjoint(self._zero_bases)
+        )
 
     def unique(self, name: str) -> str:
         """`name` if it is free, else its base with the lowest free suffix; marks it as used.
 
         O(1) amortized over the names of one base.
         """
-        if not self._taken(name):
-            self._mark(name)
-            return name
-        match = _SUFFIX.fullmatch(name)
-        base = match[1] if match else name
-        suffix = self._next.get(base, 0)
-        while self._taken(f"{base}.{suffix}"):
-            suffix += 1
-        self._next[base] = suffix + 1
-        result = f"{base}.{suffix}"
-        self._mark(result)
+        base, suffix = split_name(name)
+        result = name if suffix is None else f"{base}.{suffix}"
+        if self._taken(base, suffix or 0):
+            free = self._next.get(base, 0)
+            while self._taken(base, free):
+                free += 1
+            self._next[base] = free + 1
+            result = f"{base}.{free}"
+        self.used.add(result)
         return result
 
-    def _taken(self, name: str) -> bool:
-        return (
-            name in self.used
-            or name in self._zero_bases
-            or (name.endswith(".0") and name[:-2] in self.used)
-        )
-
-    def _mark(self, name: str) -> None:
-        self.used.add(name)
-        if name.endswith(".0"):
-            self._zero_bases.add(name[:-2])
+    def _taken(self, base: str, suffix: int) -> bool:
+        if f"{base}.{suffix}" in self.used:
+            return True
+        return suffix == 0 and base in self.used and split_name(base)[1] is None
 
     def copy(self) -> NameTable:
         table = NameTable()
         table.used = set(self.used)
         table._next = dict(self._next)
         table._noted = self._noted
+        table._renamed = self._renamed
         table._zero_bases = set(self._zero_bases)
         return table

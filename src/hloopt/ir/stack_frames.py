@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
-_ENTRY = pattern(r'\d+\s+("(?:[^"\\]|\\.)*")')
+_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+_ENTRY = pattern(rf"\d+\s+({_STRING})")
 _RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
-_FIELD = pattern(r"(\w+)=(-?\d{1,18})(?!\d)")
+_FIELD = pattern(r"(\w+)=(-?\d{1,9})\b")
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+_GAP = r"(?:\s|/\*.*?\*/|//[^\r\n]*)*"
+_NAMES = rf"{_GAP}((?:\d+{_GAP}(?:{_STRING}){_GAP})*)"
+_RECORDS = rf"{_GAP}((?:\d+{_GAP}\{{[^{{}}]*\}}{_GAP})*)"
+TABLES = pattern(
+    rf"FileNames{_NAMES}FunctionNames{_NAMES}FileLocations{_RECORDS}StackFrames{_RECORDS}", re.S
+)
+"""The four tables, their entries grouped."""
+
+
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +52,10 @@ class StackFrames:
     @classmethod
     def parse(cls, text: str) -> StackFrames:
         """The tables in `text`, which may be empty. O(length of the text)."""
-        parts = re.split(
-            r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\b", text, flags=re.M
-        )
-        if len(parts) != 5:
+        tables = TABLES.match(text)
+        if tables is None:
             return cls([], [], [], [])
-        _, files, functions, locations, frames = parts
+        files, functions, locations, frames = tables.groups()
         return cls(
             _ENTRY.findall(files),
             _ENTRY.findall(functions),
@@ -127,14 +139,11 @@ class FrameConcatenation:
 
 
 def _location(record: str) -> Location:
-    fields = {name: int(value) for name, value in _FIELD.findall(record)}
     return Location(
-        fields.get("file_name_id", 0),
-        fields.get("function_name_id", 0),
-        fields.get("line", 0),
-        fields.get("end_line", 0),
-        fields.get("column", 0),
-        fields.get("end_column", 0),
+        *_fields(
+            record,
+            *("file_name_id", "function_name_id", "line", "end_line", "column", "end_column"),
+        )
     )
 
 
@@ -146,5 +155,108 @@ def _format_location(at: Location) -> str:
 
 
 def _frame(record: str) -> tuple[int, int]:
-    fields = {name: int(value) for name, value in _FIELD.findall(record)}
-    return fields.get("file_location_id", 0), fields.get("parent_frame_id", 1) - 1
+    location, parent = _fields(record, "file_location_id", "parent_frame_id")
+    return location, parent - 1
+
+
+def _fields(record: str, *names: str) -> list[int]:
+    found = {name: int(value) for name, value in _FIELD.findall(record)}
+    if found.keys() != set(names):
+        raise HloSyntaxError(f"expected {'=… '.join(names)}=… in the table, found '{record}'")
+    return [found[name] for name in names]
+
+
+# -- as XLA keeps them ----------------------------------------------------------------------------
+
+_FRAME_ID = pattern(r"\bstack_frame_id=(\d+)")
+
+
+class CanonicalFrames:
+    """The tables with what instructions refer to only, in the order in which they do.
+
+    `numbers` has the new number of each old frame that is in use; references to others vanish.
+    """
+
+    def __init__(self, tables: str, numbers: dict[int, int]) -> None:
+        self.tables = tables
+        self.numbers = numbers
+
+    def metadata(self, text: str) -> str:
+        """The text of a metadata attribute with the number of its frame brought up to date."""
+        return _FRAME_ID.sub(self._number, text)
+
+    def _number(self, found: re.Match[str]) -> str:
+        return f"stack_frame_id={self.numbers.get(int(found[1]), 0)}"
+
+
+def canonical_frames(module: Module) -> CanonicalFrames:
+    """The stack frames of `module` as XLA prints them. O(instructions), once per version."""
+    kept = module.canonical_frames
+    if kept is None or kept[0] != module.version:
+        kept = module.canonical_frames = module.version, _canonical(module)
+    return kept[1]
+
+
+def _canonical(module: Module) -> CanonicalFrames:
+    old = StackFrames.parse(module.stack_frames)
+    new = StackFrames([], [], [], [])
+    copier = _Copier(old, new)
+    for instruction in module.instructions():
+        metadata = instruction.attributes.get("metadata", "")
+        used = _FRAME_ID.search(metadata) if "stack_frame_id" in metadata else None
+        if used:
+            copier.frame(int(used[1]))
+    numbers = {frame: number for frame, number in copier.frames.items() if number}
+    return CanonicalFrames(new.format() if new.frames else "", numbers)
+
+
+class _Copier:
+    """Copies entries of one set of tables into another, equal ones once, callers first."""
+
+    def __init__(self, old: StackFrames, new: StackFrames) -> None:
+        self.old = old
+        self.new = new
+        self.frames: dict[int, int] = {0: 0}  # new numbers; 0 for what is no frame
+        self._numbers: dict[object, int] = {}
+
+    def frame(self, number: int) -> int:
+        chain: list[int] = []
+        while number not in self.frames:
+            self.frames[number] = 0  # until known, so that a cycle ends
+            chain.append(number)
+            if not 0 < number <= len(self.old.frames):
+                break
+            number = self.old.frames[number - 1][1]
+        below = chain.pop() if chain and not 0 < chain[-1] <= len(self.old.frames) else None
+        parent = self.frames[number]
+        is_whole = below is None and (number == 0 or parent != 0)
+        for number in reversed(chain):
+            location = self._location(self.old.frames[number - 1][0]) if is_whole else 0
+            is_whole = location != 0
+            if is_whole:
+                parent = self._number(
+                    ("frame", location, parent), self.new.frames, (location, parent)
+                )
+                self.frames[number] = parent
+        return self.frames[chain[0]] if chain else parent
+
+    def _location(self, number: int) -> int:
+        if not 0 < number <= len(self.old.locations):
+            return 0
+        at = self.old.locations[number - 1]
+        if not (0 < at.file <= len(self.old.files) and 0 < at.function <= len(self.old.functions)):
+            return 0
+        file, function = self.old.files[at.file - 1], self.old.functions[at.function - 1]
+        moved = replace(
+            at,
+            file=self._number(("file", file), self.new.files, file),
+            function=self._number(("function", function), self.new.functions, function),
+        )
+        return self._number(moved, self.new.locations, moved)
+
+    def _number(self, key: object, table: list[_Entry], entry: _Entry) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            table.append(entry)
+            number = self._numbers[key] = len(table)
+        return number

@@ -7,7 +7,7 @@ from hloopt.text.printer import format_computation, format_instruction, print_mo
 
 def roundtrip_text(text: str) -> str:
     """`text` read and written anew, nothing of it kept. Raises HloSyntaxError."""
-    return print_module(parse_module(text), PrintOptions(print_large_constants=True))
+    return print_module(parse_module(text), PrintOptions.formatted()._replace(keep_order=False))
 
 
 __all__ = [

@@ -1,70 +1,111 @@
 """`X-start`, `X-update` and `X-done`: short for async-start and its kin around an operation X.
 
-Reading such a start builds the computation that the general form would name in `calls`.
+Reading such a start builds the computation that the general form would name in `calls`. The lines
+after it complete that computation: an update may bring further operands, the done says what the
+result is.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.opcode_attributes import allowed_attributes
 from hloopt.ir.shape import Shape
+from hloopt.text.async_rules import (
+    ATTRIBUTES_OF_BOTH,
+    THREAD,
+    async_start_of,
+    check_context_shape,
+    thread_of,
+)
 from hloopt.text.fast_lane import link_called
 
 if TYPE_CHECKING:
-    from hloopt.text.instruction_parser import InstructionParser
+    from hloopt.text.parser import ModuleParser
 
-_THREAD = "async_execution_thread"
 _ALIASING = "output_to_operand_aliasing"
-_OF_BOTH = ("metadata", "origin", "backend_config", "frontend_attributes", "statistics")
+
+
+def attributes_of_start(wrapped: Opcode) -> frozenset[str]:
+    """Attributes of an `X-start` that belong to the start alone."""
+    aliasing = {_ALIASING} - allowed_attributes(wrapped).keys()
+    return frozenset((THREAD, "sharding", *aliasing))
 
 
 def read_async(
-    parser: InstructionParser,
+    module_parser: ModuleParser,
     instruction: Instruction,
     wrapped: Opcode,
-    shape: Shape,
     references: dict[str, list[Computation]],
-    opcode_start: int,
 ) -> None:
-    """Turn a freshly read `X-start/-update/-done` into the general form."""
-    cursor = parser.cursor
-    if instruction.opcode is not Opcode.ASYNC_START:
+    """Turn a freshly read `X-start/-update/-done` into the general form.
+
+    Raises HloSyntaxError.
+    """
+    if instruction.opcode is Opcode.ASYNC_START:
+        check_context_shape(instruction.shape, f"{wrapped}-start")
+        _wrap(module_parser, instruction, wrapped, references)
         return
-    if not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
-        raise cursor.error(
-            f"the shape of {wrapped}-start is ((operands), result, …), not {shape.text}",
-            opcode_start,
-        )
-    attributes = dict(instruction.attributes)
-    thread = attributes.get(_THREAD, '"main"').strip("\"'")
-    computation = parser.module_parser.async_wrapper(thread)
+    start = async_start_of(instruction)
+    if start is None:
+        return  # which is an error of its own
+    operation = start.called[0].root
+    if operation.opcode is not wrapped:
+        raise HloSyntaxError(f"the async-start runs {operation.opcode}, not {wrapped}")
+    if start.called[0].is_sugar:
+        _widen(operation, instruction)
+
+
+def _wrap(
+    module_parser: ModuleParser,
+    start: Instruction,
+    wrapped: Opcode,
+    references: dict[str, list[Computation]],
+) -> None:
+    attributes = dict(start.attributes)
+    computation = module_parser.async_wrapper(thread_of(start))
+    of_start_only = attributes_of_start(wrapped)
     operation = Instruction()
     operation.parent = computation
     operation.name = wrapped.value
     operation.opcode = wrapped
-    operation.shape = shape.elements[1]
+    operation.shape = start.shape.elements[1]
     operation.text = None
     operation.operands = [
         _parameter(computation, number, operand.shape)
-        for number, operand in enumerate(instruction.operands)
+        for number, operand in enumerate(start.operands)
     ]
-    known = allowed_attributes(wrapped)
-    of_start_only = {_THREAD, *({_ALIASING} - known.keys())}
     operation.attributes = {k: v for k, v in attributes.items() if k not in of_start_only}
     link_called(operation, references)
     computation.adopt([*operation.operands, operation])
     computation.root = operation
     computation.is_pristine = True  # its text is that of the start
-    names = [member.name for member in computation.instructions]
-    computation.module.instruction_names.note(names, " ".join(names))
-    instruction.attributes = {
-        k: v for k, v in attributes.items() if k in of_start_only or k in _OF_BOTH
+    _note_names(computation, list(computation.instructions))
+    start.attributes = {
+        k: v for k, v in attributes.items() if k in of_start_only or k in ATTRIBUTES_OF_BOTH
     }
-    link_called(instruction, {"calls": [computation]})
+    link_called(start, {"calls": [computation]})
+
+
+def _widen(operation: Instruction, instruction: Instruction) -> None:
+    """Let the wrapped operation follow what an update binds, or what a done gives."""
+    computation = operation.parent
+    if instruction.opcode is Opcode.ASYNC_DONE:
+        operation.shape = instruction.shape
+        return
+    bound = len(operation.operands)
+    new = [
+        _parameter(computation, bound + number, operand.shape)
+        for number, operand in enumerate(instruction.operands[1:])
+    ]
+    if new:
+        operation.operands = [*operation.operands, *new]
+        computation.adopt([*operation.operands, operation])
+        _note_names(computation, new)
 
 
 def _parameter(computation: Computation, number: int, shape: Shape) -> Instruction:
@@ -78,3 +119,8 @@ def _parameter(computation: Computation, number: int, shape: Shape) -> Instructi
     parameter.shape = shape
     parameter.text = None
     return parameter
+
+
+def _note_names(computation: Computation, instructions: list[Instruction]) -> None:
+    for instruction in instructions:
+        computation.module.instruction_names.note((instruction.name,), instruction.name)

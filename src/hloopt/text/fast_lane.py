@@ -21,7 +21,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
+from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
 from hloopt.ir.shape import SHAPES, format_shape
 from hloopt.patterns import pattern
 from hloopt.text.cursor import RESERVED_NAMES
@@ -48,7 +48,7 @@ _INDEX_COMMENT = pattern(r"/\*index=\d+\*/")
 
 _ONLY_REFERENCE = dict.fromkeys(
     EMBEDDED_CALLERS - {Opcode.SELECT_AND_SCATTER, Opcode.CUSTOM_CALL} | {Opcode.CALL}, "to_apply="
-) | {Opcode.FUSION: "calls=", Opcode.ASYNC_START: "calls="}
+) | {Opcode.FUSION: "calls="}
 """The attribute that names the one computation an instruction calls, for most opcodes."""
 
 _FORBIDDEN = RESERVED_NAMES | ELEMENT_TYPES.keys()
@@ -124,7 +124,6 @@ def read_computation(module: Module, text: str, start: int) -> tuple[Computation
         if "parameter(%" in body or "constant(%" in body:
             return None
         _link_called(callers, module)
-        _move_to_threads(callers)
     except (KeyError, HloSyntaxError):
         for caller in callers:
             for called in caller.called:
@@ -136,7 +135,6 @@ def read_computation(module: Module, text: str, start: int) -> tuple[Computation
     computation.source_range = (start, end)
     computation.is_pristine = True
     computation.execution_thread = thread
-    module.computation_names.used.add(name)
     module.computations[name] = computation
     if is_entry:
         module.entry = computation
@@ -242,9 +240,10 @@ def link_control(predecessor: Instruction, successor: Instruction) -> None:
 def _link_called(callers: list[Instruction], module: Module) -> None:
     find = module.computations.get
     for caller in callers:
-        if caller.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
-            continue  # what they call is what their async-start calls
         text = caller.attribute_text or ""
+        if caller.opcode in ASYNC:
+            _link_async(caller, split_attributes(text), module)
+            continue
         key = _ONLY_REFERENCE.get(caller.opcode)
         if key:
             before, _, after = text.partition(key)
@@ -262,12 +261,15 @@ def _link_called(callers: list[Instruction], module: Module) -> None:
             link_called(caller, references)
 
 
-def _move_to_threads(callers: list[Instruction]) -> None:
-    for caller in callers:
-        if caller.opcode is Opcode.ASYNC_START:
-            thread = caller.attributes.get("async_execution_thread", '"main"').strip("\"'")
-            for computation in caller.called:
-                computation.move_to_thread(thread)
+def _link_async(caller: Instruction, attributes: dict[str, str], module: Module) -> None:
+    from hloopt.text.async_rules import complete_async
+
+    calls = []
+    if "calls" in attributes:
+        calls.append(module.computations[attributes["calls"].removeprefix("%")])
+    if caller.opcode is Opcode.ASYNC_START:  # what the others call is what their start calls
+        link_called(caller, {"calls": calls})
+    complete_async(caller, calls)
 
 
 def link_called(caller: Instruction, references: dict[str, list[Computation]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape, format_shape
 from hloopt.text.print_options import PrintOptions
 
 HEADER_ATTRIBUTES = (
@@ -14,51 +13,50 @@ HEADER_ATTRIBUTES = (
 )
 """The attributes a module's header may have, in printing order."""
 
-_DEFAULTS = {
-    "is_scheduled": "false",
-    "alias_passthrough_params": "false",
-    "replica_count": "1",
-    "num_partitions": "1",
-    "allow_spmd_sharding_propagation_to_parameters": "{false}",
-    "allow_spmd_sharding_propagation_to_output": "{false}",
-}
-
 
 def format_header(module: Module, options: PrintOptions) -> str:
     """The header and the tables, without a line end."""
-    if options.keep_text and module.header_text is not None:
-        header = module.header_text
+    if options.keep_text:
+        header = module.header_text or _as_written(module)
+        tables = module.stack_frames
     else:
-        header = _written_anew(module, options)
-    if module.stack_frames and options.print_metadata:
-        header += "\n\n" + module.stack_frames
-        if not options.keep_text:
-            header += "\n"
+        header = _canonical(module, options)
+        tables = ""
+        if module.stack_frames and options.print_metadata:
+            from hloopt.ir.stack_frames import canonical_frames
+
+            tables = canonical_frames(module).tables
+    if tables and options.print_metadata:
+        header += f"\n\n{tables}" if options.keep_text else f"\n\n{tables}\n"
     return header
 
 
-def _written_anew(module: Module, options: PrintOptions) -> str:
+def _as_written(module: Module) -> str:
+    values = module.attributes
+    parts = [f"{key}={values[key]}" for key in HEADER_ATTRIBUTES if key in values]
+    return ", ".join((f"HloModule {module.name}", *parts))
+
+
+def _canonical(module: Module, options: PrintOptions) -> str:
+    """The header as XLA writes it, its values looked into."""
+    from hloopt.text.header_values import canonical_header_value
+
     values = dict(module.attributes)
-    if not options.keep_text:
-        values.setdefault("entry_computation_layout", entry_layout(module))
-    parts = [f"HloModule {module.name if options.print_ids else ''}"]
+    values.setdefault("entry_computation_layout", entry_layout(module))
+    header = f"HloModule {module.name if options.print_ids else ''}"
+    key_of_last = ""
     for key in HEADER_ATTRIBUTES:
-        value = values.get(key)
-        if value is not None and value != _DEFAULTS.get(key):
-            parts.append(f"{key}={value}")
-    return ", ".join(parts)
+        value = canonical_header_value(key, values[key]) if key in values else None
+        if value is not None:
+            key_of_last = key
+            separator = ",\n" if key == "debug_attributes" else ", "
+            header += f"{separator}{key}={value}"
+    return f"{header}\n" if key_of_last == "origin_recovery_table" else header
 
 
 def entry_layout(module: Module) -> str:
     """The value of `entry_computation_layout` that parameters and root of the entry imply."""
+    from hloopt.text.header_values import format_entry_layout
+
     parameters = [parameter.shape for parameter in module.entry.parameters]
     return format_entry_layout(parameters, module.entry.root.shape)
-
-
-def format_entry_layout(parameters: list[Shape], result: Shape) -> str:
-    """The value of `entry_computation_layout` for these shapes."""
-    texts = [
-        f"/*index={i}*/{format_shape(shape)}" if i and i % 5 == 0 else format_shape(shape)
-        for i, shape in enumerate(parameters)
-    ]
-    return f"{{({', '.join(texts)})->{format_shape(result)}}}"

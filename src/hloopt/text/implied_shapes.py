@@ -9,7 +9,7 @@ from hloopt.ir.shape import Shape, array_shape, tuple_shape
 IMPLIED_SHAPE = frozenset(
     (
         *(Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE, Opcode.INFEED),
-        *(Opcode.AFTER_ALL, Opcode.ADD_DEPENDENCY),
+        *(Opcode.AFTER_ALL, Opcode.ADD_DEPENDENCY, Opcode.OUTFEED),
     )
 )
 """Opcodes whose shape follows from the operands, or from the first element of what is written."""
@@ -20,7 +20,7 @@ def implied_shape(instruction: Instruction, stated: Shape | None) -> Shape | Non
     token = array_shape("token")
     operands = [operand.shape for operand in instruction.operands]
     match instruction.opcode:
-        case Opcode.AFTER_ALL | Opcode.SEND_DONE:
+        case Opcode.AFTER_ALL | Opcode.SEND_DONE | Opcode.OUTFEED:
             return token
         case Opcode.SEND if operands:
             return tuple_shape((operands[0], array_shape("u32"), token))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hloopt.diagnostics import HloError, did_you_mean
+from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
-from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
+from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
 from hloopt.ir.shape import Shape, compatible, format_shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
+from hloopt.text.async_rules import complete_async
 from hloopt.text.async_sugar import read_async
 from hloopt.text.cursor import Cursor
 from hloopt.text.fast_lane import link_called, link_control
@@ -124,29 +125,38 @@ class InstructionParser:
         attributes, references = self._attributes()
         instruction.attributes = attributes
         instruction.opcode = OPCODES.get(text) or ASYNC_SUGAR[text][0]
-        if text in ASYNC_SUGAR:
-            wrapped = ASYNC_SUGAR[text][1]
-            if shape is None:
-                raise cursor.error(
-                    f"cannot infer the shape of {text}: write it", opcode_start, code="HLO111"
-                )
-            read_async(self, instruction, wrapped, shape, references, opcode_start)
+        if instruction.opcode in ASYNC:
+            self._asynchronous(instruction, text, shape, references, opcode_start)
         else:
-            if instruction.opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
-                link_called(instruction, references)
+            link_called(instruction, references)
             if instruction.opcode in IMPLIED_SHAPE:
                 shape = implied_shape(instruction, shape)
-            if shape is None:
-                shape = self._infer(instruction, opcode_start)
-        instruction.shape = shape
+            instruction.shape = shape or self._infer(instruction, opcode_start)
         self._link_predecessors(instruction)
-        if instruction.opcode is Opcode.ASYNC_START:
-            thread = attributes.get("async_execution_thread", '"main"').strip("\"'")
-            for computation in instruction.called:
-                computation.move_to_thread(thread)
         instruction.text = cursor.text[start : cursor.position]
         self.scope[name] = instruction
         return instruction
+
+    def _asynchronous(
+        self,
+        instruction: Instruction,
+        text: str,
+        shape: Shape | None,
+        references: dict[str, list[Computation]],
+        opcode_start: int,
+    ) -> None:
+        """Complete an instruction of the opcode `text`, asynchronous or short for one that is."""
+        if shape is None:
+            raise self.cursor.error(f"cannot infer the shape of {text}: write it", opcode_start)
+        instruction.shape = shape
+        try:
+            if text in ASYNC_SUGAR:
+                read_async(self.module_parser, instruction, ASYNC_SUGAR[text][1], references)
+            elif instruction.opcode is Opcode.ASYNC_START:
+                link_called(instruction, references)
+            complete_async(instruction, references.get("calls", ()))
+        except HloSyntaxError as error:
+            raise self.cursor.error(error.message, opcode_start, help=error.help) from None
 
     def _infer(self, instruction: Instruction, opcode_start: int) -> Shape:
         try:

@@ -33,31 +33,6 @@ _GENERAL = frozenset(
 )
 """Attributes that every opcode has."""
 
-_THREAD = "async_execution_thread"
-_OF_START = frozenset(("frontend_attributes", "statistics", "origin", "metadata", "backend_config"))
-"""What an `X-start` has from the async-start, not from the X in it."""
-
-
-def wrapped_instruction(instruction: Instruction) -> Instruction | None:
-    """The one operation that an async-start, or the start of a chain, wraps.
-
-    None where the computation has more than parameters and its root: such a start has no short
-    form. O(parameters + length of the chain).
-    """
-    start = instruction
-    while start.opcode in ASYNC and start.opcode is not Opcode.ASYNC_START:
-        if not start.operands:
-            return None
-        start = start.operands[0]
-    if start.opcode is not Opcode.ASYNC_START or len(start.called) != 1:
-        return None
-    computation = start.called[0]
-    root = computation.root
-    if root.opcode is Opcode.PARAMETER or root.opcode in ASYNC:
-        return None
-    is_one = all(i is root or i.opcode is Opcode.PARAMETER for i in computation.instructions)
-    return root if is_one else None
-
 
 class InstructionPrinter:
     """Writes instructions in one style."""
@@ -73,7 +48,8 @@ class InstructionPrinter:
     def lines(self, computation: Computation, indent: int = 1) -> Iterator[tuple[Instruction, str]]:
         """Each instruction with its text, in printing order."""
         options = self.options
-        if options.keep_order or (computation.module.is_scheduled and not computation.is_fusion):
+        is_scheduled = computation.module.is_scheduled and not computation.is_fusion
+        if options.keep_order or (is_scheduled and indent == 1):  # XLA forgets it further inside
             order = stable_order(computation)
         else:
             order = post_order(computation)
@@ -126,7 +102,9 @@ class InstructionPrinter:
         wrapped = None
         opcode = instruction.opcode.value
         if options.syntax_sugar_async_ops and instruction.opcode in ASYNC:
-            wrapped = wrapped_instruction(instruction)
+            from hloopt.text.async_printing import wrapped_operation
+
+            wrapped = wrapped_operation(instruction, readable=options.always_readable)
             if wrapped is not None:
                 opcode = f"{wrapped.opcode.value}-{opcode.removeprefix('async-')}"
         shape = f"{self._shape(instruction.shape)} " if options.print_result_shape else ""
@@ -204,15 +182,19 @@ class InstructionPrinter:
         if wrapped is None:
             yield from self._own_attributes(instruction, indent)
             return
+        from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, THREAD
+
         own = dict(self._own_attributes(instruction, indent))
-        thread, called = own.pop(_THREAD, None), own.pop("calls", None)
+        thread, called = own.pop(THREAD, None), own.pop("calls", None)
         if instruction.opcode is Opcode.ASYNC_START:
             if thread is not None:
-                yield _THREAD, thread
+                yield THREAD, thread
             for key, value in self._own_attributes(wrapped, indent):
-                if key not in _OF_START:
+                if key not in ATTRIBUTES_OF_BOTH:
                     yield key, value
             if called is not None and self.options.print_full_bodies:
+                if _ALIASING in own:
+                    yield _ALIASING, own.pop(_ALIASING)
                 yield "calls", called
         yield from own.items()
 
@@ -220,7 +202,11 @@ class InstructionPrinter:
         from hloopt.ir.opcode_attributes import attribute_order, canonical_value
 
         options = self.options
-        values = dict(instruction.attributes)
+        values = instruction.attributes
+        if not options.keep_text:
+            from hloopt.ir.explicit_attributes import explicit_attributes
+
+            values = explicit_attributes(instruction)
         references = {
             key: self._reference(instruction, key, called, indent)
             for key, called in instruction.called_attributes()
@@ -270,6 +256,7 @@ class InstructionPrinter:
         return key, blocks
 
 
+_ALIASING = "output_to_operand_aliasing"
 _MINUS_ZERO = pattern(r"(?<![\w.])-0(?![\w.])")
 _ALL_ZERO = frozenset(("0", "false", "(0, 0)"))
 _ALL_ONE = frozenset(("1", "true", "(1, 0)"))

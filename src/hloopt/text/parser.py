@@ -15,7 +15,6 @@ from hloopt.diagnostics import Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.shape import compatible, parse_shape
-from hloopt.patterns import pattern
 from hloopt.text.comments import Element, Place
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
@@ -48,13 +47,6 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-_STRING = r'"(?:[^"\\]|\\.)*"'
-_TABLES = pattern(
-    rf"FileNames\s+(?:\d+\s+{_STRING}\s*)*FunctionNames\s+(?:\d+\s+{_STRING}\s*)*"
-    r"FileLocations\s+(?:\d+\s*\{[^{}]*\}\s*)*StackFrames\s+(?:\d+\s*\{[^{}]*\}\s*)*"
-)
 
 
 class ModuleParser:
@@ -118,16 +110,21 @@ class ModuleParser:
             cursor.skip()
         module.header_text = cursor.text[start : cursor.position].rstrip()
         self.note_place(start, end, module)
-        tables = _TABLES.match(cursor.text, cursor.position)
-        if tables:
-            module.stack_frames = tables[0].rstrip()
-            cursor.position = tables.end()
-        elif cursor.peek_word("FileNames"):
-            raise cursor.error(
+        if cursor.peek_word("FileNames"):
+            self._stack_frames()
+        cursor.skip()
+
+    def _stack_frames(self) -> None:
+        from hloopt.ir.stack_frames import TABLES
+
+        tables = TABLES.match(self.cursor.text, self.cursor.position)
+        if tables is None:
+            raise self.cursor.error(
                 "the stack-frame tables are not complete: expected FileNames, FunctionNames, "
                 "FileLocations and StackFrames"
             )
-        cursor.skip()
+        self.module.stack_frames = tables[0].rstrip()
+        self.cursor.position = tables.end()
 
     def _second_token_opens_body(self) -> bool:
         match = re.compile(rf"%?{IDENTIFIER}", re.A).match(self.cursor.text, self.cursor.position)
@@ -139,7 +136,7 @@ class ModuleParser:
         from hloopt.text.instruction_parser import InstructionParser
 
         module, cursor = self.module, self.cursor
-        computation = Computation(module, module.computation_names.unique("_"))
+        computation = Computation(module, "_")
         parser = InstructionParser(self, computation)
         parser.parse_single()
         cursor.skip()
@@ -149,6 +146,7 @@ class ModuleParser:
         module.name = "_"
         module.attributes["is_scheduled"] = "true"
         module.computations[computation.name] = module.entry = computation
+        make_names_unique(module)
         module.is_pristine = True
         return module
 
@@ -172,7 +170,7 @@ class ModuleParser:
         cursor.skip()
         name_start = cursor.position
         name = cursor.name("a computation name")
-        if name in module.computations or name in module.computation_names.used:
+        if name in module.computations:
             raise cursor.error(f"computation '%{name}' is defined twice", name_start, code="HLO103")
         cursor.skip()
         signature = self._signature()
@@ -180,7 +178,6 @@ class ModuleParser:
         computation.signature = signature
         self.note_place(start, cursor.position, computation)
         self._body(computation)
-        module.computation_names.used.add(name)
         module.computations[name] = computation
         computation.source_range = (start, cursor.position)
         if is_entry:
@@ -269,9 +266,8 @@ class ModuleParser:
         computation = Computation(self.module, "_")
         self._body(computation)
         self.depth -= 1
-        computation.name = self.module.computation_names.unique("_")
         computation.source_range = (start, self.cursor.position)
-        self.module.computations[computation.name] = computation
+        self._add_nameless(computation)
         computation.is_pristine = False  # its text is part of the enclosing computation's
         return computation
 
@@ -294,9 +290,13 @@ class ModuleParser:
 
     def async_wrapper(self, thread: str) -> Computation:
         """A new computation for the operation of an `X-start`."""
-        module = self.module
-        computation = Computation(module, module.computation_names.unique("async_wrapped"))
+        computation = Computation(self.module, "async_wrapped")
         computation.is_sugar = True
         computation.execution_thread = thread
-        module.computations[computation.name] = computation
+        self._add_nameless(computation)
         return computation
+
+    def _add_nameless(self, computation: Computation) -> None:
+        """Add a computation that nothing in the text can refer to, until names are unique."""
+        computations = self.module.computations
+        computations[f"{{{len(computations)}}}"] = computation

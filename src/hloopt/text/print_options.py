@@ -16,7 +16,8 @@ class PrintOptions(NamedTuple):
     keep_order: bool = False
     """Computations and instructions stay in the order of the text where that is possible."""
     always_readable: bool = False
-    """Minus zero as `-0.0`: XLA prints `-0` and reads plus zero."""
+    """Minus zero as `-0.0`, since XLA reads `-0` as plus zero, and `X-start` only where that says
+    all."""
     print_percent: bool = True
     print_program_shape: bool = True
     print_result_shape: bool = True

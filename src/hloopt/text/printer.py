@@ -10,7 +10,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_computation_order, stable_order
 from hloopt.text.header import format_header
-from hloopt.text.instruction_printer import InstructionPrinter, wrapped_instruction
+from hloopt.text.instruction_printer import InstructionPrinter
 from hloopt.text.print_options import PrintOptions
 
 _KEEP = PrintOptions.keep()
@@ -44,15 +44,12 @@ def printed_computations(module: Module, options: PrintOptions) -> Iterable[Comp
         order = stable_computation_order(module)
     else:
         order = computation_post_order(module)
-    return [c for c in order if not (options.syntax_sugar_async_ops and _is_wrapper(c))]
+    if not options.syntax_sugar_async_ops:
+        return order
+    from hloopt.text.async_printing import is_printed_in_its_start
 
-
-def _is_wrapper(computation: Computation) -> bool:
-    """Whether the short form of an async-start says all there is to this computation."""
-    return any(
-        caller.opcode is Opcode.ASYNC_START and wrapped_instruction(caller) is not None
-        for caller in computation.callers
-    )
+    readable = options.always_readable
+    return [c for c in order if not (c.callers and is_printed_in_its_start(c, readable=readable))]
 
 
 def _stands_in_its_caller(computation: Computation) -> bool:

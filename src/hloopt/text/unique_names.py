@@ -1,4 +1,4 @@
-"""Instruction names made unique over a module that was read, as XLA does."""
+"""Names made unique over a module that was read, as XLA does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,42 @@ from hloopt.ir.names import NameTable
 def make_names_unique(module: Module) -> None:
     """Rename what clashes with an earlier name, computations in the order of the text.
 
-    The readers have noted all names; only where two clash is there anything to do. O(1), or
+    The readers keep computations under the names in the text, and have noted the names of all
+    instructions; only where two clash is there anything to do. O(computations), or
     O(instructions). Instructions that are renamed, or refer to such, lose their text.
     """
-    if not module.instruction_names.has_clash:
+    _name_computations(module)
+    if module.instruction_names.has_clash:
+        module.instruction_names = NameTable()
+        for computation in module.computations.values():
+            _make_unique(computation, module.instruction_names)
+
+
+def _name_computations(module: Module) -> None:
+    joined = " ".join(module.computations)
+    names = NameTable()
+    names.note(module.computations, joined)
+    if not names.has_clash and "{" not in joined:  # braces: those without a name in the text
+        module.computation_names = names
         return
-    module.instruction_names = NameTable()
-    for computation in module.computations.values():
-        _make_unique(computation, module.instruction_names)
+    names = module.computation_names = NameTable()
+    computations = list(module.computations.values())
+    module.computations = {}
+    for computation in computations:
+        name = names.unique(computation.name)
+        module.computations[name] = computation
+        if name != computation.name:
+            computation.name = name
+            _forget_text(computation)
+
+
+def _forget_text(renamed: Computation) -> None:
+    """Drop the texts that have the old name of a computation."""
+    if not renamed.is_sugar:  # its text stands in its caller, and has no name
+        renamed.is_pristine = False
+        for caller in renamed.callers:
+            caller.text = None
+            caller.parent.is_pristine = False
 
 
 def _make_unique(computation: Computation, names: NameTable) -> None:

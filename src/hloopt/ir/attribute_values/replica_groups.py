@@ -30,7 +30,7 @@ class IotaTile(NamedTuple):
     def devices(self) -> list[int]:
         """The devices in row-major order of the tile. O(devices)."""
         strides = row_major_strides(self.reshape)
-        return _walk([(self.reshape[d], strides[d]) for d in self.permutation])
+        return walk([(self.reshape[d], strides[d]) for d in self.permutation])
 
     @property
     def text(self) -> str:
@@ -142,7 +142,7 @@ def row_major_strides(sizes: tuple[int, ...]) -> list[int]:
     return [prod(sizes[d + 1 :]) for d in range(len(sizes))]
 
 
-def _walk(dimensions: list[tuple[int, int]]) -> list[int]:
+def walk(dimensions: list[tuple[int, int]]) -> list[int]:
     """The offsets visited by nested loops over (size, stride), the last one innermost."""
     offsets = [0]
     for size, stride in dimensions:
@@ -163,7 +163,7 @@ def _mesh_order(mesh: Mesh, grouped: tuple[SubAxis, ...]) -> list[int]:
             done = pre * length
             inner[part] = (length, stride * (size // done))
         outer.append((size // done, stride))
-    positions = _walk(outer + [inner[axis] for axis in grouped])
+    positions = walk(outer + [inner[axis] for axis in grouped])
     if isinstance(mesh.devices, IotaTile):
         devices = mesh.devices.devices()
     elif mesh.devices:
@@ -178,7 +178,10 @@ def _mesh_order(mesh: Mesh, grouped: tuple[SubAxis, ...]) -> list[int]:
 _LIST = r"\[(\d+(?:,\d+)*)\]"
 _IOTA = pattern(rf"{_LIST}<={_LIST}(?:T\((\d+(?:,\d+)*)\))?")
 _AROUND_ARROW = pattern(r" ?(<=|T(?=\()) ?")
-_MESH = pattern(r"mesh\[([^\[\]]*)\](?:,device_ids=\(([^()]*(?:\([^()]*\))?)\))?\{([^{}]*)\}")
+AXES = r"[^\[\]]*"
+"""The axes of a mesh, as far as brackets tell."""
+DEVICE_IDS = r"[^()]*(?:\([^()]*\))?"
+_MESH = pattern(rf"mesh\[({AXES})\](?:,device_ids=\(({DEVICE_IDS})\))?\{{([^{{}}]*)\}}")
 _MESH_AXIS = pattern(r"(?:'([^']+)'|\"([^\"]+)\")=(\d+)")
 _MESH_IOTA = pattern(r"\[(\d+(?:,\d+)*)\](?:T\((\d+(?:,\d+)*)\))?")
 _SUB_AXIS = pattern(r"(?:'([^']+)'|\"([^\"]+)\")(?::\((\d+)\)(\d+))?")
@@ -242,41 +245,46 @@ def _parse_mesh_groups(dense: str, text: str) -> ReplicaGroups:
     match = _MESH.fullmatch(dense)
     if match is None:
         raise malformed("replica groups mesh['axis'=size,…] {'axis',…}", text)
-    axes = tuple(
-        (axis[1] or axis[2], parse_int(axis[3])) for axis in _each(match[1], _MESH_AXIS, text)
-    )
-    mesh = Mesh(axes, _mesh_devices(match[2], axes, text))
-    names = [name for name, _ in axes]
-    grouped = tuple(
-        SubAxis(_axis_name(m[1] or m[2], names, text), int(m[3] or 0), int(m[4] or 0))
-        for m in _each(match[3], _SUB_AXIS, text)
-    )
-    sizes = dict(axes)
-    for axis in grouped:
-        if axis.size and sizes[axis.axis] % (axis.size * max(axis.pre_size, 1)):
-            raise HloSyntaxError(f"{axis.text} does not divide its axis in '{text}'")
-    groups = ReplicaGroups(mesh=mesh, mesh_axes=grouped)
+    mesh = parse_mesh(match[1], match[2], text)
+    axes = tuple(parse_sub_axis(axis, mesh, text) for axis in match[3].split(",") if match[3])
+    groups = ReplicaGroups(mesh=mesh, mesh_axes=axes)
     if groups.group_size < 2:
         raise HloSyntaxError(f"the groups of '{text}' need more than one device")
     return groups
 
 
-def _each(text: str, entry: re.Pattern[str], whole: str) -> list[re.Match[str]]:
-    matches = []
-    for part in text.split(",") if text else ():
-        match = entry.fullmatch(part)
-        if match is None:
-            raise malformed("mesh axes", whole)
-        matches.append(match)
-    return matches
+def parse_mesh(axes: str, device_ids: str | None, text: str) -> Mesh:
+    """The mesh of `'a'=2,'b'=4` and perhaps of device ids; `text` is what messages show."""
+    found: dict[str, int] = {}
+    for part in axes.split(",") if axes else ():
+        axis = _MESH_AXIS.fullmatch(part)
+        if axis is None:
+            raise malformed("mesh axes", text)
+        name = axis[1] or axis[2]
+        if name in found:
+            raise HloSyntaxError(f"the mesh of '{text}' has the axis '{name}' twice")
+        found[name] = parse_int(axis[3])
+    sizes = tuple(found.items())
+    return Mesh(sizes, _mesh_devices(device_ids, sizes, text))
 
 
-def _axis_name(name: str, names: list[str], text: str) -> str:
-    if name in names:
-        return name
-    if name.isdigit() and int(name) < len(names):
-        return names[int(name)]
-    raise HloSyntaxError(f"the mesh of '{text}' has no axis '{name}'")
+def parse_sub_axis(axis: str, mesh: Mesh, text: str) -> SubAxis:
+    """`'a'` or `'a':(2)4`; a name can be its number in the mesh."""
+    match = _SUB_AXIS.fullmatch(axis)
+    if match is None:
+        raise malformed("an axis of a mesh", text)
+    names = [name for name, _ in mesh.axes]
+    name = match[1] or match[2]
+    if name not in names and name.isdecimal() and len(name) < 9 and int(name) < len(names):
+        name = names[int(name)]
+    if name not in names:
+        raise HloSyntaxError(f"the mesh of '{text}' has no axis '{name}'")
+    if match[3] is None:
+        return SubAxis(name)
+    whole, before, size = dict(mesh.axes)[name], parse_int(match[3]), parse_int(match[4])
+    if before < 1 or size < 2 or whole % (before * size) or size == whole:
+        raise HloSyntaxError(f"'{name}':({before}){size} is no part of the axis in '{text}'")
+    return SubAxis(name, before, size)
 
 
 def _mesh_devices(
@@ -288,12 +296,15 @@ def _mesh_devices(
     iota = _MESH_IOTA.fullmatch(ids)
     if iota:
         reshape = split_ints(iota[1])
+        if (iota[2] is None) != (len(reshape) == 1):
+            raise malformed("device_ids=([sizes]T(order))", text)
         tile = IotaTile((count,), reshape, split_ints(iota[2] or "0"))
         _check_tile(tile, text)
-        return tile
+        tile = _simplified(tile)
+        return tile if len(tile.reshape) > 1 else ()
     if not re.fullmatch(r"\d+(?:,\d+)*", ids):
         raise malformed("device_ids=(…)", text)
     devices = split_ints(ids)
     if len(devices) != count:
         raise HloSyntaxError(f"'{text}' has {len(devices)} device_ids for {count} devices")
-    return devices
+    return devices if devices != tuple(range(count)) else ()

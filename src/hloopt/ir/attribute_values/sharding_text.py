@@ -1,7 +1,7 @@
-"""The text of a sharding as XLA prints it: blanks, order of the parts, quotes.
+"""The text of a sharding as XLA prints it: blanks, order of the parts, quotes, subgroups.
 
-The form (list of devices, iota, mesh) stays. Whether a sharding fits its instruction is not
-looked at.
+The form (list of devices, iota, mesh) stays where XLA keeps it. Whether a sharding fits its
+instruction is not looked at.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 from math import prod
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
-from hloopt.ir.attribute_values.numbers import split_ints
+from hloopt.ir.attribute_values.numbers import parse_int, split_ints
 from hloopt.ir.attribute_values.replica_groups import parse_iota_tile
 from hloopt.ir.attribute_values.strings import dictionary_end
+from hloopt.ir.attribute_values.tile_devices import SUBGROUPS
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
 _KINDS = ("replicated", "manual", "unknown", "unreduced", "maximal")
-_SUBGROUPS = ("maximal", "replicated", "manual", "unreduced")
 _BETWEEN = (",", "}")  # what follows an element of a list
 _FLAGS = (*_KINDS, "last_tile_dim_replicate")
 _LIST = r"\[\d+(?:,\d+)*\]"
@@ -26,7 +26,7 @@ _PART = pattern(
       | devices=(?P<tile>{_LIST})
         (?: \ ?<=\ ?(?P<reshape>{_LIST})(?:\ ?T\ ?\((?P<permutation>[\d,]+)\))?
           | (?P<devices>\d+(?:,\d+)*))
-      | device=(?P<device>\d+)
+      | device=(?P<device>-?\d+)
       | last_tile_dims=(?P<subgroups>\{{[a-z_]*(?:,[a-z_]+)*\}})
       | (?P<metadata>metadata=)(?=\{{)
       | (?P<flag>[a-z_]+)(?![a-z_=])
@@ -69,19 +69,43 @@ def _single(dense: str, text: str) -> str:
         return _mesh(dense, text)
     parts = _parts(dense, text)
     kind = next((kind for kind in _KINDS if kind in parts), "")
-    tile = "" if kind else parts.get("tile", "")
-    if not (kind or tile):
-        raise malformed("a sharding {replicated}, {maximal device=…}, {devices=…} …", text)
     if kind == "maximal" and "device" not in parts:
         raise HloSyntaxError(f"the maximal sharding '{text}' names no device")
-    out = [f"maximal device={parts['device']}" if kind == "maximal" else kind or tile]
-    if tile:
-        if parts.get("last_tile_dims"):
-            out.append(f"last_tile_dims={parts['last_tile_dims']}")
-        elif "last_tile_dim_replicate" in parts:
-            out.append("last_tile_dim_replicate")
+    if kind:
+        out = [f"maximal device={parts['device']}" if kind == "maximal" else kind]
+    elif "tile" in parts:
+        out = _tiled(parts, text)
+    else:
+        raise malformed("a sharding {replicated}, {maximal device=…}, {devices=…} …", text)
     out += [parts[name] for name in ("group", "metadata") if name in parts]
     return "{" + " ".join(out) + "}"
+
+
+def _tiled(parts: dict[str, str], text: str) -> list[str]:
+    """The tile in `parts`, its subgroups in XLA's order."""
+    from hloopt.ir.attribute_values.tile_devices import Tiles, normalized
+
+    dimensions, _, rest = parts["tile"].partition("]")
+    sizes = split_ints(dimensions[1:])
+    devices = parse_iota_tile(parts["tile"]) if "<=" in rest else split_ints(rest)
+    subgroups = tuple(filter(None, parts.get("last_tile_dims", "").split(",")))
+    if "last_tile_dim_replicate" in parts:
+        if subgroups:
+            raise HloSyntaxError(f"'{text}' has last_tile_dims and last_tile_dim_replicate")
+        subgroups = ("replicated",)
+    if len(subgroups) > len(sizes):
+        raise HloSyntaxError(f"the sharding '{text}' has more subgroups than tile dimensions")
+    if not subgroups:
+        return [Tiles(sizes, devices).text]
+    tiles = normalized(Tiles(sizes, devices, subgroups))
+    kinds = set(tiles.subgroups or subgroups)
+    if tiles.tile_count == 1 and len(kinds) == 1 and kinds != {"maximal"}:
+        return [*kinds]
+    if not tiles.subgroups:
+        return [tiles.text]
+    if tiles.subgroups == ("replicated",):
+        return [tiles.text, "last_tile_dim_replicate"]
+    return [tiles.text, f"last_tile_dims={{{', '.join(tiles.subgroups)}}}"]
 
 
 def _parts(dense: str, text: str) -> dict[str, str]:
@@ -118,32 +142,31 @@ def _add_part(parts: dict[str, str], part: re.Match[str], text: str) -> None:
     if part["tile"]:
         parts["tile"] = _tile(part, text)
     elif part["device"]:
-        parts["device"] = part["device"]
+        parts["device"] = str(parse_int(part["device"]))
     elif part["group"]:
         parts["group"] = f"{part['group']} {part['number']}"
     else:
-        names = part["subgroups"][1:-1].split(",") if part["subgroups"] != "{}" else []
-        for name in names:
-            if name not in _SUBGROUPS:
+        for name in filter(None, part["subgroups"][1:-1].split(",")):
+            if name not in SUBGROUPS:
                 raise HloSyntaxError(
                     f"unknown kind of subgroup '{name}' in '{text}'",
-                    help=did_you_mean(name, _SUBGROUPS),
+                    help=did_you_mean(name, SUBGROUPS),
                 )
-        parts["last_tile_dims"] = f"{{{', '.join(names)}}}" if names else ""
+        parts["last_tile_dims"] = part["subgroups"][1:-1]
 
 
 def _tile(part: re.Match[str], text: str) -> str:
     tile = part["tile"]
     if part["reshape"]:
         transpose = f"T({part['permutation']})" if part["permutation"] else ""
-        return "devices=" + parse_iota_tile(f"{tile}<={part['reshape']}{transpose}").text
+        return parse_iota_tile(f"{tile}<={part['reshape']}{transpose}").text
     count = prod(split_ints(tile[1:-1]))
     devices = part["devices"].split(",")
     if len(devices) < count:
         raise HloSyntaxError(f"the sharding '{text}' has {count} tiles and {len(devices)} devices")
-    if count < 2:
+    if len(devices) < 2:
         raise HloSyntaxError(f"the sharding '{text}' needs more than one device")
-    return f"devices={tile}{','.join(devices[:count])}"  # XLA drops superfluous devices, too
+    return f"{tile}{','.join(devices[:count])}"  # XLA drops superfluous devices, too
 
 
 def _metadata(dense: str, text: str) -> str:
@@ -163,30 +186,15 @@ def _metadata(dense: str, text: str) -> str:
         position = end + 1
 
 
-_MESH_FORM = pattern(
-    r"\{(?:maximal_mesh\[device_id=\d+\]"
-    r"|mesh\[[^\[\]]*\](?:,device_ids=\([^()]*(?:\([^()]*\))?\))?"
-    r"(?:,?(?:\[[^\[\]]*\]|(?:replicated|unreduced|manual)(?:=?[a-z]*\{[^{}]*\}|=[a-z]+)?))*"
-    r"(?:,metadata=.*)?)\}",
-    re.S,
-)
-
-
 def _mesh(dense: str, text: str) -> str:
-    if not _MESH_FORM.fullmatch(dense):
+    from hloopt.ir.attribute_values.mesh_sharding import canonical_mesh_sharding
+
+    sharding, position = canonical_mesh_sharding(dense, text)
+    if dense.startswith(",metadata={", position):
+        start = position + len(",metadata=")
+        position = dictionary_end(dense, start) or 0
+        metadata = _metadata(dense[start:position], text)
+        sharding += f", metadata={metadata if metadata.startswith('{{') else f'{{{metadata}}}'}"
+    if dense[position:] != "}":
         raise malformed("a sharding {mesh['axis'=size,…], [{'axis'}, …]}", text)
-    head, separator, metadata = dense.partition(",metadata=")
-    head = _MISSING_COMMA.sub(r"\1,[", head.replace('"', "'"))
-    spaced = "{" + _MESH_SPACING.sub(_space, head[1:])
-    if not separator:
-        return spaced
-    inner = _metadata(metadata[:-1], text)
-    return f"{spaced}, metadata={inner if inner.startswith('{{') else f'{{{inner}}}'}}}"
-
-
-_MISSING_COMMA = pattern(r"^(\{mesh\[[^\[\]]*\])\[")
-_MESH_SPACING = pattern(r"(mesh\[[^\[\]]*\]|\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\})|,")
-
-
-def _space(piece: re.Match[str]) -> str:
-    return piece[1].replace(",?", ", ?") if piece[1] else ", "
+    return sharding + "}"

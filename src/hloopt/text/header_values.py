@@ -1,0 +1,220 @@
+"""Attributes of a module's header: each value checked, and written as XLA writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_format import (
+    boolean,
+    braces,
+    frontend_attributes,
+    integer_unless,
+    one_of,
+)
+from hloopt.ir.attribute_values import parse_aliasing, parse_buffer_donor, parse_int
+from hloopt.ir.attribute_values.tokens import compact, malformed
+from hloopt.ir.shape import Shape, format_shape, scan_shape
+from hloopt.ir.trivia import skip_trivia
+from hloopt.patterns import pattern
+
+
+def canonical_header_value(key: str, text: str) -> str | None:
+    """The value `text` of a header's attribute as XLA prints it, None where XLA leaves it out.
+
+    Raises HloSyntaxError for a malformed value. O(length of the text).
+    """
+    return _CANONICAL[key](text)
+
+
+def _true_only(text: str) -> str | None:
+    return "true" if boolean(text) == "true" else None
+
+
+def _aliasing(text: str) -> str | None:
+    aliases = {alias.output_index: alias for alias in reversed(parse_aliasing(text))}
+    return _spaced(
+        f"{_index(output)}: ({alias.parameter}, {_index(alias.parameter_index)}, {alias.kind})"
+        for output, alias in sorted(aliases.items())
+    )
+
+
+def _donors(text: str) -> str | None:
+    donors = sorted(set(parse_buffer_donor(text)))
+    return _spaced(f"({parameter}, {_index(index)})" for parameter, index in donors)
+
+
+def _index(numbers: tuple[int, ...]) -> str:
+    return braces(map(str, numbers))
+
+
+def _spaced(entries: Iterable[str]) -> str | None:
+    joined = ", ".join(entries)
+    return f"{{ {joined} }}" if joined else None
+
+
+_PROPAGATION = pattern(r"true|false|\{(?:(?:true|false)(?:,(?:true|false))*)?\}")
+
+
+def _propagation(text: str) -> str | None:
+    dense = compact(text)
+    if _PROPAGATION.fullmatch(dense) is None:
+        raise malformed("true, false or {true,false,…}", text)
+    values = dense.strip("{}")
+    return None if values in ("", "false") else f"{{{values}}}"
+
+
+def _entry_layout(text: str) -> str:
+    parameters, result = parse_entry_layout(text)
+    return format_entry_layout(parameters, result)
+
+
+_LAYOUT = "an entry layout {(shape, …)->shape}"
+
+
+def parse_entry_layout(text: str) -> tuple[list[Shape], Shape]:
+    """The shapes of parameters and result in `{(shape, …)->shape}`."""
+    position = _after(text, 0, "{", text)
+    position = _after(text, position, "(", text)
+    parameters: list[Shape] = []
+    while not text.startswith(")", position):
+        if parameters:
+            position = _after(text, position, ",", text)
+        shape, position = scan_shape(text, position)
+        parameters.append(shape)
+        position = skip_trivia(text, position)
+    position = _after(text, position, ")", text)
+    position = _after(text, position, "->", text)
+    result, position = scan_shape(text, position)
+    if _after(text, skip_trivia(text, position), "}", text) != len(text):
+        raise malformed(_LAYOUT, text)
+    return parameters, result
+
+
+def _after(text: str, position: int, token: str, whole: str) -> int:
+    if not text.startswith(token, position):
+        raise malformed(_LAYOUT, whole)
+    return skip_trivia(text, position + len(token))
+
+
+def format_entry_layout(parameters: list[Shape], result: Shape) -> str:
+    """The value of `entry_computation_layout` for these shapes."""
+    texts = [
+        f"/*index={i}*/{format_shape(shape)}" if i and i % 5 == 0 else format_shape(shape)
+        for i, shape in enumerate(parameters)
+    ]
+    return f"{{({', '.join(texts)})->{format_shape(result)}}}"
+
+
+# -- original values --------------------------------------------------------------------------
+
+_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+_PLACE = rf"\{{\s*(?:({_STRING})\s*(\{{[\d,\s]*\}})?)?\s*\}}"
+_RECOVERY = pattern(rf"\s*{_PLACE}\s*:\s*{_PLACE}\s*(?:,\s*({_STRING}))?\s*", re.S)
+
+
+def _recovery_table(text: str) -> str | None:
+    """`{"old" {index}} : {"new" {index}}, "module"` over several lines, sorted, the first wins."""
+    entries: dict[tuple[str, tuple[int, ...]], str] = {}
+    position, end = 1, len(text) - 1
+    position = skip_trivia(text, position)
+    while position < end:
+        match = _RECOVERY.match(text, position)
+        if match is None:
+            raise malformed('entries {"old" {index}} : {"new" {index}}, "module"', text[position:])
+        position = skip_trivia(text, match.end())
+        old, new = _place(match[1], match[2]), _place(match[3], match[4])
+        module = f",\n{_recovery_module(match[5])}" if match[5] else ""
+        entries.setdefault(old, f"  {_format_place(old)} : {_format_place(new)}{module}\n")
+    return "{\n" + "".join(entries[key] for key in sorted(entries)) + "}" if entries else None
+
+
+def _place(name: str | None, index: str | None) -> tuple[str, tuple[int, ...]]:
+    from hloopt.ir.attribute_values import parse_ints, parse_string
+
+    return parse_string(name) if name else "", parse_ints(index) if index else ()
+
+
+def _format_place(place: tuple[str, tuple[int, ...]]) -> str:
+    from hloopt.ir.attribute_values import quote_string
+
+    name, index = place
+    return f"{{{quote_string(name)}{' ' + _index(index) if index else ''}}}"
+
+
+def _recovery_module(quoted: str) -> str:
+    """The module in quotes, every line indented; large constants stay whole."""
+    from hloopt.ir.attribute_values import parse_string
+    from hloopt.text.parser import parse_module
+    from hloopt.text.print_options import PrintOptions
+    from hloopt.text.printer import print_module
+
+    options = PrintOptions.default()._replace(print_large_constants=True)
+    try:
+        text = print_module(parse_module(parse_string(quoted)), options)
+    except HloSyntaxError as error:
+        raise HloSyntaxError(f"the recovery module: {error.message}", help=error.help) from None
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    lines = [f"    {line}" if line else "" for line in escaped.split("\n")]
+    return '  "\n' + "\n".join(lines) + '\n  "'
+
+
+# -- debug attributes ---------------------------------------------------------------------------
+
+_LOG_MODE = one_of("default", "fusion_debugger")
+_GROUP = pattern(r"\{([^{}]*)\}")
+_DEBUG_ENTRY = pattern(rf"{_PLACE}:(\{{[^{{}}]*\}}|\((?:\{{[^{{}}]*\}}(?:,\{{[^{{}}]*\}})*)?\))")
+_DEBUG_FIELDS: dict[str, Callable[[str], str | None]] = {
+    "log_mode": _LOG_MODE,
+    "callback_id": lambda text: str(parse_int(text)),
+    "partitioned": boolean,
+    "op_id": lambda text: str(parse_int(text)),
+}
+
+
+def _debug_attributes(text: str) -> str | None:
+    """`{"instruction" {index}}:({log_mode=default,callback_id=1},…)`, an entry a line."""
+    what = 'entries {"instruction"}:({log_mode=default,callback_id=1},…)'
+    dense = compact(text)
+    entries: dict[tuple[str, tuple[int, ...]], str] = {}
+    position, end = 1, len(dense) - 1
+    while position < end:
+        entry = _DEBUG_ENTRY.match(dense, position)
+        if entry is None:
+            raise malformed(what, text)
+        groups = ",".join(_debug_group(group) for group in _GROUP.findall(entry[3]))
+        place = _place(entry[1], entry[2])
+        entries.setdefault(place, f"  {_format_place(place)}:({groups})")
+        position = entry.end() + dense.startswith(",", entry.end())
+    if not entries:
+        return None
+    return "{\n" + ",\n".join(entries[key] for key in sorted(entries)) + "\n}"
+
+
+def _debug_group(group: str) -> str:
+    found: dict[str, str] = {}
+    for pair in group.split(",") if group else ():
+        key, _, value = pair.partition("=")
+        if key not in _DEBUG_FIELDS or key in found:
+            raise HloSyntaxError(
+                f"'{key}' is twice among or none of the debug attributes {', '.join(_DEBUG_FIELDS)}"
+            )
+        found[key] = _DEBUG_FIELDS[key](value) or ""
+    return braces(f"{key}={found[key]}" for key in _DEBUG_FIELDS if key in found)
+
+
+_CANONICAL: dict[str, Callable[[str], str | None]] = {
+    "is_scheduled": _true_only,
+    "input_output_alias": _aliasing,
+    "buffer_donor": _donors,
+    "alias_passthrough_params": _true_only,
+    "entry_computation_layout": _entry_layout,
+    "allow_spmd_sharding_propagation_to_parameters": _propagation,
+    "allow_spmd_sharding_propagation_to_output": _propagation,
+    "replica_count": integer_unless(1),
+    "num_partitions": integer_unless(1),
+    "frontend_attributes": frontend_attributes,
+    "origin_recovery_table": _recovery_table,
+    "debug_attributes": _debug_attributes,
+}
