@@ -100,6 +100,10 @@ def check_attributes(
     for alternatives in table.required:
         if alternatives.isdisjoint(attributes) and alternatives.isdisjoint(references):
             raise HloSyntaxError(f"{opcode.value} needs the attribute '{min(alternatives)}'")
+    if attributes.get("use_global_device_ids") == "true" and not (
+        "channel_id" in attributes or "mode" in attributes
+    ):
+        raise HloSyntaxError("use_global_device_ids=true needs a channel_id")
 
 
 _DISTINCT = frozenset(("metadata", "backend_config"))

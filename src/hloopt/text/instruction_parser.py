@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shape import Shape, agrees
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
 from hloopt.text.async_rules import complete_async
@@ -220,6 +220,10 @@ class InstructionParser:
         while element := _ELEMENT.match(cursor.text, cursor.position):
             cursor.position = element.end()
             operand = self._element(operand, element[1])
+        if shape and not agrees(shape, operand.shape):
+            raise cursor.error(
+                f"operand '%{name}' has the shape {operand.shape.text}, not {shape.text}", start
+            )
         return operand
 
     def _defined_later(self, name: str) -> str | None:
