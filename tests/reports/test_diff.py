@@ -434,12 +434,12 @@ def test_a_long_header_attribute_keeps_what_differs() -> None:
 
 
 def test_what_differs_everywhere_loses_its_middle() -> None:
-    before = f"HloModule m, frontend_attributes={{a={'x' * 200}}}\n"
+    before = f'HloModule m, frontend_attributes={{a="{"x" * 200}"}}\n'
     entry = "\nENTRY %e {\n  ROOT %p = f32[] parameter(0)\n}\n"
     diff = diff_texts(before + entry, before.replace("x", "y") + entry)
     *_, old, new = shown(diff, 80).splitlines()
-    assert re.fullmatch(r"frontend_attributes: \{a=x+…x+\}", old)
-    assert re.fullmatch(r" +→ \{a=y+…y+\}", new)
+    assert re.fullmatch(r'frontend_attributes: \{a="x+…x+"\}', old)
+    assert re.fullmatch(r' +→ \{a="y+…y+"\}', new)
     assert (len(old), len(new)) == (80, 80)
 
 

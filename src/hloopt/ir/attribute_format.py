@@ -27,7 +27,7 @@ from hloopt.ir.attribute_values import (
 from hloopt.ir.attribute_values.strings import is_dictionary, quote_unless_dictionary
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.ir.literal import canonical_literal
-from hloopt.ir.shape import format_shape, parse_shape, scan_shape
+from hloopt.ir.shape import Shape, format_shape, parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
@@ -314,9 +314,15 @@ def shape(text: str) -> str:
 @memoized
 def shapes(text: str) -> str:
     """`{f32[4]{0}, f32[]}`."""
+    return braces(map(format_shape, parse_shapes(text)), ", ")
+
+
+@memoized
+def parse_shapes(text: str) -> tuple[Shape, ...]:
+    """The shapes in `{f32[4]{0}, f32[]}`."""
     if not (text.startswith("{") and text.endswith("}")):
         raise malformed("shapes {shape, …}", text)
-    found: list[str] = []
+    found: list[Shape] = []
     end = len(text) - 1
     position = skip_trivia(text, 1)
     while position < end:
@@ -325,9 +331,9 @@ def shapes(text: str) -> str:
                 raise malformed("shapes {shape, …}", text)
             position += 1
         parsed, position = scan_shape(text, position)
-        found.append(format_shape(parsed))
+        found.append(parsed)
         position = skip_trivia(text, position)
-    return braces(found, ", ")
+    return tuple(found)
 
 
 @memoized

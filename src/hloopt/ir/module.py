@@ -33,6 +33,7 @@ class Module:
         "instruction_names",
         "is_pristine",
         "name",
+        "read_names",
         "source",
         "stack_frames",
         "version",
@@ -51,6 +52,8 @@ class Module:
         self.entry: Computation = None  # type: ignore[assignment]  # set before anyone looks
         self.header_text: str | None = None
         """The header as it was read; None once one of its attributes changed."""
+        self.read_names: dict[Instruction, str] = {}
+        """Names in the source of instructions that were renamed while they were read."""
         self.instruction_names = NameTable()
         self.computation_names = NameTable()
         self.version = 0
@@ -81,13 +84,38 @@ class Module:
         return sum(len(computation) for computation in self.computations.values())
 
     def span_of(self, instruction: Instruction) -> Span | None:
-        """Where the source defines `instruction`; None for what a pass made. O(computation)."""
-        scope = instruction.parent.source_range
-        if self.source is None or scope is None:
+        """Where the source defines `instruction`, or what it was read as a part of.
+
+        None for what a pass made. O(computation).
+        """
+        if self.source is None:
             return None
-        name = re.escape(instruction.name)
+        scope = instruction.parent.source_range
+        if scope is None:
+            callers = iter(instruction.parent.callers if instruction.parent.is_sugar else ())
+            caller = next(callers, None)
+            return self.span_of(caller) if caller else None
+        name = re.escape(self.read_names.get(instruction, instruction.name))
         match = re.compile(rf"%?\b{name}\s+=\s[^\n]*").search(self.source.text, *scope)
-        return Span(self.source, match.start(), match.end()) if match else None
+        if match:
+            return Span(self.source, match.start(), match.end())
+        is_nameless = ".anon" in instruction.name and len(instruction.users) == 1
+        return self.span_of(next(iter(instruction.users))) if is_nameless else None
+
+    def span_of_attribute(self, instruction: Instruction, name: str) -> Span | None:
+        """Where the source gives `instruction` an attribute: its value. O(computation)."""
+        span = self.span_of(instruction)
+        if span is None:
+            return None
+        text = span.source.text
+        match = re.compile(rf"\b{re.escape(name)}=\s*").search(text, span.start)
+        if match is None:
+            return span
+        line_end = text.find("\n", match.end())
+        value_end = match.end() + len(instruction.attributes.get(name, ""))
+        return Span(
+            span.source, match.end(), min(value_end, line_end if line_end >= 0 else len(text))
+        )
 
     def __repr__(self) -> str:
         return f"<module {self.name}, {len(self.computations)} computations>"

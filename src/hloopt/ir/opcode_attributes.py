@@ -104,6 +104,10 @@ def check_attributes(
             raise HloSyntaxError(
                 f"{opcode.value} needs the attribute '{min(alternatives)}'", code="HLO106"
             )
+    if attributes.get("use_global_device_ids") == "true" and not (
+        "channel_id" in attributes or "mode" in attributes
+    ):
+        raise HloSyntaxError("use_global_device_ids=true needs a channel_id", code="HLO106")
 
 
 _DISTINCT = frozenset(("metadata", "backend_config"))

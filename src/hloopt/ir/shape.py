@@ -226,6 +226,26 @@ def compatible(a: Shape, b: Shape) -> bool:
     return a is b or without_layout(a) is without_layout(b)
 
 
+def agrees(stated: Shape, actual: Shape) -> bool:
+    """Whether a shape that is written down again agrees with the one it repeats.
+
+    Layouts and what is dynamic do not count, and `?` agrees with every size. O(subshapes).
+    """
+    if stated is actual:
+        return True
+    pairs = zip(stated.subshapes(), actual.subshapes(), strict=False)
+    return len(stated.subshapes()) == len(actual.subshapes()) and all(
+        one_index == other_index
+        and one.element_type is other.element_type
+        and one.is_buffer == other.is_buffer
+        and one.rank == other.rank
+        and all(
+            a == b or min(a, b) < 0 for a, b in zip(one.dimensions, other.dimensions, strict=True)
+        )
+        for (one_index, one), (other_index, other) in pairs
+    )
+
+
 _WITHOUT_LAYOUT: dict[Shape, Shape] = {}
 
 
@@ -319,7 +339,7 @@ _LAYOUT_ORDER = pattern(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
 _TILE = r"(?:\d{1,20}|\*)"
 _LAYOUT_PART = pattern(
     rf"""\s*(?:
-      (?P<levels>D\(\s*[DCSH][+~\s]*(?:,\s*[DCSH][+~\s]*)*\))
+      (?P<levels>D\(\s*(?:[DCSH]\s*\+?\s*~?\s*(?:,\s*(?!\)))?)*\))
     | T\s*(?P<tiles>(?:\(\s*(?:{_TILE}\s*(?:,\s*{_TILE}\s*)*)?\)\s*)+)
     | L\((?P<tail>\d{{1,20}})\)
     | \#\((?P<index>\w+)\)

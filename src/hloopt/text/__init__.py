@@ -6,8 +6,12 @@ from hloopt.text.printer import format_computation, format_instruction, print_mo
 
 
 def roundtrip_text(text: str) -> str:
-    """`text` read and written anew, nothing of it kept. Raises HloSyntaxError."""
-    return print_module(parse_module(text), PrintOptions.formatted()._replace(keep_order=False))
+    """`text` read through and written anew, nothing of it kept. Raises HloSyntaxError."""
+    from hloopt.text.syntax_check import check_syntax
+
+    module = parse_module(text)
+    check_syntax(module)
+    return print_module(module, PrintOptions.formatted()._replace(keep_order=False))
 
 
 __all__ = [

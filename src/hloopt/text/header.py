@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.ir.module import Module
+from hloopt.patterns import pattern
 from hloopt.text.print_options import PrintOptions
 
 HEADER_ATTRIBUTES = (
@@ -12,6 +13,37 @@ HEADER_ATTRIBUTES = (
     *("frontend_attributes", "origin_recovery_table", "debug_attributes"),
 )
 """The attributes a module's header may have, in printing order."""
+
+
+_ARRAY = r"[a-z][a-z0-9]*\[[\d,<=?]*\](?:\{[\d,]*(?::[A-Z(\d,)]*)?\})?"
+_SHAPES = rf"(?:{_ARRAY}|[(), ]|/\*index=\d+\*/)*"
+_INDEX = r"\{(?:\d{1,9}(?:,\d{1,9})*)?\}"
+_USUAL = {
+    "is_scheduled": pattern(r"true|false"),
+    "input_output_alias": pattern(
+        rf"\{{ (?:{_INDEX}: \(\d{{1,9}}, {_INDEX}, (?:may|must)-alias\)(?:, (?=\{{)| (?=\}})))+\}}"
+    ),
+    "buffer_donor": pattern(rf"\{{ (?:\(\d{{1,9}}, {_INDEX}\)(?:, (?=\()| (?=\}})))+\}}"),
+    "entry_computation_layout": pattern(rf"\{{\({_SHAPES}\)->{_SHAPES}\}}"),
+    "allow_spmd_sharding_propagation_to_parameters": pattern(r"\{(?:(?:true|false)[,}])+"),
+    "allow_spmd_sharding_propagation_to_output": pattern(r"\{(?:(?:true|false)[,}])+"),
+    "replica_count": pattern(r"\d{1,9}"),
+    "num_partitions": pattern(r"\d{1,9}"),
+}
+"""Values as XLA prints them, which need no further look when they are read; shapes are taken on
+trust."""
+
+
+def check_header_value(key: str, text: str) -> None:
+    """Raise HloSyntaxError where `text` cannot be the value of attribute `key`.
+
+    Fast for what XLA printed: a header may have ten thousand entries.
+    """
+    usual = _USUAL.get(key)
+    if usual is None or usual.fullmatch(text) is None:
+        from hloopt.text.header_values import canonical_header_value
+
+        canonical_header_value(key, text)
 
 
 def format_header(module: Module, options: PrintOptions) -> str:

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hloopt.diagnostics import Source, did_you_mean
+from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
-from hloopt.ir.shape import compatible, parse_shape
+from hloopt.ir.shape import agrees, parse_shape
 from hloopt.text.comments import Element, Place
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
-from hloopt.text.header import HEADER_ATTRIBUTES
+from hloopt.text.header import HEADER_ATTRIBUTES, check_header_value
 from hloopt.text.unique_names import make_names_unique
 
 _MAXIMUM_NESTING = 64  # computations written inside each other
@@ -105,7 +105,14 @@ class ModuleParser:
                     help=did_you_mean(key, HEADER_ATTRIBUTES),
                     code="HLO105",
                 )
-            module.attributes[key] = cursor.value(key)
+            start_of_value = cursor.position
+            value = module.attributes[key] = cursor.value(key)
+            try:
+                check_header_value(key, value)
+            except HloSyntaxError as error:
+                raise cursor.error(
+                    error.message, start_of_value, help=error.help, code="HLO108"
+                ) from None
             end = cursor.position
             cursor.skip()
         module.header_text = cursor.text[start : cursor.position].rstrip()
@@ -243,7 +250,7 @@ class ModuleParser:
             return
         stated = parse_shape(computation.signature.rpartition("->")[2])
         actual = computation.root.shape
-        if not compatible(stated, actual):
+        if not agrees(stated, actual):
             raise self.cursor.error(
                 f"the signature of computation '%{computation.name}' gives the shape "
                 f"{stated.text}, its root %{computation.root.name} has {actual.text}",

@@ -19,7 +19,7 @@ def make_names_unique(module: Module) -> None:
     if module.instruction_names.has_clash:
         module.instruction_names = NameTable()
         for computation in module.computations.values():
-            _make_unique(computation, module.instruction_names)
+            _make_unique(computation, module)
 
 
 def _name_computations(module: Module) -> None:
@@ -49,12 +49,14 @@ def _forget_text(renamed: Computation) -> None:
             caller.parent.is_pristine = False
 
 
-def _make_unique(computation: Computation, names: NameTable) -> None:
+def _make_unique(computation: Computation, module: Module) -> None:
+    names = module.instruction_names
     renamed: set[Instruction] = set()
     for instruction in computation.instructions:
         name = names.unique(instruction.name)
         if name != instruction.name:
             renamed.add(instruction)
+            module.read_names[instruction] = instruction.name
             instruction.name = name
             instruction.text = None
     if not renamed:

@@ -16,6 +16,7 @@ from hloopt.ir.opcode import (
     EMBEDDED_CALLERS,
     Opcode,
 )
+from hloopt.ir.operand_rules import check_operands
 from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape
 from hloopt.patterns import pattern
@@ -145,6 +146,7 @@ class InstructionRules:
             from hloopt.ir.opcode_attributes import check_attributes
 
             check_attributes(opcode, attributes, references)
+        check_operands(instruction)
         if opcode is Opcode.CONSTANT:
             from hloopt.ir.literal import canonical_literal
 

@@ -1,0 +1,101 @@
+"""Every value in a module read through: attributes, literals, operands by number.
+
+Reading leaves attributes and literals as text, and the verifier looks at them later. This is for
+who wants to know at once whether a text is HLO, without the rules of its operations.
+"""
+
+from __future__ import annotations
+
+from hloopt.diagnostics import HloSyntaxError, Span
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.literal import canonical_literal
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode_attributes import allowed_attributes, canonical_value, check_attributes
+from hloopt.ir.operand_rules import check_operands
+
+
+def check_syntax(module: Module) -> None:
+    """Raise HloSyntaxError, with its place, for the first value that is malformed.
+
+    O(length of the text).
+    """
+    _check_header(module)
+    for instruction in module.instructions():
+        _check(instruction)
+
+
+def _check_header(module: Module) -> None:
+    from hloopt.text.header_values import canonical_header_value
+
+    for key, text in module.attributes.items():
+        try:
+            canonical_header_value(key, text)
+            if key == "input_output_alias":
+                _check_aliases(module, text)
+        except HloSyntaxError as error:
+            raise _placed(error, _span_in_header(module, key)) from None
+    if module.stack_frames:
+        from hloopt.ir.stack_frames import StackFrames
+
+        try:
+            StackFrames.parse(module.stack_frames)
+        except HloSyntaxError as error:
+            raise _placed(error, _span_in_header(module, "StackFrames")) from None
+
+
+def _check_aliases(module: Module, text: str) -> None:
+    """An alias is of a part that the result has."""
+    from hloopt.ir.attribute_values import parse_aliasing
+
+    indices = {index for index, _ in module.entry.root.shape.subshapes()}
+    for alias in parse_aliasing(text):
+        if alias.output_index not in indices:
+            index = ",".join(map(str, alias.output_index))
+            raise HloSyntaxError(
+                f"the result {module.entry.root.shape.text} has no part {{{index}}}"
+            )
+
+
+def _span_in_header(module: Module, key: str) -> Span | None:
+    if module.source is None:
+        return None
+    start = module.source.text.find(key)
+    return Span(module.source, start, start + len(key)) if start >= 0 else None
+
+
+def _check(instruction: Instruction) -> None:
+    module = instruction.parent.module
+    opcode = instruction.opcode
+    allowed = allowed_attributes(opcode)
+    for name, text in instruction.attributes.items():
+        if name in allowed:
+            try:
+                canonical_value(opcode, name, text)
+            except HloSyntaxError as error:
+                raise _placed(error, module.span_of_attribute(instruction, name)) from None
+    references = [name for name, _ in instruction.called_attributes()]
+    if instruction.control_predecessors:
+        references.append("control-predecessors")
+    try:
+        check_attributes(opcode, instruction.attributes, references)
+        check_operands(instruction)
+    except HloSyntaxError as error:
+        raise _placed(error, module.span_of(instruction)) from None
+    if opcode is Opcode.CONSTANT:
+        try:
+            canonical_literal(instruction.payload, instruction.shape)
+        except HloSyntaxError as error:
+            raise _placed(error, _span_of_literal(instruction)) from None
+
+
+def _span_of_literal(constant: Instruction) -> Span | None:
+    span = constant.parent.module.span_of(constant)
+    if span is None:
+        return None
+    start = span.source.text.find(constant.payload, span.start) if constant.payload else -1
+    return Span(span.source, start, start + len(constant.payload)) if start >= 0 else span
+
+
+def _placed(error: HloSyntaxError, span: Span | None) -> HloSyntaxError:
+    return HloSyntaxError(error.message, span=span, help=error.help)
