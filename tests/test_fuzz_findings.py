@@ -117,10 +117,11 @@ def test_a_thread_is_a_string() -> None:
         parse_module(text + '{""}')
 
 
-def test_a_frame_table_with_endless_numbers_is_read() -> None:
-    tables = StackFrames.parse(
+def test_a_frame_table_with_endless_numbers_is_refused() -> None:
+    tables = (
         'FileNames\n1 "a"\nFunctionNames\n1 "f"\nFileLocations\n'
         f"1 {{file_name_id=1 function_name_id=1 line={DIGITS}}}\n"
         "StackFrames\n1 {file_location_id=1 parent_frame_id=1}"
     )
-    assert tables.chain(1) == [("a", "f", 0)]
+    with pytest.raises(HloSyntaxError, match="in the table, found"):
+        StackFrames.parse(tables)

@@ -162,7 +162,7 @@ def _frame(record: str) -> tuple[int, int]:
 def _fields(record: str, *names: str) -> list[int]:
     found = {name: int(value) for name, value in _FIELD.findall(record)}
     if found.keys() != set(names):
-        raise HloSyntaxError(f"expected {'=… '.join(names)}=… in the table, found '{record}'")
+        raise HloSyntaxError(f"expected {'=… '.join(names)}=… in the table, found '{record[:60]}'")
     return [found[name] for name in names]
 
 

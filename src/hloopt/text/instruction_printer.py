@@ -226,6 +226,8 @@ class InstructionPrinter:
             if value is not None:
                 if key == "replica_groups" and options.print_full_replica_group_list:
                     value = _listed_groups(value)
+                if key == "sharding" and not options.print_metadata:
+                    value = _without_metadata(value)
                 yield key, value
 
     def _prints(self, key: str) -> bool:
@@ -260,6 +262,12 @@ _ALIASING = "output_to_operand_aliasing"
 _MINUS_ZERO = pattern(r"(?<![\w.])-0(?![\w.])")
 _ALL_ZERO = frozenset(("0", "false", "(0, 0)"))
 _ALL_ONE = frozenset(("1", "true", "(1, 0)"))
+
+
+def _without_metadata(sharding: str) -> str:
+    from hloopt.ir.attribute_values.sharding_text import without_metadata
+
+    return without_metadata(sharding)
 
 
 def _listed_groups(text: str) -> str:

@@ -58,6 +58,19 @@ def canonical_sharding(text: str) -> str:
     return "{" + "".join(_index(i) + e for i, e in enumerate(elements)) + "}"
 
 
+_METADATA = pattern(r",? metadata=(?=\{)")
+
+
+def without_metadata(sharding: str) -> str:
+    """A sharding as `canonical_sharding` gives it, its metadata left out. Linear."""
+    parts: list[str] = []
+    position = 0
+    while match := _METADATA.search(sharding, position):
+        parts.append(sharding[position : match.start()])
+        position = dictionary_end(sharding, match.end()) or len(sharding)
+    return "".join((*parts, sharding[position:]))
+
+
 def _index(number: int) -> str:
     if not number:
         return ""
