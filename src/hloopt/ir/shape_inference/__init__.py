@@ -162,11 +162,19 @@ _RULES_BY_NAME = {
     Opcode.RAGGED_ALL_TO_ALL: "collectives:ragged_all_to_all",
     Opcode.COLLECTIVE_PERMUTE: "collectives:collective_permute",
     Opcode.COLLECTIVE_PERMUTE_START: "collectives:collective_permute_start",
+    Opcode.SEND: "transfers:send",
+    Opcode.SEND_DONE: "transfers:send_done",
+    Opcode.RECV: "transfers:recv",
+    Opcode.RECV_DONE: "transfers:recv_done",
+    Opcode.INFEED: "transfers:infeed",
+    Opcode.OUTFEED: "transfers:outfeed",
 }
 """Rules imported when they are first needed, as `module:function`: most modules need few."""
 
 _ALWAYS_STATED = frozenset(
-    opcode for opcode, rule in _RULES_BY_NAME.items() if rule.startswith("collectives:")
+    opcode
+    for opcode, rule in _RULES_BY_NAME.items()
+    if rule.startswith(("collectives:", "transfers:"))
 )
 """Opcodes whose rule reads the stated shape."""
 

@@ -181,4 +181,37 @@ def infer_sort(operation: Operation) -> Shape:
                 "Sort keys and values dimensions must match. Keys shape is: "
                 f"{show(operands[0])}\n, Values shape is: {show(operand)}"
             )
+    if operation.stated is not None:
+        _check_sort(operation)
     return operands[0] if len(operands) == 1 else tuple_shape(operands)
+
+
+def _check_sort(operation: Operation) -> None:
+    """What XLA looks at only where the shape is stated: the dimension and the comparison."""
+    operands = operation.operands
+    dimension = operation.dimension()
+    if dimension >= operands[0].rank:
+        raise HloVerifyError(
+            f"Expected the sort_dimension {dimension} of sort to be smaller than the rank "
+            f"{operands[0].rank} of the operand(s)."
+        )
+    (comparison,) = operation.take_callees(1)
+    parameters = [parameter.shape for parameter in comparison.parameters]
+    if len(parameters) != 2 * len(operands):
+        raise HloVerifyError(
+            f"Expected computation called from sort to have {2 * len(operands)} parameters, has "
+            f"{len(parameters)}"
+        )
+    for number, parameter in enumerate(parameters):
+        operand = operands[number // 2]
+        if not (parameter.is_scalar and same_kind(parameter, operand)):
+            raise HloVerifyError(
+                f"Expected the {number}-th parameter of the compare computation of sort to have "
+                f"shape {operand.type_name}[], but got {show(parameter)}"
+            )
+    result = comparison.root.shape
+    if not (result.is_scalar and result.type_name == "pred"):
+        raise HloVerifyError(
+            "The Sort compare computation shape does not lead to a scalar predicate shape: "
+            f"{show(result)}"
+        )

@@ -103,6 +103,8 @@ def infer_binary(operation: Operation) -> Shape:
             f"Binary op {opcode} with different element types: {show(lhs)} and {show(rhs)}."
         )
     shape = _common_shape(lhs, rhs)
+    if operation.stated is not None:
+        _check_not_broadcast(operation, shape)
     match opcode:
         case Opcode.COMPARE:
             return with_type(shape, "pred")
@@ -117,6 +119,16 @@ def infer_binary(operation: Operation) -> Shape:
                 raise HloVerifyError("Complex component type is not implemented.")
             return with_type(shape, result_type)
     return shape
+
+
+def _check_not_broadcast(operation: Operation, shape: Shape) -> None:
+    """Scalars and sizes of 1 spread out only when XLA infers a shape that is left out."""
+    for operand in operation.operands:
+        if not sizes_agree(operand.dimensions, shape.dimensions):
+            raise HloVerifyError(
+                "Implicit broadcast is not allowed in HLO. Found different shapes for instruction "
+                f"{operation.opcode}: output {show(shape)}, operand {show(operand)}"
+            )
 
 
 def _check_binary_type(opcode: Opcode, operand: Shape) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+from hloopt.ir.shape_inference.operation import Operation, agree, expect_array, show
 from hloopt.ir.shape_inference.reduction import accumulators
+
+if TYPE_CHECKING:
+    from hloopt.ir.shape_inference.callee import Callee
 
 _LARGEST_S32 = 2**31 - 1
 
@@ -84,12 +89,41 @@ def infer_scan(operation: Operation) -> Shape:
         raise HloVerifyError(
             f"Scan computation returns {show(root)}, which has fewer than {carries} carries."
         )
+    if operation.stated is not None:
+        _check_scanned(operation, computation, dimension, carries)
     outputs = [
         _stack(output, dimension, scanned.dimensions[dimension])
         for output in results[: len(results) - carries]
     ]
     shapes = [*outputs, *results[len(outputs) :]]
     return tuple_shape(shapes) if root.is_tuple else shapes[0]
+
+
+def _check_scanned(operation: Operation, computation: Callee, dimension: int, carries: int) -> None:
+    """What XLA looks at only where the shape is stated: slices, carries and parameters agree."""
+    operands = operation.operands
+    inputs = len(operands) - carries
+    parameters = [parameter.shape for parameter in computation.parameters]
+    for number, (operand, parameter) in enumerate(zip(operands, parameters, strict=True)):
+        sizes = list(operand.dimensions)
+        if number < inputs and dimension < len(sizes):
+            del sizes[dimension]
+        if not (
+            operand.is_array and agree(array_shape(operand.type_name, tuple(sizes)), parameter)
+        ):
+            raise HloVerifyError(
+                f"Shapes of operand {number} and to_apply computation parameter are inconsistent: "
+                f"{show(operand)} and {show(parameter)}"
+            )
+    results = accumulators(computation)
+    for number, (parameter, result) in enumerate(
+        zip(parameters[inputs:], results[len(results) - carries :], strict=True)
+    ):
+        if not agree(parameter, result):
+            raise HloVerifyError(
+                f"Shapes of parameter {inputs + number} and root in to_apply computation are "
+                f"inconsistent: {show(parameter)} and {show(result)}"
+            )
 
 
 def _stack(shape: Shape, dimension: int, size: int) -> Shape:
