@@ -10,6 +10,8 @@ class PrintOptions(NamedTuple):
 
     `keep_text` is ours: what nobody changed keeps the text it was read from. Without it, all is
     written as XLA's printer would, in XLA's order; only then `syntax_sugar_async_ops` counts.
+    `older_syntax` is ours, too: no text that the parser of jaxlib 0.10.2 does not know
+    (`text.older_syntax`); a module that has such text is then written anew as a whole.
     """
 
     keep_text: bool = True
@@ -22,6 +24,7 @@ class PrintOptions(NamedTuple):
     print_control_dependencies: bool = True
     print_large_constants: bool = True
     syntax_sugar_async_ops: bool = True
+    older_syntax: bool = False
 
     @classmethod
     def default(cls) -> PrintOptions:
