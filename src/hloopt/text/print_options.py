@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, did_you_mean
 
 
 class PrintOptions(NamedTuple):
-    """How a module is written. Field names and defaults are XLA's but for the first three."""
+    """How a module is written. Field names and defaults are XLA's but for the first four."""
 
     keep_text: bool = False
     """What nobody changed keeps the text it was read from."""
@@ -18,6 +18,9 @@ class PrintOptions(NamedTuple):
     always_readable: bool = False
     """Minus zero as `-0.0`, since XLA reads `-0` as plus zero, and `X-start` only where that says
     all."""
+    older_syntax: bool = False
+    """No text that the parser of jaxlib 0.10.2 does not know (`text.older_syntax`); a module that
+    has such text is then written anew as a whole."""
     print_percent: bool = True
     print_program_shape: bool = True
     print_result_shape: bool = True

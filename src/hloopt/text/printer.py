@@ -17,7 +17,14 @@ _KEEP = PrintOptions.keep()
 
 
 def print_module(module: Module, options: PrintOptions = _KEEP) -> str:
-    """The module as HLO text. O(length of the result)."""
+    """The module as HLO text. O(length of the result).
+
+    Raises HloVerifyError where `older_syntax` cannot say what the module holds.
+    """
+    if options.older_syntax:
+        from hloopt.text.older_syntax import in_older_syntax
+
+        module = in_older_syntax(module)
     if options.keep_text and module.is_pristine and module.source is not None:
         return module.source.text
     printer = InstructionPrinter(options)
