@@ -98,6 +98,7 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
         ("transpose", "f32[2,3,4]{1,2,0}", "dimensions={1,2,0}", [], "f32[3,4,2]{0,1,2}"),
         ("reverse", "f32[2,3]{0,1}", "dimensions={1}", [], "f32[2,3]{0,1}"),
         ("concatenate", "f32[<=2,?], f32[4,3]", "dimensions={0}", [], "f32[<=6,3]{1,0}"),
+        ("concatenate", "bf16[2], f64[3], f32[4]", "dimensions={0}", [], "f32[9]{0}"),
         ("pad", "bf16[4,2]{0,1}, f32[]", "padding=1_-2x0_1_3", [], "f32[3,6]{1,0}"),
         ("sort", "f32[4]{0:S(1)}, s32[4]", "dimensions={0}", [], "(f32[4]{0:S(1)}, s32[4]{0})"),
         ("sort", "f32[?], s32[4]", "dimensions={0}", [], "(f32[?]{0}, s32[4]{0})"),
@@ -197,6 +198,7 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
         ),
         ("get-dimension-size", "f32[<=8]", "dimensions={0}", [], "s32[]"),
         ("set-dimension-size", "f32[8]{0:S(1)}, s32[]", "dimensions={0}", [], "f32[<=8]{0:S(1)}"),
+        ("set-dimension-size", "b(f32[8]), s32[]", "dimensions={0}", [], "b(f32[<=8]{0})"),
         ("topk", "bf16[<=8,9]", "k=2", [], "(bf16[<=8,2]{1,0}, s32[<=8,2]{1,0})"),
         (
             "scan",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
@@ -86,7 +85,8 @@ def infer_concatenate(operation: Operation) -> Shape:
         raise HloVerifyError(f"Concatenate dimension out of bounds: {dimension}.")
     for operand in operands[1:]:
         _check_concatenated(first, operand, dimension)
-    element_type = reduce(higher_precision, (operand.type_name for operand in operands))
+    # XLA compares each operand with the first one and keeps the last answer.
+    element_type = higher_precision(first.type_name, operands[-1].type_name)
     places = [
         (_joined_size if i == dimension else _shared_size)(operands, i) for i in range(first.rank)
     ]

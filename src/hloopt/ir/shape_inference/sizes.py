@@ -34,11 +34,14 @@ def infer_set_dimension_size(operation: Operation) -> Shape:
     if not (value.is_scalar and value.type_name == "s32"):
         raise HloVerifyError(f"SetDimensionSize's value has to be S32 scalar, got {show(value)}")
     dynamic = tuple(d == dimension or is_dynamic for d, is_dynamic in enumerate(operand.dynamic))
-    return array_shape(operand.type_name, operand.dimensions, dynamic, operand.layout)
+    return array_shape(
+        operand.type_name, operand.dimensions, dynamic, operand.layout, operand.is_buffer
+    )
 
 
 def _check_dimension(operation: Operation, operand: Shape, title: str) -> int:
-    expect_array(operand, f"operand of {operation.opcode}")
+    if not operand.is_buffer:  # XLA does not tell buffers from arrays here
+        expect_array(operand, f"operand of {operation.opcode}")
     dimension = operation.dimension()
     if not (0 <= dimension < operand.rank):
         raise HloVerifyError(f"{title} dimension out of bounds: {dimension}.")
