@@ -82,6 +82,13 @@ class Module:
         match = re.compile(rf"%?\b{name}\s+=\s[^\n]*").search(self.source.text, *scope)
         return Span(self.source, match.start(), match.end()) if match else None
 
+    def place_of(self, instruction: Instruction) -> str:
+        """What messages call `instruction`; more than its name where there is no text to show."""
+        if self.source is None or self.source.text:
+            return f"%{instruction.name}"
+        computation = instruction.parent.name
+        return f"{self.source.name}: %{instruction.name} in computation %{computation}"
+
     def __repr__(self) -> str:
         return f"<module {self.name}, {len(self.computations)} computations>"
 

@@ -242,16 +242,9 @@ def _parse_mesh_groups(dense: str, text: str) -> ReplicaGroups:
     match = _MESH.fullmatch(dense)
     if match is None:
         raise malformed("replica groups mesh['axis'=size,…] {'axis',…}", text)
-    axes = tuple(
-        (axis[1] or axis[2], parse_int(axis[3])) for axis in _each(match[1], _MESH_AXIS, text)
-    )
-    mesh = Mesh(axes, _mesh_devices(match[2], axes, text))
-    names = [name for name, _ in axes]
-    grouped = tuple(
-        SubAxis(_axis_name(m[1] or m[2], names, text), int(m[3] or 0), int(m[4] or 0))
-        for m in _each(match[3], _SUB_AXIS, text)
-    )
-    sizes = dict(axes)
+    mesh = parse_mesh(match[1], match[2], text)
+    grouped = parse_axes(match[3], mesh, text)
+    sizes = dict(mesh.axes)
     for axis in grouped:
         if axis.size and sizes[axis.axis] % (axis.size * max(axis.pre_size, 1)):
             raise HloSyntaxError(f"{axis.text} does not divide its axis in '{text}'")
@@ -259,6 +252,23 @@ def _parse_mesh_groups(dense: str, text: str) -> ReplicaGroups:
     if groups.group_size < 2:
         raise HloSyntaxError(f"the groups of '{text}' need more than one device")
     return groups
+
+
+def parse_mesh(axes: str, devices: str | None, text: str) -> Mesh:
+    """The mesh with `'a'=2,'b'=4` and `3,2,1,0` or `[4,2]T(1,0)`; `text` is what messages show."""
+    sizes = tuple(
+        (axis[1] or axis[2], parse_int(axis[3])) for axis in _each(axes, _MESH_AXIS, text)
+    )
+    return Mesh(sizes, _mesh_devices(devices, sizes, text))
+
+
+def parse_axes(axes: str, mesh: Mesh, text: str) -> tuple[SubAxis, ...]:
+    """Axes `'a','b':(1)2` of a mesh; `text` is what messages show."""
+    names = [name for name, _ in mesh.axes]
+    return tuple(
+        SubAxis(_axis_name(m[1] or m[2], names, text), int(m[3] or 0), int(m[4] or 0))
+        for m in _each(axes, _SUB_AXIS, text)
+    )
 
 
 def _each(text: str, entry: re.Pattern[str], whole: str) -> list[re.Match[str]]:
