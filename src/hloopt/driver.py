@@ -1,4 +1,4 @@
-"""The main job: one HLO text through a pipeline, with what there is to report of it."""
+"""The main job: one module through a pipeline, with what there is to report of it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.text.print_options import print_options
 
 if TYPE_CHECKING:
+    from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
     from hloopt.reports.module_diff import ModuleDiff
 
@@ -58,6 +59,9 @@ class Outcome:
     """What became of one module."""
 
     name: str
+    source: Source | None
+    """What the module was read from; without text for a proto."""
+    before: str
     text: str
     result: PipelineResult
     changed: bool
@@ -70,15 +74,20 @@ class Outcome:
 
 
 def optimize(
-    source: Source, pipeline: Pipeline, settings: Settings, show: Callable[[str], object]
+    read: Callable[[], Module],
+    pipeline: Pipeline,
+    settings: Settings,
+    show: Callable[[str], object],
 ) -> Outcome:
-    """Read `source`, run `pipeline`, print the module.
+    """Read a module, run `pipeline`, print the module.
 
     `show` gets modules to be printed on the way. Raises HloError.
     """
     clock = time.perf_counter
     started = clock()
-    module = parse_module(source)
+    module = read()
+    source = module.source
+    before = print_module(module)
     parsed = clock()
     runner = PipelineRunner(
         verify=settings.verify,
@@ -90,9 +99,9 @@ def optimize(
     ran = clock()
     text = print_module(module, settings.print_options())
     written = clock()
-    outcome = Outcome(module.name, text, result, changed=text != source.text)
+    outcome = Outcome(module.name, source, before, text, result, changed=text != before)
     if settings.wants_report:
-        _report(source, text, outcome)
+        _report(outcome)
     outcome.seconds = {
         "read": parsed - started,
         "passes": ran - parsed,
@@ -126,12 +135,13 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
     return observers
 
 
-def _report(source: Source, text: str, outcome: Outcome) -> None:
+def _report(outcome: Outcome) -> None:
     from hloopt.memory import analyze_memory
     from hloopt.reports.module_diff import diff_modules
 
-    before = parse_module(source)
-    after = parse_module(Source(source.name, text)) if outcome.changed else before
+    name = outcome.source.name if outcome.source else outcome.name
+    before = parse_module(Source(name, outcome.before))
+    after = parse_module(Source(name, outcome.text)) if outcome.changed else before
     outcome.diff = diff_modules(before, after)
     try:
         memory = analyze_memory(before)

@@ -207,12 +207,12 @@ def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: 
 
     console: Console = make_console(options["color"], stderr=True)
     for result in results:
-        for number, outcome in enumerate(result.outcomes):
+        for outcome in result.outcomes:
             report.render_warnings(outcome, console)
             if result.error:
                 continue
             if filters:
-                report.render_remarks(outcome, result.sources[number], filters, console)
+                report.render_remarks(outcome, filters, console)
             if wants_report:
                 report.render_outcome(outcome, console, side_by_side=options["side_by_side"])
             if options["timing"]:

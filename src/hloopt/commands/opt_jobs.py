@@ -8,6 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from hloopt.diagnostics import HloError, PassFailure, Source, render_error
@@ -36,7 +37,6 @@ class JobResult:
     path: str
     output: str | None = None
     outcomes: list[Outcome] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
     error: str | None = None
     exit_code: int = 0
     changed: bool = False
@@ -184,28 +184,57 @@ def run_job(job: Job, path: str) -> JobResult:
 
 def _run(job: Job, path: str, result: JobResult) -> None:
     from hloopt.driver import optimize
-    from hloopt.files import make_folder, read_source, write_whole
+    from hloopt.files import read_module, read_source
 
-    source = read_source(path)
     pipeline = job.settings.pipeline()
     if job.split:
         from hloopt.split import split_source
+        from hloopt.text import parse_module
 
+        source = read_source(path)
         file = split_source(source)
-        result.sources = file.chunks
         for chunk in file.chunks:
-            result.outcomes.append(optimize(chunk, pipeline, job.settings, sys.stderr.write))
+            read = partial(parse_module, chunk)
+            result.outcomes.append(optimize(read, pipeline, job.settings, sys.stderr.write))
+        before = source.text
         text = file.join([outcome.text for outcome in result.outcomes])
     else:
-        result.sources = [source]
-        result.outcomes = [optimize(source, pipeline, job.settings, sys.stderr.write)]
-        text = result.outcomes[0].text
-    result.changed = text != source.text
+        read = partial(read_module, path)
+        outcome = optimize(read, pipeline, job.settings, sys.stderr.write)
+        result.outcomes = [outcome]
+        before, text = outcome.before, outcome.text
+    result.changed = text != before
     if job.wants_text_diff and result.changed:
         from hloopt.reports.text_diff import unified_diff
 
-        result.text_diff = unified_diff(source.text, text, path)
+        result.text_diff = unified_diff(before, text, path)
     if job.output is not None:
-        if job.output != "-":
-            make_folder(os.path.dirname(job.output) or ".")
-        write_whole(job.output, text)
+        _write(text, job.output, result)
+
+
+def _write(text: str, output: str, result: JobResult) -> None:
+    from hloopt.files import has_proto_suffix, make_folder, write_whole
+
+    if output != "-":
+        make_folder(os.path.dirname(output) or ".")
+    if has_proto_suffix(output):
+        _write_proto(text, output, result)
+    else:
+        write_whole(output, text)
+
+
+def _write_proto(text: str, output: str, result: JobResult) -> None:
+    from hloopt.files import save
+    from hloopt.proto.header import left_out
+    from hloopt.text import parse_module
+
+    if len(result.outcomes) > 1:
+        raise HloError(
+            f"{result.path} has {len(result.outcomes)} modules, {output} can hold one",
+            help="write text: -o PATH.hlo",
+            code="HLO005",
+        )
+    module = parse_module(Source(result.path, text))
+    save(module, output)
+    if lost := left_out(module):
+        result.outcomes[0].notes.append(f"{output}: a proto has no place for {', '.join(lost)}")

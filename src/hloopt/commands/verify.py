@@ -20,7 +20,7 @@ def command(files: tuple[str, ...], split_input_file: bool, output_format: str) 
     All problems of a module are reported, each with its place.
     """
 
-    from hloopt.files import find_inputs, read_source
+    from hloopt.files import find_inputs, read_module, read_source
     from hloopt.split import split_source
     from hloopt.text import parse_module
     from hloopt.verifier import verify_module
@@ -30,9 +30,10 @@ def command(files: tuple[str, ...], split_input_file: bool, output_format: str) 
     paths = find_inputs(files)
     for path in paths:
         try:
-            source = read_source(path)
-            for chunk in split_source(source).chunks if split_input_file else [source]:
-                errors = verify_module(parse_module(chunk))
+            chunks = split_source(read_source(path)).chunks if split_input_file else [path]
+            for chunk in chunks:
+                module = read_module(chunk) if isinstance(chunk, str) else parse_module(chunk)
+                errors = verify_module(module)
                 exit_code = max(exit_code, 1 if errors else 0)
                 found += [(path, error) for error in errors]
         except HloError as error:

@@ -6,6 +6,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from hloopt.diagnostics import LiteralError
 from hloopt.ir.attribute_text import scan_literal
@@ -63,7 +64,7 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     texts = [format_value(value) for value in values]
     if limit is not None and len(texts) > limit:
         return ELIDED
-    return _nest(texts, shape.dimensions)
+    return nest_values(texts, shape.dimensions)
 
 
 _LARGEST_SPELLED = 1 << 20  # elements; a larger array given as one scalar keeps that form
@@ -82,7 +83,7 @@ def _from_scalar(
     if count > _LARGEST_SPELLED or not count:
         return value
     zero = "(0, 0)" if token.startswith("(") else "0"
-    return _nest([value] + [zero] * (count - 1), shape.dimensions)
+    return nest_values([value] + [zero] * (count - 1), shape.dimensions)
 
 
 _OPEN, _COMMA, _CLOSE = ("(", "( "), (",", ", "), (")", " )")
@@ -177,8 +178,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield kind, match[0]
 
 
-def _nest(texts: list[str], dimensions: tuple[int, ...]) -> str:
-    """Values in nested braces, blanks and index comments as XLA sets them."""
+def nest_values(texts: list[str], dimensions: tuple[int, ...]) -> str:
+    """Values in row-major order in nested braces, blanks and index comments as XLA sets them."""
     rows = texts
     rank = len(dimensions)
     for axis in range(rank - 1, -1, -1):
@@ -216,7 +217,7 @@ def _formatter(element: ElementType, *, is_array: bool) -> Callable[[str], str]:
         return lambda token: _format_integer(token, element)
     if element.kind == "complex":
         return lambda token: _format_complex(token, element)
-    return lambda token: _format_float(token, element.name)
+    return lambda token: float_text(token, element.name)
 
 
 def _truth(token: str) -> bool:
@@ -256,7 +257,7 @@ def _format_complex(token: str, element: ElementType) -> str:
     part = "f32" if element.bits == 64 else "f64"
     if not all(_PART.fullmatch(p) for p in parts):
         raise LiteralError(f"expected a complex number (re, im), found '{token}'")
-    real, imaginary = (_format_float(p.strip(), part) for p in parts)
+    real, imaginary = (float_text(p.strip(), part) for p in parts)
     if real == "nan":
         imaginary = "nan"
     return f"({real}, {imaginary})"
@@ -276,7 +277,8 @@ _NO_INFINITY = frozenset(
 _SATURATING = frozenset(("f4e2m1fn", "f6e2m3fn", "f6e3m2fn"))
 
 
-def _format_float(token: str, name: str) -> str:
+def float_text(token: str, name: str) -> str:
+    """A number as XLA prints it as a value of the type `name`. Raises HloSyntaxError."""
     nan = _NAN.fullmatch(token)
     if nan:
         return _format_nan(nan[1], nan[2], name)
@@ -349,10 +351,16 @@ _ROUNDING: dict[str, Callable[[float, str], float]] = {"bf16": _round_bf16, "f16
 
 
 def _round_with_ml_dtypes(value: float, name: str) -> float:
-    import ml_dtypes
     import numpy as np
 
-    names = {"f4e2m1fn": "float4_e2m1fn", "f6e2m3fn": "float6_e2m3fn", "f6e3m2fn": "float6_e3m2fn"}
-    dtype = getattr(ml_dtypes, names.get(name) or f"float8_{name[2:]}")
     with np.errstate(all="ignore"):
-        return float(np.asarray(value, np.float64).astype(dtype))
+        return float(np.asarray(value, np.float64).astype(small_float_type(name)))
+
+
+def small_float_type(name: str) -> type[Any]:
+    """The NumPy type of a floating-point type of at most 8 bits."""
+    import ml_dtypes
+
+    names = {"f4e2m1fn": "float4_e2m1fn", "f6e2m3fn": "float6_e2m3fn", "f6e3m2fn": "float6_e3m2fn"}
+    found: type[Any] = getattr(ml_dtypes, names.get(name) or f"float8_{name[2:]}")
+    return found

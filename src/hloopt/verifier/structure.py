@@ -47,8 +47,9 @@ def check_computation(computation: Computation) -> list[HloError]:
 
 
 def _error(message: str, instruction: Instruction) -> HloVerifyError:
-    span = instruction.parent.module.span_of(instruction)
-    return HloVerifyError(f"%{instruction.name}: {message}", span=span)
+    module = instruction.parent.module
+    span = module.span_of(instruction)
+    return HloVerifyError(f"{module.place_of(instruction)}: {message}", span=span)
 
 
 def _check_members(computation: Computation) -> list[HloError]:

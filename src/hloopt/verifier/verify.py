@@ -101,7 +101,7 @@ def _check(computation: Computation, rules: InstructionRules) -> Iterable[HloErr
 
 def _placed(error: HloError, instruction: Instruction) -> HloVerifyError:
     """`error` with the instruction's name and place."""
-    span = error.span or instruction.parent.module.span_of(instruction)
-    return HloVerifyError(
-        f"%{instruction.name}: {error.message}", span=span, help=error.help, code=error.code
-    )
+    module = instruction.parent.module
+    span = error.span or module.span_of(instruction)
+    message = f"{module.place_of(instruction)}: {error.message}"
+    return HloVerifyError(message, span=span, help=error.help, code=error.code)
