@@ -9,7 +9,7 @@ export HLOOPT_SHARED ?= ../shared
 RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimizations.hlo.gz \
 	-p simplify -o build/transformer.optimized.hlo
 # Expectation tables of the passes that exist.
-TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph
+TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph verifier
 PYTEST_WORKERS ?= 2
 
 DEV := $(VENV)/.dev
