@@ -32,10 +32,15 @@ def main() -> int:
             if arguments.id in record.id:
                 outcome = run_record(record, create_pass)
                 counts[outcome.status] += 1
+                if outcome.has_xla_words is not None:
+                    counts["XLA's words" if outcome.has_xla_words else "other words"] += 1
                 _report(outcome, verbose=arguments.verbose)
     for name, counts in totals.items():
         passed, failed, skipped = (counts[s] for s in ("passed", "failed", "skipped"))
         print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped")
+        if same := counts["XLA's words"]:
+            refused = same + counts["other words"]
+            print(f"{name}: {same} of {refused} refusals have the words of the table")
     return 1 if any(counts["failed"] for counts in totals.values()) else 0
 
 

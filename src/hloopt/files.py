@@ -264,10 +264,10 @@ def _below(folder: str) -> Iterator[str]:
 
 def load(path: str, *, verify: bool = True) -> Module:
     """The module in a file. Raises HloError for what cannot be read, is no HLO or is invalid."""
-    from hloopt.verifier import verify_module
+    from hloopt.verifier import ANY_TARGET, verify_module
 
     module = read_module(path)
-    if verify and (errors := verify_module(module)):
+    if verify and (errors := verify_module(module, ANY_TARGET)):
         raise errors[0]
     return module
 

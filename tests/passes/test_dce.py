@@ -122,7 +122,8 @@ side {{
 }}, execution_thread="side"
 ENTRY e {{
   p = f32[] parameter(0)
-  s = ((f32[]), f32[], s32[]) async-start(p), calls=side, async_execution_thread="side"
+  s = ((f32[]), f32[], s32[]) async-start(p), calls=side, async_execution_thread="side",
+    frontend_attributes={{_collectives_group=""}}
   {dead}
   ROOT d = f32[] async-done(s)
 }}"""

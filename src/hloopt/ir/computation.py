@@ -66,7 +66,9 @@ class Computation:
     def parameters(self) -> list[Instruction]:
         """The parameters by number. O(instructions)."""
         found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
-        return sorted(found, key=lambda parameter: parameter.parameter_number)
+        if len(found) > 1:
+            found.sort(key=lambda parameter: parameter.parameter_number)
+        return found
 
     @property
     def is_entry(self) -> bool:

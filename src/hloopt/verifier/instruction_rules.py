@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.computation import Computation
@@ -20,6 +20,8 @@ from hloopt.ir.operand_rules import check_operands
 from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape
 from hloopt.patterns import pattern
+from hloopt.verifier.options import Setting
+from hloopt.verifier.rules import INSTRUCTION_RULES, SHAPED_RULES, InstructionRule, for_opcode
 
 _METADATA = pattern(
     r'(?:op_type="[^"\\]*" ?)?(?:op_name="[^"\\]*" ?)?(?:source_file="[^"\\]*" ?)?'
@@ -30,9 +32,7 @@ _METADATA = pattern(
 _CHANNEL = pattern(r"\bchannel_id=\d{1,18}(?!\d)")
 _ARRAY_LITERAL_LIMIT = 10_000_000  # elements of an elided literal that is only looked at
 
-_NEVER_ABOUT_SHAPES = frozenset(
-    ("metadata", "backend_config", "frontend_attributes", "sharding", "origin", "statistics")
-)
+_NEVER_ABOUT_RULES = frozenset(("metadata", "backend_config", "statistics"))
 _MUST_CALL = (CONTROL_FLOW_CALLERS | EMBEDDED_CALLERS) - {
     *(Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE, Opcode.CUSTOM_CALL, Opcode.TOPK)
 }
@@ -41,7 +41,16 @@ _KEEPS_SHAPE = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) - {
     *(Opcode.BITCAST_CONVERT, Opcode.STOCHASTIC_CONVERT, Opcode.REDUCE_PRECISION),
 }
 
+_KEEPS_PRECISION = frozenset(
+    (
+        *(Opcode.BROADCAST, Opcode.RESHAPE, Opcode.DYNAMIC_UPDATE_SLICE, Opcode.TUPLE, Opcode.COPY),
+        *(Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL),
+    )
+)
+"""Opcodes that pass values on as they are, whatever precision others may have."""
+
 _Form = tuple[object, ...]
+_Rules = list[tuple[str, InstructionRule]]
 
 
 class InstructionRules:
@@ -52,14 +61,16 @@ class InstructionRules:
     one. One object serves one run over a module.
     """
 
-    def __init__(self, *, allow_mixed_precision: bool) -> None:
-        self.allow_mixed_precision = allow_mixed_precision
-        self._forms = _VALID_FORMS.setdefault(allow_mixed_precision, set())
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self._known = _KNOWN.setdefault(setting, _Known())
+        self._plain_shapes = self._known.plain_shapes
         self._signatures: dict[Computation, _Form] = {}
+        self._has_plain_reshapes = not setting.options.verify_reshape_is_bitcast
 
     def problems(self, computation: Computation) -> Iterator[tuple[Instruction, HloError]]:
         """Each instruction that breaks a rule, with the first one it breaks."""
-        forms = self._forms
+        forms = self._known.forms
         for instruction in computation.instructions:
             form = self._form(instruction)
             if form is _VALID or form in forms:
@@ -85,12 +96,16 @@ class InstructionRules:
             return None  # more than shapes decides
         shape = instruction.shape
         operands = instruction.operands
-        if opcode in _KEEPS_SHAPE:
+        if shape not in self._plain_shapes:
+            pass  # what is right for most shapes may be wrong for this one
+        elif opcode in _KEEPS_SHAPE:
             for operand in operands:
                 if operand.shape is not shape:
                     break
             else:
-                return opcode, shape.element_type, head, len(operands)
+                if head:
+                    return opcode, shape, head, len(operands)
+                return opcode, shape.element_type, len(operands)
         elif opcode is Opcode.GET_TUPLE_ELEMENT:
             index = head[6:].rstrip(", ")
             elements = operands[0].shape.elements if len(operands) == 1 else ()
@@ -102,10 +117,16 @@ class InstructionRules:
             ):
                 return _VALID if elements[int(index)] is shape else None
         elif opcode is Opcode.PARAMETER:
-            return (opcode, head) if head else _VALID
+            if not head:
+                return _VALID
         elif opcode is Opcode.CONSTANT:
             return _constant_form(instruction, head)
-        elif opcode is Opcode.RESHAPE and not head and _is_plain_reshape(shape, operands):
+        elif (
+            opcode is Opcode.RESHAPE
+            and not head
+            and self._has_plain_reshapes
+            and _is_plain_reshape(shape, operands)
+        ):
             return _VALID
         if "channel_id=" in head:
             head = _CHANNEL.sub("channel_id", head)
@@ -151,43 +172,71 @@ class InstructionRules:
             from hloopt.ir.literal import canonical_literal
 
             canonical_literal(instruction.payload, instruction.shape, _ARRAY_LITERAL_LIMIT)
-        elif opcode in ASYNC:
-            _check_async(instruction)
-            self._check_shape(instruction)
-        elif opcode is Opcode.PARAMETER:
-            return
-        elif is_new_form:
-            self._check_shape(instruction)
-        elif (form := self._form_of_attributes(instruction)) not in self._forms:
-            self._check_shape(instruction)
-            self._forms.add(form)
+        form = None
+        if not is_new_form and opcode not in ASYNC:
+            form = self._form_of_attributes(instruction)
+            if form in self._known.forms:
+                return
+        self._check_rules(instruction, attributes)
+        if form is not None:
+            self._known.forms.add(form)
+        shape = instruction.shape
+        if shape not in self._plain_shapes and _is_plain(shape):
+            self._plain_shapes.add(shape)
 
     def _form_of_attributes(self, instruction: Instruction) -> _Form:
         """The form of an instruction whose attributes are not one known text."""
         attributes = instruction.attributes.items()
         return (
-            *(instruction.opcode, instruction.shape),
+            *(instruction.opcode, instruction.shape, instruction.payload),
             *[operand.shape for operand in instruction.operands],
             *[self._signature(callee) for callee in instruction.called],
-            *[item for item in attributes if item[0] not in _NEVER_ABOUT_SHAPES],
+            *[item for item in attributes if item[0] not in _NEVER_ABOUT_RULES],
         )
 
-    def _check_shape(self, instruction: Instruction) -> None:
+    def _check_rules(self, instruction: Instruction, attributes: Mapping[str, str]) -> None:
         opcode = instruction.opcode
         if opcode in _MUST_CALL and not instruction.called:
             raise HloVerifyError(f"{opcode} calls no computation")
-        check_shape(
-            opcode,
-            instruction.shape,
-            [operand.shape for operand in instruction.operands],
-            instruction.attributes,
-            instruction.called,
-            any_precision=self.allow_mixed_precision,
-        )
+        rules = self._known.rules.get(opcode)
+        if rules is None:
+            options = self.setting.options
+            rules = self._known.rules[opcode] = (
+                for_opcode(INSTRUCTION_RULES, opcode, options),
+                for_opcode(SHAPED_RULES, opcode, options),
+            )
+        before, after = rules
+        for attribute, check in before:
+            if not attribute or attribute in attributes:
+                check(instruction, self.setting)
+        if opcode is not Opcode.PARAMETER:
+            check_shape(
+                opcode,
+                instruction.shape,
+                [operand.shape for operand in instruction.operands],
+                instruction.attributes,
+                instruction.called,
+                any_precision=self.setting.options.allow_mixed_precision
+                and opcode not in _KEEPS_PRECISION,
+            )
+        for attribute, check in after:
+            if not attribute or attribute in attributes:
+                check(instruction, self.setting)
 
 
-_VALID_FORMS: dict[bool, set[_Form]] = {}
-"""Forms found valid, by whether mixed precision is allowed: a form decides alone."""
+class _Known:
+    """What was found in one setting."""
+
+    def __init__(self) -> None:
+        self.forms: set[_Form] = set()
+        """Forms found valid."""
+        self.plain_shapes: set[Shape] = set()
+        """Shapes that no rule objects to for their own sake."""
+        self.rules: dict[Opcode, tuple[_Rules, _Rules]] = {}
+        """The rules about each opcode, before and after the shape is checked."""
+
+
+_KNOWN: dict[Setting, _Known] = {}
 _VALID: _Form = ()
 """Stands for all forms that need no further check."""
 _SMALL_NUMBERS = {
@@ -201,7 +250,7 @@ def _constant_form(constant: Instruction, head: str) -> _Form:
     shape = constant.shape
     numbers = None if shape.dimensions else _SMALL_NUMBERS.get(shape.type_name)
     if numbers is not None and numbers.fullmatch(constant.payload):
-        return (Opcode.CONSTANT, head) if head else _VALID
+        return (Opcode.CONSTANT, shape, head) if head else _VALID
     return Opcode.CONSTANT, shape, head, constant.payload
 
 
@@ -216,12 +265,9 @@ def _is_plain_reshape(shape: Shape, operands: list[Instruction]) -> bool:
     )
 
 
-def _check_async(instruction: Instruction) -> None:
-    if instruction.opcode is Opcode.ASYNC_START:
-        return
-    before = instruction.operands[0].opcode if instruction.operands else None
-    if before not in (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE):
-        raise HloVerifyError(
-            f"the first operand of {instruction.opcode} is an async-start or async-update, "
-            f"not {before or 'missing'}"
-        )
+def _is_plain(shape: Shape) -> bool:
+    """Whether no part of `shape` is a buffer, unbounded, or in a memory space of its own."""
+    return not any(
+        leaf.is_buffer or leaf.layout.memory_space or min(leaf.dimensions, default=0) < 0
+        for leaf in shape.leaves()
+    )

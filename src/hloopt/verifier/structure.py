@@ -8,6 +8,10 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, stable_order
+from hloopt.verifier.report import broken
+
+_NUMBERS = [str(number) for number in range(100)]
+"""What parameters mostly have between their parentheses, in order."""
 
 
 def check_module(module: Module) -> list[HloError]:
@@ -46,12 +50,6 @@ def check_computation(computation: Computation) -> list[HloError]:
     return errors
 
 
-def _error(message: str, instruction: Instruction) -> HloVerifyError:
-    module = instruction.parent.module
-    span = module.span_of(instruction)
-    return HloVerifyError(f"{module.place_of(instruction)}: {message}", span=span)
-
-
 def _check_members(computation: Computation) -> list[HloError]:
     module = computation.module
     members = computation.instructions
@@ -66,11 +64,11 @@ def _check_members(computation: Computation) -> list[HloError]:
         if not member_set.issuperset(instruction.operands):
             stranger = next(o for o in instruction.operands if o not in member_set)
             errors.append(
-                _error(f"operand %{stranger.name} is not in the same computation", instruction)
+                broken(instruction, f"operand %{stranger.name} is in a different computation")
             )
         if instruction.called:
             errors += [
-                _error(f"calls %{callee.name}, which is not in the module", instruction)
+                broken(instruction, f"calls %{callee.name}, which is not in the module")
                 for callee in instruction.called
                 if computations.get(callee.name) is not callee
             ]
@@ -78,26 +76,28 @@ def _check_members(computation: Computation) -> list[HloError]:
 
 
 def _check_parameters(computation: Computation) -> list[HloError]:
+    parameters = [i for i in computation.instructions if i.opcode is Opcode.PARAMETER]
+    if [i.payload for i in parameters] == _NUMBERS[: len(parameters)]:
+        return []
     seen: dict[str, Instruction] = {}
     errors: list[HloError] = []
-    parameters = [i for i in computation.instructions if i.opcode is Opcode.PARAMETER]
     for parameter in parameters:
         number = parameter.payload.strip()
         if not number.isdecimal() or len(number) > 9:
-            errors.append(_error(f"'{number}' is no parameter number", parameter))
+            errors.append(broken(parameter, f"'{number}' is no parameter number"))
         elif number in seen:
             other = seen[number].name
-            errors.append(_error(f"parameter {number} is already %{other}", parameter))
+            errors.append(broken(parameter, f"parameter {number} is already %{other}"))
         seen[number] = parameter
     if errors:
         return errors
     for parameter in parameters:
         if parameter.parameter_number >= len(parameters):
             errors.append(
-                _error(
+                broken(
+                    parameter,
                     f"parameter number {parameter.payload}: the computation has "
                     f"{len(parameters)} parameters, numbered from 0 without gaps",
-                    parameter,
                 )
             )
     return errors
@@ -115,6 +115,6 @@ def _check_order(computation: Computation) -> list[HloError]:
     for instruction in computation.instructions:
         for before in (*instruction.operands, *instruction.control_predecessors):
             if before not in seen:
-                return [_error(f"is scheduled before %{before.name}, which it needs", instruction)]
+                return [broken(instruction, f"is scheduled before %{before.name}, which it needs")]
         seen.add(instruction)
     return []
