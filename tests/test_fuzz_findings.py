@@ -56,7 +56,7 @@ def problems(line: str) -> list[str]:
         ("%c = f32[] constant(1_0)", "literal"),
         ("%c = f32[4]{0} constant(1_0)", "literal"),
         ("%c = f32[4]{0} constant(infinity)", "literal"),
-        ("%c = c64[] constant((1_0, 2))", "complex"),
+        ("%c = c64[] constant((1_0, 2))", "expected a number"),
         ("%n = f32[4,2]{1,0:T(})} negate(%p)", "layout"),
         ("%n = f32[4,2]{1,0:T(2,)} negate(%p)", "layout"),
         ("%n = f32[4,2]{1,0:D(X)} negate(%p)", "layout"),

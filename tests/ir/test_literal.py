@@ -33,7 +33,7 @@ from hloopt.ir.shape import parse_shape
         ("{}", "s32[0]", "{}"),
         ("{...}", "f32[100]", "{...}"),
         ("(1, {2, 3})", "(s32[], s32[2])", "( 1, {2, 3} )"),
-        ("()", "()", "()"),
+        ("()", "()", "(  )"),
     ],
 )
 def test_literals_are_written_as_xla_writes_them(text: str, shape: str, expected: str) -> None:

@@ -22,11 +22,11 @@ _TOKEN = pattern(
     r"(?P<skip>[\s,]+|/\*.*?\*/|//[^\r\n]*)"
     r"|(?P<open>\{)|(?P<close>\})|(?P<dots>\.\.\.)"
     r"|(?P<complex>\([^()]*(?:\(0x[0-9a-fA-F]+\)[^()]*)*\))"
-    r"|(?P<scalar>-?nan(?:\(0x[0-9a-fA-F]+\))?|-?inf|true|false|-?\d+\.?\d*(?:[eE][+-]?\d+)?)",
+    r"|(?P<scalar>-?nan(?:\(0x[0-9a-fA-F]+\))?|-?inf|true|false|(?:-?\d+\.?\d*|-\.\d+)(?:[eE][+-]?\d+)?)",
     re.S,
 )
-_INTEGER = pattern(r"-?\d{1,100}")
-_PART = pattern(r"\s*-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan(?:\(0x[0-9a-fA-F]+\))?)\s*")
+_INTEGER = pattern(r"-?\d+")
+_DECIMAL = pattern(r"(?:-?\d+\.\d*|-?\d+(?=[eE])|-\.\d+)(?:[eE][+-]?\d+)?|-?inf")
 _NAN = pattern(r"(-?)nan(?:\((0x[0-9a-fA-F]+)\))?")
 
 _CANONICAL: dict[tuple[str, Shape, int | None], str] = {}
@@ -54,11 +54,13 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     if shape.element_type is None or not shape.is_array:
         raise LiteralError(f"a {shape.type_name} has no literal")
     format_value = _formatter(shape.element_type, is_array=bool(shape.dimensions))
-    if shape.dimensions and not text.lstrip().startswith(("{", "/")):
+    if shape.dimensions and not text.lstrip().startswith(("{", "/", "(")):
         return _from_scalar(text.strip(), shape, limit, format_value)
     values = _values(text, shape)
     if values is None:
-        return ELIDED
+        if shape.element_count():
+            return ELIDED
+        values = []
     if not shape.dimensions:
         return format_value(values[0])
     texts = [format_value(value) for value in values]
@@ -78,12 +80,13 @@ def _from_scalar(
         raise LiteralError(f"expected a literal of {shape.text}, found '{token[:40]}'")
     count = shape.element_count()
     value = format_value(token)
+    if not count:
+        raise LiteralError(f"expected {shape.rank} braces around the values of {shape.text}")
     if limit is not None and count > limit:
         return ELIDED
-    if count > _LARGEST_SPELLED or not count:
+    if count > _LARGEST_SPELLED:
         return value
-    zero = "(0, 0)" if token.startswith("(") else "0"
-    return nest_values([value] + [zero] * (count - 1), shape.dimensions)
+    return nest_values([value] + ["0"] * (count - 1), shape.dimensions)
 
 
 _OPEN, _COMMA, _CLOSE = ("(", "( "), (",", ", "), (")", " )")
@@ -114,7 +117,7 @@ def _canonical_tuple(text: str, shape: Shape, limit: int | None) -> str:
             out.append(ELIDED)
             position += len(ELIDED)
         elif not item.elements:
-            expected += [(")", ")"), ("(", "(")]
+            expected += [(")", " )"), ("(", "( ")]
         else:
             expected.append(_CLOSE)
             for element in reversed(item.elements[1:]):
@@ -150,7 +153,7 @@ def _values(text: str, shape: Shape) -> list[str] | None:
                 )
             depth -= 1
         elif kind == "dots":
-            if not rank or depth != 1:
+            if not rank or depth != 1 or _AFTER_DOTS.search(text) is None:
                 raise LiteralError(f"'...' cannot stand here in a literal of {shape.text}")
             return None
         else:
@@ -163,6 +166,9 @@ def _values(text: str, shape: Shape) -> list[str] | None:
             f"the literal has {len(values)} values, {shape.text} has {shape.element_count()}"
         )
     return values
+
+
+_AFTER_DOTS = pattern(r"\.\.\.(?:[\s,]|/\*[^*]*\*/)*\}\s*$")
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
@@ -185,8 +191,8 @@ def nest_values(texts: list[str], dimensions: tuple[int, ...]) -> str:
     for axis in range(rank - 1, -1, -1):
         size = dimensions[axis]
         groups = math.prod(dimensions[:axis])
-        if axis == rank - 1 and rank > 1 and size == 1:
-            rows = [f"{{{row}}}" for row in rows]
+        if axis == rank - 1 and rank > 1 and size < 2:
+            rows = [f"{{{row}}}" for row in rows] if size else ["{}"] * groups
             continue
         grouped = [rows[i * size : (i + 1) * size] for i in range(groups)]
         if axis == rank - 1:
@@ -204,7 +210,8 @@ def _commented(group: list[str], axis: int, rank: int) -> list[str]:
 
 
 def _with_comment(text: str, axis: int, number: int) -> str:
-    return f"{text[0]} /*i{axis}={number}*/{text[1:]}"
+    inner = text[1:].replace("  }", " }") if text == "{  }" else text[1:]
+    return f"{{ /*i{axis}={number}*/{inner}"
 
 
 # -- scalars --------------------------------------------------------------------------------
@@ -223,9 +230,19 @@ def _formatter(element: ElementType, *, is_array: bool) -> Callable[[str], str]:
 def _truth(token: str) -> bool:
     if token in ("true", "false"):
         return token == "true"
+    return _raw_integer(token, "expected true, false or an integer") != 0
+
+
+def _raw_integer(token: str, expected: str) -> int:
+    """The value of an integer token: 64 bits, which XLA takes as signed."""
     if _INTEGER.fullmatch(token) is None:
-        raise LiteralError(f"expected true, false or an integer, found '{token}'")
-    return int(token) != 0
+        raise LiteralError(f"{expected}, found '{token[:40]}'")
+    if len(token.lstrip("-0")) > _LONGEST or not -(1 << 63) <= (value := int(token)) < 1 << 64:
+        raise LiteralError(f"{token[:40]} does not fit into 64 bits")
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+_LONGEST = 20  # digits of 64 bits
 
 
 def _format_pred(token: str) -> str:
@@ -237,30 +254,38 @@ def _format_pred_element(token: str) -> str:
 
 
 def _format_integer(token: str, element: ElementType) -> str:
-    if _INTEGER.fullmatch(token) is None:
-        raise LiteralError(f"expected an integer of type {element.name}, found '{token}'")
-    value = int(token)
+    value = _raw_integer(token, f"expected an integer of type {element.name}")
     signed = element.kind == "signed"
     low = -(1 << (element.bits - 1)) if signed else 0
-    high = low + (1 << element.bits)
-    if element.bits == 64 and -(1 << 63) <= value < (1 << 64):
-        value = (value - low) % (1 << 64) + low  # 64 raw bits, as XLA reads them
-    if not low <= value < high:
+    if element.bits == 64:
+        value = (value - low) % (1 << 64) + low
+    if not low <= value < low + (1 << element.bits):
         raise LiteralError(f"{token} is out of the range of {element.name}")
     return str(value)
 
 
+_COMMENT = pattern(r"/\*.*?\*/|//[^\r\n]*", re.S)
+_LARGEST_F32 = 3.4028234663852886e38
+
+
 def _format_complex(token: str, element: ElementType) -> str:
-    parts = token[1:-1].split(",")
+    parts = _COMMENT.sub(" ", token[1:-1]).split(",")
     if not token.startswith("(") or len(parts) != 2:
         raise LiteralError(f"expected a complex number (re, im), found '{token}'")
     part = "f32" if element.bits == 64 else "f64"
-    if not all(_PART.fullmatch(p) for p in parts):
-        raise LiteralError(f"expected a complex number (re, im), found '{token}'")
     real, imaginary = (float_text(p.strip(), part) for p in parts)
-    if real == "nan":
-        imaginary = "nan"
+    if part == "f32" and any(_is_too_large_for_f32(p.strip()) for p in parts):
+        raise LiteralError(f"a part of {token} is out of the range of f32")
+    if "nan" in real:
+        imaginary = real  # as XLA reads it
+    elif "nan" in imaginary and part == "f32":
+        imaginary = _NAN.sub(r"\1nan", imaginary)
     return f"({real}, {imaginary})"
+
+
+def _is_too_large_for_f32(token: str) -> bool:
+    """Whether XLA refuses a part of a complex number: it looks before rounding."""
+    return "n" not in token and abs(float(token)) > _LARGEST_F32
 
 
 _SIGNIFICAND_BITS = {
@@ -282,12 +307,12 @@ def float_text(token: str, name: str) -> str:
     nan = _NAN.fullmatch(token)
     if nan:
         return _format_nan(nan[1], nan[2], name)
-    if token in ("true", "false"):
+    if _INTEGER.fullmatch(token):
+        value = float(_raw_integer(token, ""))
+    elif _DECIMAL.fullmatch(token):
+        value = float(token)
+    else:
         raise LiteralError(f"expected a number of type {name}, found '{token}'")
-    try:
-        value = float(token) if token != "-0" else 0.0
-    except ValueError:
-        raise LiteralError(f"expected a number of type {name}, found '{token}'") from None
     if math.isinf(value) and "inf" not in token:
         raise LiteralError(f"{token} is out of the range of {name}")
     if name == "f64":
@@ -298,14 +323,25 @@ def float_text(token: str, name: str) -> str:
     return _format_small_float(value, token, name)
 
 
+_PAYLOAD_BITS = {
+    **{"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e5m2": 2, "f8e4m3": 3, "f8e3m4": 4},
+}
+_QUIET = 1 << 51
+"""The payload of a plain `nan` in the text, whatever the type."""
+
+
 def _format_nan(sign: str, payload: str | None, name: str) -> str:
-    if payload is not None:
-        bits = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e5m2": 2, "f8e4m3": 3, "f8e3m4": 4}
-        if name not in bits or not 0 < int(payload, 16) < 1 << bits[name]:
+    if payload is not None and int(payload, 16) != _QUIET:
+        bits = _PAYLOAD_BITS.get(name, 0)
+        if not 0 < int(payload, 16) < 1 << bits:
             raise LiteralError(f"{name} has no NaN with payload {payload}")
-        if int(payload, 16) != 1 << (bits[name] - 1):
+        if int(payload, 16) != 1 << (bits - 1):
             return f"{sign}nan({payload.lower()})"
-    return f"{sign}nan"
+    if name in _SATURATING:
+        return "0" if sign else "-0"  # no NaN: this is what XLA makes of it
+    if name == "f8e8m0fnu":
+        return "nan"
+    return "-nan" if name.endswith("fnuz") else f"{sign}nan"
 
 
 def _shortest(value: float, few: int, many: int, reads_back: Callable[[str], bool]) -> str:
@@ -321,13 +357,18 @@ def _to_f32(value: float, token: str) -> float:
 
 
 def _format_small_float(value: float, token: str, name: str) -> str:
+    if name == "f8e8m0fnu" and 0 < value < _SMALLEST_F8E8M0FNU:
+        value = _SMALLEST_F8E8M0FNU
     rounded = _ROUNDING.get(name, _round_with_ml_dtypes)(value, name)
     if math.isfinite(value) and not math.isfinite(rounded):
         raise LiteralError(f"{token} is out of the range of {name}")
     if math.isnan(rounded) or (math.isinf(value) and name in _NO_INFINITY - _SATURATING):
-        return "-nan" if name.endswith("fnuz") else "nan"
+        return _format_nan("-" if value < 0 else "", None, name)
     digits = math.ceil(1 + _SIGNIFICAND_BITS[name] * math.log10(2))
     return f"{rounded:.{digits}g}"
+
+
+_SMALLEST_F8E8M0FNU = 2.0**-127
 
 
 def _round_bf16(value: float, _name: str) -> float:

@@ -107,7 +107,7 @@ def check_attributes(
     if attributes.get("use_global_device_ids") == "true" and not (
         "channel_id" in attributes or "mode" in attributes
     ):
-        raise HloSyntaxError("use_global_device_ids=true needs a channel_id", code="HLO106")
+        raise HloSyntaxError("use_global_device_ids=true without channel_id", code="HLO106")
 
 
 _DISTINCT = frozenset(("metadata", "backend_config"))
