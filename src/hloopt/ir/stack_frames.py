@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.patterns import pattern
 
-_ENTRY = pattern(r'\d+\s+("(?:[^"\\]|\\.)*")')
+_ENTRY = pattern(r'\d+\s+("[^"\\]*+(?:\\.[^"\\]*+)*+")')
 _RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
 _FIELD = pattern(r"(\w+)=(-?\d{1,18})(?!\d)")
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")

@@ -222,28 +222,39 @@ def _find_operands(operands: str, scope: dict[str, Instruction]) -> list[Instruc
 
 def _link_control(scope: dict[str, Instruction]) -> None:
     above: dict[str, Instruction] = {}  # a control predecessor stands above, as operands do
+    edges: dict[Instruction, list[Instruction]] = {}
     for own_name, instruction in scope.items():
         text = instruction.attribute_text or ""
         if "control-predecessors=" in text:
             names = split_attributes(text).get("control-predecessors")
-            for name in names.strip("{}").split(",") if names else ():
-                link_control(above[name.strip().removeprefix("%")], instruction)
+            edges[instruction] = [
+                above[name.strip().removeprefix("%")]
+                for name in (names.strip("{}").split(",") if names else ())
+            ]
         above[own_name] = instruction
+    link_control(edges)
 
 
-def link_control(predecessor: Instruction, successor: Instruction) -> None:
-    """Add a control edge that stands in the text."""
-    if predecessor not in successor.control_predecessors:
-        successor.control_predecessors = (*successor.control_predecessors, predecessor)
-        predecessor.control_successors = (*predecessor.control_successors, successor)
+def link_control(predecessors: dict[Instruction, list[Instruction]]) -> None:
+    """Set the control edges that stand in a computation's text. O(edges)."""
+    successors: dict[Instruction, list[Instruction]] = {}
+    for successor, found in predecessors.items():
+        successor.control_predecessors = tuple(dict.fromkeys(found))
+        for predecessor in successor.control_predecessors:
+            successors.setdefault(predecessor, []).append(successor)
+    for predecessor, after in successors.items():
+        predecessor.control_successors = tuple(after)
 
 
 def _link_called(callers: list[Instruction], module: Module) -> None:
     find = module.computations.get
     for caller in callers:
-        if caller.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
-            continue  # what they call is what their async-start calls
         text = caller.attribute_text or ""
+        if caller.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
+            stated = split_attributes(text).get("calls") if "calls=" in text else None
+            if stated and (find(stated.removeprefix("%")),) != called_by_start(caller):
+                raise KeyError(stated)
+            continue
         key = _ONLY_REFERENCE.get(caller.opcode)
         if key:
             before, _, after = text.partition(key)
@@ -259,6 +270,13 @@ def _link_called(callers: list[Instruction], module: Module) -> None:
                 references[name] = [module.computations[n.strip().removeprefix("%")] for n in names]
         if references:
             link_called(caller, references)
+
+
+def called_by_start(instruction: Instruction) -> tuple[Computation, ...]:
+    """What the async-start of an async-update or async-done calls."""
+    while instruction.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE) and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction.called
 
 
 def link_called(caller: Instruction, references: dict[str, list[Computation]]) -> None:

@@ -14,7 +14,7 @@ from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
 from hloopt.text.async_sugar import read_async
 from hloopt.text.cursor import Cursor
-from hloopt.text.fast_lane import link_called, link_control
+from hloopt.text.fast_lane import called_by_start, link_called, link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class InstructionParser:
         self.is_verbatim = True
         """Whether the text of each instruction can be printed as it stands."""
         self._nesting = 0
+        self._control_edges: dict[Instruction, list[Instruction]] = {}
         self._invents_parameters = False
 
     @property
@@ -85,6 +86,7 @@ class InstructionParser:
     def finish(self, *, is_pristine: bool) -> None:
         """Give the computation what was read."""
         computation = self.computation
+        link_control(self._control_edges)
         computation.adopt(self.scope.values())
         computation.root = self.root or next(reversed(self.scope.values()))
         computation.is_pristine = is_pristine and self.is_verbatim
@@ -126,12 +128,15 @@ class InstructionParser:
         else:
             if instruction.opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
                 link_called(instruction, references)
+            elif references and tuple(references.get("calls", ())) != called_by_start(instruction):
+                raise cursor.error(f"{text} does not call what its async-start calls", opcode_start)
             if instruction.opcode in IMPLIED_SHAPE:
                 shape = implied_shape(instruction, shape)
             if shape is None:
                 shape = self._infer(instruction, opcode_start)
         instruction.shape = shape
-        self._link_predecessors(instruction)
+        if self._predecessors:
+            self._control_edges[instruction] = self._predecessors
         if instruction.opcode is Opcode.ASYNC_START:
             thread = attributes.get("async_execution_thread", '"main"').strip("\"'")
             for computation in instruction.called:
@@ -326,11 +331,6 @@ class InstructionParser:
             raise cursor.error("expected ',' or '}' after a control predecessor")
         cursor.position += 1
         return found
-
-    def _link_predecessors(self, instruction: Instruction) -> None:
-        """Add the control edges that the last attributes named."""
-        for predecessor in self._predecessors:
-            link_control(predecessor, instruction)
 
     def _references(self, key: str) -> list[Computation]:
         cursor = self.cursor

@@ -49,7 +49,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-_STRING = r'"(?:[^"\\]|\\.)*"'
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TABLES = pattern(
     rf"FileNames\s+(?:\d+\s+{_STRING}\s*)*FunctionNames\s+(?:\d+\s+{_STRING}\s*)*"
     r"FileLocations\s+(?:\d+\s*\{[^{}]*\}\s*)*StackFrames\s+(?:\d+\s*\{[^{}]*\}\s*)*"

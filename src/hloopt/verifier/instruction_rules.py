@@ -27,7 +27,6 @@ _METADATA = pattern(
 )
 """Metadata as XLA prints it nearly always, up to the end of the attributes."""
 _CHANNEL = pattern(r"\bchannel_id=\d{1,18}(?!\d)")
-_ARRAY_LITERAL_LIMIT = 10_000_000  # elements of an elided literal that is only looked at
 
 _NEVER_ABOUT_SHAPES = frozenset(
     ("metadata", "backend_config", "frontend_attributes", "sharding", "origin", "statistics")
@@ -146,9 +145,9 @@ class InstructionRules:
 
             check_attributes(opcode, attributes, references)
         if opcode is Opcode.CONSTANT:
-            from hloopt.ir.literal import canonical_literal
+            from hloopt.ir.literal import check_literal
 
-            canonical_literal(instruction.payload, instruction.shape, _ARRAY_LITERAL_LIMIT)
+            check_literal(instruction.payload, instruction.shape)
         elif opcode in ASYNC:
             _check_async(instruction)
             self._check_shape(instruction)
