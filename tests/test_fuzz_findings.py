@@ -125,3 +125,28 @@ def test_a_frame_table_with_endless_numbers_is_refused() -> None:
     )
     with pytest.raises(HloSyntaxError, match="in the table, found"):
         StackFrames.parse(tables)
+
+
+@pytest.mark.parametrize("blank", ["\f", "\v"])
+def test_a_blank_that_is_none_before_a_layout_is_refused(blank: str) -> None:
+    with pytest.raises(HloSyntaxError):
+        parse_module(f"HloModule m\nENTRY e {{ p = f32[2]{blank}{{0}} parameter(0) }}")
+
+
+@pytest.mark.parametrize("last", ["async-done(%u)", "async-done(%u), metadata={}"])
+@pytest.mark.parametrize("end", ["", " // the general lane"])
+def test_an_async_done_names_what_its_start_calls(last: str, end: str) -> None:
+    wrapped = (
+        "%{name} (a: f32[4]) -> f32[4] {{\n  %a = f32[4]{{0}} parameter(0)\n"
+        "  ROOT %n = f32[4]{{0}} negate(%a)\n}}\n\n"
+    )
+    text = (
+        f"HloModule m\n\n{wrapped.format(name='f')}{wrapped.format(name='g')}"
+        "ENTRY %e (p: f32[4]) -> f32[4] {\n  %p = f32[4]{0} parameter(0)\n"
+        "  %s = ((f32[4]{0}), f32[4]{0}, s32[]) async-start(%p), calls=%f\n"
+        "  %u = ((f32[4]{0}), f32[4]{0}, s32[]) async-update(%s), calls=%f\n"
+        f"  ROOT %d = f32[4]{{0}} {last}, calls=%CALLED{end}\n}}\n"
+    )
+    assert verify_module(parse_module(text.replace("CALLED", "f"))) == []
+    with pytest.raises(HloSyntaxError, match="its async-start calls"):
+        parse_module(text.replace("CALLED", "g"))

@@ -148,7 +148,7 @@ def _check_print(module: Module, options: PrintOptions, *, must_print: bool) -> 
 def _blocks(text: str) -> list[str]:
     """The parts of a print, without what XLA's print loses too, and names that readers make up."""
     text = _MADE_UP.sub(r"\1", text).replace(*_LOST_BY_ROUNDING)
-    return sorted(_MINUS_ZERO.sub("0", text).split("\n\n"))
+    return sorted(block.strip() for block in _MINUS_ZERO.sub("0", text).split("\n\n"))
 
 
 def _check_passes(text: str, state: _State) -> None:

@@ -114,7 +114,7 @@ def domain(text: str) -> str:
     return braces((f"{key}={found[key]}" for key in ("kind", "entry", "exit")), ", ")
 
 
-_LEAF = r'\{(?:"(?:[^"\\]|\\.)*"(?: ?\{\d+(?:,\d+)*\})?)?\}'
+_LEAF = r'\{(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"(?: ?\{\d+(?:,\d+)*\})?)?\}'
 _ORIGIN_TOKEN = pattern(rf"({_LEAF})|([(),])", re.S)
 _LEAF_INDEX = pattern(r'" ?\{')
 

@@ -13,9 +13,11 @@ from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
 _KEY = pattern(r"([A-Za-z_][\w.\-]*)=")
-_STRING = pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.S)
-_BRACE_PIECE = pattern(r'[^{}"/]+|"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*|/|([{}])', re.S)
-_PAREN_PIECE = pattern(r"[^()\"/]+|\"(?:[^\"\\]|\\.)*\"|/\*.*?\*/|//[^\r\n]*|/|([()])", re.S)
+_STRING = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'', re.S)
+_BRACE_PIECE = pattern(r'[^{}"/]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?\*/|//[^\r\n]*|/|([{}])', re.S)
+_PAREN_PIECE = pattern(
+    r"[^()\"/]+|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|/\*.*?\*/|//[^\r\n]*|/|([()])", re.S
+)
 _IOTA = pattern(
     r"\[[\d,\s]*\]\s*<=\s*\[[\d,\s]*\](?:\s*T\s*\([\d,\s]*\))?",
 )

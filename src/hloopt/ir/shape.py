@@ -253,9 +253,14 @@ def without_layout(shape: Shape) -> Shape:
     """`shape` with default layouts throughout; a value to compare shapes by, layouts aside."""
     bare = _WITHOUT_LAYOUT.get(shape)
     if bare is None:
-        for _, part in reversed(shape.subshapes()):  # inner shapes first: no deep recursion
-            if part in _WITHOUT_LAYOUT:
+        stack = [shape]  # no deep recursion, and each distinct shape once
+        while stack:
+            part = stack[-1]
+            new = [element for element in part.elements if element not in _WITHOUT_LAYOUT]
+            if new:
+                stack += new
                 continue
+            stack.pop()
             if part.is_tuple:
                 result = tuple_shape(_WITHOUT_LAYOUT[element] for element in part.elements)
             else:
@@ -334,7 +339,7 @@ SHAPES = _ShapesByText()
 
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
-_LAYOUT_FOLLOWS = pattern(r"\s*\{(?=\s*[\d:])")
+_LAYOUT_FOLLOWS = pattern(r"[ \t\r\n]*\{(?=[ \t\r\n]*[\d:])")
 _LAYOUT_ORDER = pattern(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
 _TILE = r"(?:\d{1,20}|\*)"
 _LAYOUT_PART = pattern(

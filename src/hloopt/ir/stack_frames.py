@@ -10,7 +10,7 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
-_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _ENTRY = pattern(rf"\d+\s+({_STRING})")
 _RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
 _FIELD = pattern(r"(\w+)=(-?\d{1,9})\b")

@@ -19,7 +19,7 @@ from hloopt.passes.registry import create_pass
 from hloopt.patterns import pattern
 
 _NAME = pattern(r"[A-Za-z_][\w.\-]*")
-_VALUE = pattern(r'"(?:[^"\\]|\\.)*"|[^\s,{}()\[\]="]+')
+_VALUE = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,{}()\[\]="]+')
 _BLANK = pattern(r"\s*")
 _MAXIMUM_NESTING = 50
 

@@ -111,6 +111,7 @@ class _Decoder:
         computation = Computation(module, name)
         computation.execution_thread = proto.execution_thread or "main"
         scope: dict[int, Instruction] = {}
+        control_edges: dict[Instruction, list[Instruction]] = {}
         for instruction_proto in proto.instructions:
             if instruction_proto.id in scope:
                 raise HloSyntaxError(
@@ -124,6 +125,12 @@ class _Decoder:
                     f"instruction '{instruction_proto.name}': {error.message}", help=error.help
                 ) from None
             scope[instruction_proto.id] = instruction
+            if instruction_proto.control_predecessor_ids:
+                control_edges[instruction] = [
+                    _find(scope, number, "a control predecessor")
+                    for number in instruction_proto.control_predecessor_ids
+                ]
+        link_control(control_edges)
         if proto.root_id not in scope:
             raise HloSyntaxError(f"the root has the id {proto.root_id}, no instruction")
         computation.root = scope[proto.root_id]
@@ -165,8 +172,6 @@ class _Decoder:
         instruction.operands = [_find(scope, i, "an operand") for i in proto.operand_ids]
         instruction.text = None
         instruction.attributes = attributes = read_attributes(opcode, proto)
-        for number in proto.control_predecessor_ids:
-            link_control(_find(scope, number, "a control predecessor"), instruction)
         if opcode is Opcode.PARAMETER:
             instruction.payload = str(proto.parameter_number)
         elif opcode is Opcode.CONSTANT:

@@ -225,7 +225,9 @@ def _squeeze(text: str | None) -> str | None:
 
 
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_TITLE_OR_ENTRY = pattern(rf"({'|'.join(_TABLES)})" r'|(\d+\s*(?:"(?:[^"\\]|\\.)*"|\{[^{}]*\}))')
+_TITLE_OR_ENTRY = pattern(
+    rf"({'|'.join(_TABLES)})" r'|(\d+\s*(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|\{[^{}]*\}))'
+)
 
 
 def _diff_stack_frames(before: str, after: str) -> StackFrameChange | None:

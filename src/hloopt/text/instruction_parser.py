@@ -39,6 +39,7 @@ class InstructionParser:
         self.is_verbatim = True
         """Whether the text of each instruction can be printed as it stands."""
         self._nesting = 0
+        self._control_edges: dict[Instruction, list[Instruction]] = {}
         self._invents_parameters = False
 
     @property
@@ -89,6 +90,7 @@ class InstructionParser:
     def finish(self, *, is_pristine: bool) -> None:
         """Give the computation what was read."""
         computation = self.computation
+        link_control(self._control_edges)
         computation.adopt(self.scope.values())
         computation.root = self.root or next(reversed(self.scope.values()))
         computation.is_pristine = is_pristine and self.is_verbatim
@@ -132,7 +134,8 @@ class InstructionParser:
             if instruction.opcode in IMPLIED_SHAPE:
                 shape = implied_shape(instruction, shape)
             instruction.shape = shape or self._infer(instruction, opcode_start)
-        self._link_predecessors(instruction)
+        if self._predecessors:
+            self._control_edges[instruction] = self._predecessors
         instruction.text = cursor.text[start : cursor.position]
         self.scope[name] = instruction
         return instruction
@@ -350,11 +353,6 @@ class InstructionParser:
             raise cursor.error("expected ',' or '}' after a control predecessor")
         cursor.position += 1
         return found
-
-    def _link_predecessors(self, instruction: Instruction) -> None:
-        """Add the control edges that the last attributes named."""
-        for predecessor in self._predecessors:
-            link_control(predecessor, instruction)
 
     def _references(self, key: str) -> list[Computation]:
         cursor = self.cursor

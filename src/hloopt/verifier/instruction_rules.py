@@ -30,7 +30,6 @@ _METADATA = pattern(
 )
 """Metadata as XLA prints it nearly always, up to the end of the attributes."""
 _CHANNEL = pattern(r"\bchannel_id=\d{1,18}(?!\d)")
-_ARRAY_LITERAL_LIMIT = 10_000_000  # elements of an elided literal that is only looked at
 
 _NEVER_ABOUT_RULES = frozenset(("metadata", "backend_config", "statistics"))
 _MUST_CALL = (CONTROL_FLOW_CALLERS | EMBEDDED_CALLERS) - {
@@ -169,9 +168,9 @@ class InstructionRules:
             check_attributes(opcode, attributes, references)
         check_operands(instruction)
         if opcode is Opcode.CONSTANT:
-            from hloopt.ir.literal import canonical_literal
+            from hloopt.ir.literal import check_literal
 
-            canonical_literal(instruction.payload, instruction.shape, _ARRAY_LITERAL_LIMIT)
+            check_literal(instruction.payload, instruction.shape)
         form = None
         if not is_new_form and opcode not in ASYNC:
             form = self._form_of_attributes(instruction)

@@ -34,7 +34,7 @@ def malformed(what: str, text: str) -> HloSyntaxError:
     return HloSyntaxError(f"expected {what}, found '{shown}'")
 
 
-_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _IS_COMPACT = pattern(r"[^\s/\"']*")
 _PIECE = pattern(
     rf"({_STRING})|(?:\s|/\*.*?\*/|//[^\r\n]*)*([{{}}(),\[\]:])(?:\s|/\*.*?\*/|//[^\r\n]*)*"
