@@ -39,7 +39,7 @@ class StackFrames:
     def parse(cls, text: str) -> StackFrames:
         """The tables in `text`, which may be empty. O(length of the text)."""
         parts = re.split(
-            r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\b", text, flags=re.M
+            r"^\s*(?:FileNames|FunctionNames|FileLocations|StackFrames)\b", text, flags=re.M
         )
         if len(parts) != 5:
             return cls([], [], [], [])
