@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hloopt.ir.names import NameTable
 
-NAMES = st.sampled_from(("x", "x.0", "x.1", "x.00", "x.01", "x.1.2", "y", "x.clone"))
+NAMES = st.sampled_from(
+    ("x", "x.0", "x.1", "x.00", "x.01", "x.1.2", "x.0.0", "x.1.0", "y", "x.clone")
+)
 
 
 def test_the_example_of_the_specification() -> None:
@@ -21,6 +24,24 @@ def test_the_example_of_the_specification() -> None:
 def test_a_bare_name_counts_as_suffix_zero() -> None:
     table = NameTable()
     assert [table.unique(name) for name in ("x", "x.0", "y.0", "y")] == ["x", "x.1", "y.0", "y.1"]
+
+
+@pytest.mark.parametrize(
+    ("given_names", "expected"),
+    [
+        (("x.01",), ("x.1",)),
+        (("x.1", "x.01"), ("x.1", "x.0")),
+        (("x", "x.01", "x.1"), ("x", "x.1", "x.2")),
+        (("x.00", "x.0"), ("x.0", "x.1")),
+        (("x.0", "x.0.0", "x.0"), ("x.0", "x.0.0", "x.1")),
+        (("x.1.0", "x.1"), ("x.1.0", "x.1")),
+    ],
+)
+def test_suffixes_are_numbers_and_only_a_bare_name_has_none(
+    given_names: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    table = NameTable()
+    assert tuple(map(table.unique, given_names)) == expected
 
 
 @given(st.lists(NAMES, max_size=12))

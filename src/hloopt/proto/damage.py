@@ -26,22 +26,24 @@ class _Damage(Exception):
 def explain(data: bytes, name: str) -> HloError:
     """The error for `data` that cannot be decoded. O(length of the data)."""
     hint = "expected an HloProto, as --xla_dump_hlo_as_proto writes it, or an HloModuleProto"
-    found = [d for kind in ("HloProto", "HloModuleProto") if (d := _damage(data, kind))]
-    if not found:
-        return HloSyntaxError(f"{name}: this is no HLO proto", help=hint)
-    damage = max(found, key=lambda d: d.offset)  # the right kind is the one that gets farther
-    where = f", in {'.'.join(reversed(damage.path))}" if damage.path else ""
-    return HloSyntaxError(
-        f"{name}: this is no HLO proto: {damage} at byte {damage.offset}{where}", help=hint
-    )
-
-
-def _damage(data: bytes, kind: str) -> _Damage | None:
+    kind = "HloProto" if _is_wrapped(data) else "HloModuleProto"
     try:
         _check(data, 0, len(data), message(kind).DESCRIPTOR, 0)
     except _Damage as damage:
-        return damage
-    return None
+        where = f", in {'.'.join(reversed(damage.path))}" if damage.path else ""
+        return HloSyntaxError(
+            f"{name}: this is no HLO proto: {damage} at byte {damage.offset}{where}", help=hint
+        )
+    return HloSyntaxError(f"{name}: this is no HLO proto", help=hint)
+
+
+def _is_wrapped(data: bytes) -> bool:
+    """Whether the first field begins as a message does, not as the name of a module."""
+    try:
+        _, start = _varint(data, 1, len(data))
+    except _Damage:
+        return False
+    return data[0] == 0x0A and start < len(data) and data[start] < 0x20
 
 
 def _check(data: bytes, position: int, end: int, descriptor: Any, depth: int) -> None:
@@ -54,26 +56,35 @@ def _check(data: bytes, position: int, end: int, descriptor: Any, depth: int) ->
         tag, position = _varint(data, position, end)
         number, wire_type = tag >> 3, tag & 7
         field = descriptor.fields_by_number.get(number)
-        if wire_type == _VARINT:
-            _, position = _varint(data, position, end)
-        elif wire_type in _FIXED:
-            position += _FIXED[wire_type]
-        elif wire_type == _BYTES:
-            length, content = _varint(data, position, end)
-            position = content + length
-            if position <= end and field is not None:
-                try:
-                    _check_content(data, content, position, field, depth)
-                except _Damage as damage:
-                    index = f"[{counts[number]}]" if field.default_value == [] else ""
-                    damage.path.append(f"{field.name}{index}")
-                    raise
-        else:
-            raise _Damage(start, f"a field of the unknown wire type {wire_type}")
-        if not number or position > end:
-            raise _Damage(start, f"a field that needs {position - end} bytes more" if number else
-                          "a field without a number")  # fmt: skip
+        try:
+            if not number:
+                raise _Damage(start, "a field without a number")
+            position = _check_field(data, position, end, field, wire_type, depth)
+        except _Damage as damage:
+            if field is not None:
+                index = f"[{counts[number]}]" if field.default_value == [] else ""
+                damage.path.append(f"{field.name}{index}")
+            raise
         counts[number] += 1
+
+
+def _check_field(
+    data: bytes, position: int, end: int, field: Any, wire_type: int, depth: int
+) -> int:
+    """Where the value at `position` ends; `field` is None for one that is not in the schema."""
+    if wire_type == _VARINT:
+        return _varint(data, position, end)[1]
+    if wire_type == _BYTES:
+        length, content = _varint(data, position, end)
+        if field is not None and content + length <= end:
+            _check_content(data, content, content + length, field, depth)
+    elif wire_type in _FIXED:
+        length, content = _FIXED[wire_type], position
+    else:
+        raise _Damage(position, f"a field of the unknown wire type {wire_type}")
+    if content + length > end:
+        raise _Damage(position, f"a field of {length} bytes, {content + length - end} are missing,")
+    return content + length
 
 
 def _check_content(data: bytes, start: int, end: int, field: Any, depth: int) -> None:

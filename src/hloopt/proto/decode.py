@@ -21,6 +21,7 @@ from hloopt.proto.literals import read_literal
 from hloopt.proto.schema import message
 from hloopt.proto.shapes import ShapeReader
 from hloopt.text.fast_lane import link_control
+from hloopt.text.parser import collector_paused
 from hloopt.text.unique_names import make_names_unique
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.\-]")
@@ -35,17 +36,16 @@ def decode(data: bytes, name: str = "<proto>") -> Module:
     messages call the data. O(length of the data). Raises HloError.
     """
     proto = _parse(data, name)
-    with _within(name):
+    with _within(name), collector_paused():
         module = decode_module(proto)
     module.source = Source(name, "")  # says where it comes from; there is no text to show
     return module
 
 
 def _parse(data: bytes, name: str) -> Any:
+    module, envelope = message("HloModuleProto"), message("Envelope")
     from google.protobuf.message import DecodeError
 
-    module = message("HloModuleProto")
-    envelope = message("Envelope")
     inner = data
     try:
         while _begins_as_message(first := envelope.FromString(inner).hlo_module):

@@ -141,7 +141,7 @@ def write_literal(text: str, shape: Shape, proto: Any) -> None:
 
 
 def _write(canonical: str, shape: Shape, proto: Any) -> None:
-    write_shape(shape if shape.is_tuple else _unpacked(shape), proto.shape)
+    write_shape(unpacked(shape), proto.shape)
     if shape.is_tuple:
         for part, inner in zip(_tuple_parts(canonical), shape.elements, strict=True):
             _write(part, inner, proto.tuple_literals.add())
@@ -164,8 +164,8 @@ def _write(canonical: str, shape: Shape, proto: Any) -> None:
     _write_values(tokens, element, proto)
 
 
-def _unpacked(shape: Shape) -> Shape:
-    """The array without `E(n)`: in a message each value has bytes of its own."""
+def unpacked(shape: Shape) -> Shape:
+    """An array without `E(n)`: in a message each value has bytes of its own."""
     if not shape.layout.element_bits:
         return shape
     return shape.with_layout(shape.layout._replace(element_bits=0))

@@ -20,9 +20,10 @@ _LINE = re.compile(
 
 def message(name: str) -> Any:
     """The class of a message. Raises HloError where protobuf is not installed."""
+    pool = _pool()
     from google.protobuf import message_factory
 
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"xla.{name}"))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"xla.{name}"))
 
 
 @cache

@@ -33,12 +33,12 @@ def parse_module(source: Source | str, places: list[Place] | None = None) -> Mod
     """
     if isinstance(source, str):
         source = Source("<text>", source)
-    with _collector_paused():
+    with collector_paused():
         return ModuleParser(source, places).parse()
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """No garbage collection while objects that will all stay alive are made in bulk."""
     enabled = gc.isenabled()
     gc.disable()
