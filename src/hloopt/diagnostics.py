@@ -80,6 +80,12 @@ class HloError(Exception):
         self.span = self.span or span
         return self
 
+    def coded(self, code: str) -> Self:
+        """This error under `code`, unless it has a code of its own already."""
+        if self.code == type(self).code:
+            self.code = code
+        return self
+
     @property
     def location(self) -> tuple[int, int] | None:
         """Line and column of the mistake, where there is one."""

@@ -24,6 +24,7 @@ def read_source(path: str) -> Source:
         raise HloError(
             f"{name} is an HLO proto, where text is needed",
             help="a proto holds one module, and no command line",
+            code="HLO012",
         )
     return Source(name, _decode(data, name))
 

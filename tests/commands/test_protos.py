@@ -91,9 +91,9 @@ def test_a_problem_names_file_computation_and_instruction(
     path = tmp_path / "bad.pb"
     path.write_bytes(encode_file(parse_module(INVALID)))
     assert main(["verify", str(path)]) == 1
-    assert f"error: {path}: %n in computation %f: " in capsys.readouterr().err
+    assert f"error[HLO300]: {path}: %n in computation %f: " in capsys.readouterr().err
     assert main(["opt", str(path), "--passes", "dce"]) == 2
-    assert f"error: {path}: %n in computation %f: " in capsys.readouterr().err
+    assert f"error[HLO300]: {path}: %n in computation %f: " in capsys.readouterr().err
 
 
 def test_a_proto_cannot_be_split(
@@ -141,7 +141,7 @@ def test_what_is_no_proto_is_one_clear_message(
     path = tmp_path / "bad.pb"
     path.write_bytes(data)
     assert main(["verify", str(path)]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {path}: ")
+    assert capsys.readouterr().err.startswith(f"error[HLO012]: {path}: ")
 
 
 PROGRAM = """
@@ -163,7 +163,7 @@ def run(before: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_without_protobuf_a_proto_is_refused_with_what_to_install(step: Path) -> None:
     result = run("sys.modules['google'] = None", "verify", str(step))
     assert result.returncode == 2
-    assert "error: reading and writing .pb files needs protobuf" in result.stderr
+    assert "error[HLO011]: reading and writing .pb files needs protobuf" in result.stderr
     assert "pip install 'hloopt[proto]'" in result.stderr
     assert "Traceback" not in result.stderr
 

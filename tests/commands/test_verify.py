@@ -49,7 +49,7 @@ def test_json_says_where_and_what_about(tmp_path: Path, capsys: pytest.CaptureFi
     assert problem == {
         "file": str(path),
         **{"line": 5, "column": 8, "end_line": 5, "end_column": 31},
-        **{"code": None, "help": None, "instruction": "q", "computation": "e"},
+        **{"code": "HLO300", "help": None, "instruction": "q", "computation": "e"},
     }
 
 

@@ -32,9 +32,11 @@ def explain(data: bytes, name: str) -> HloError:
     except _Damage as damage:
         where = f", in {'.'.join(reversed(damage.path))}" if damage.path else ""
         return HloSyntaxError(
-            f"{name}: this is no HLO proto: {damage} at byte {damage.offset}{where}", help=hint
+            f"{name}: this is no HLO proto: {damage} at byte {damage.offset}{where}",
+            help=hint,
+            code="HLO012",
         )
-    return HloSyntaxError(f"{name}: this is no HLO proto", help=hint)
+    return HloSyntaxError(f"{name}: this is no HLO proto", help=hint, code="HLO012")
 
 
 def _is_wrapped(data: bytes) -> bool:

@@ -56,7 +56,9 @@ def _parse(data: bytes, name: str) -> Any:
 
         raise explain(data, name) from None
     if not proto.computations:
-        raise HloSyntaxError(f"{name}: not an HloModuleProto or HloProto: no computation in it")
+        raise HloSyntaxError(
+            f"{name}: not an HloModuleProto or HloProto: no computation in it", code="HLO012"
+        )
     return proto
 
 
@@ -90,7 +92,7 @@ def _within(place: str) -> Iterator[None]:
     try:
         yield
     except HloError as error:
-        raise HloSyntaxError(f"{place}: {error.message}", help=error.help) from None
+        raise HloSyntaxError(f"{place}: {error.message}", help=error.help, code="HLO012") from None
 
 
 class _Decoder:

@@ -77,7 +77,9 @@ def _encode_computation(computation: Computation, ids: dict[Computation, int], p
         try:
             _encode_instruction(instruction, target)
         except HloError as error:
-            raise HloSyntaxError(f"%{instruction.name}: {error.message}", help=error.help) from None
+            raise HloSyntaxError(
+                f"%{instruction.name}: {error.message}", help=error.help, code="HLO013"
+            ) from None
         target.operand_ids.extend(numbers[operand] for operand in instruction.operands)
         predecessors = instruction.control_predecessors
         target.control_predecessor_ids.extend(numbers[p] for p in predecessors)

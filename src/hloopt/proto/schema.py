@@ -47,6 +47,7 @@ def _pool() -> Any:
         raise HloError(
             "reading and writing .pb files needs protobuf",
             help="pip install 'hloopt[proto]'",
+            code="HLO011",
         ) from None
     pool = descriptor_pool.DescriptorPool()
     pool.Add(_file(files(__package__).joinpath("hlo.proto").read_text("utf-8")))

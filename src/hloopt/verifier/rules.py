@@ -14,7 +14,7 @@ its opcodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from hloopt.verifier.options import Setting, VerifierOptions
 
 InstructionRule = Callable[[Instruction, "Setting"], None]
+
+
+_CODES = {
+    **{"calls": "HLO204", "precision": "HLO302", "layouts": "HLO303", "sharding": "HLO304"},
+    **{"annotations": "HLO305", "collectives": "HLO400", "channels": "HLO401"},
+    **{"async_chains": "HLO402", "aliasing": "HLO403", "buffers": "HLO404"},
+}
+"""Codes of errors by the module of the rule."""
 
 
 class Rule(NamedTuple):
@@ -40,6 +48,11 @@ class Rule(NamedTuple):
     """Asked with this option of the verifier only."""
     unless: str = ""
     """Asked without this option of the verifier only."""
+
+    @property
+    def code(self) -> str:
+        """The code of its errors."""
+        return _CODES[self.function.partition(":")[0]]
 
     def is_asked(self, options: VerifierOptions) -> bool:
         return (not self.option or getattr(options, self.option)) and not (
@@ -147,10 +160,17 @@ def for_opcode(
 ) -> list[tuple[str, InstructionRule]]:
     """The functions to ask about an opcode, each with the attribute it needs."""
     return [
-        (rule.attribute, load(rule.function))
+        (rule.attribute, partial(_ask, load(rule.function), rule.code))
         for rule in rules
         if (not rule.opcodes or opcode in rule.opcodes) and rule.is_asked(options)
     ]
+
+
+def _ask(check: InstructionRule, code: str, instruction: Instruction, setting: Setting) -> None:
+    try:
+        check(instruction, setting)
+    except HloError as error:
+        raise error.coded(code) from None
 
 
 def broken_rules(
@@ -174,4 +194,5 @@ def broken_rules(
         else:
             concerned = list(parameters)
         if rule.is_asked(setting.options):
-            yield from load(rule.function)(subject, concerned, setting)
+            for error in load(rule.function)(subject, concerned, setting):
+                yield error.coded(rule.code)

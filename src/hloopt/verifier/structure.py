@@ -17,20 +17,21 @@ _NUMBERS = [str(number) for number in range(100)]
 def check_module(module: Module) -> list[HloError]:
     """Problems between computations. O(computations + calls)."""
     if module.entry is None or module.entry.name not in module.computations:
-        return [HloVerifyError(f"module {module.name} has no entry computation")]
+        return [HloVerifyError(f"module {module.name} has no entry computation", code="HLO200")]
     errors: list[HloError] = []
     if module.entry.callers:
         caller = next(iter(module.entry.callers))
         errors.append(
             HloVerifyError(
                 f"%{caller.name} calls the entry computation %{module.entry.name}",
+                code="HLO205",
                 span=module.span_of(caller),
             )
         )
     try:
         depth_first(module.computations.values(), _callers)
     except HloVerifyError:
-        errors.append(HloVerifyError("computations call each other in a cycle"))
+        errors.append(HloVerifyError("computations call each other in a cycle", code="HLO205"))
     return errors
 
 
@@ -56,7 +57,9 @@ def _check_members(computation: Computation) -> list[HloError]:
     errors: list[HloError] = []
     if computation.root not in computation:
         errors.append(
-            HloVerifyError(f"the root of computation %{computation.name} is not part of it")
+            HloVerifyError(
+                f"the root of computation %{computation.name} is not part of it", code="HLO202"
+            )
         )
     member_set = set(members)
     computations = module.computations
@@ -64,11 +67,13 @@ def _check_members(computation: Computation) -> list[HloError]:
         if not member_set.issuperset(instruction.operands):
             stranger = next(o for o in instruction.operands if o not in member_set)
             errors.append(
-                broken(instruction, f"operand %{stranger.name} is in a different computation")
+                broken(
+                    instruction, f"operand %{stranger.name} is in a different computation", "HLO202"
+                )
             )
         if instruction.called:
             errors += [
-                broken(instruction, f"calls %{callee.name}, which is not in the module")
+                broken(instruction, f"calls %{callee.name}, which is not in the module", "HLO203")
                 for callee in instruction.called
                 if computations.get(callee.name) is not callee
             ]
@@ -84,10 +89,10 @@ def _check_parameters(computation: Computation) -> list[HloError]:
     for parameter in parameters:
         number = parameter.payload.strip()
         if not number.isdecimal() or len(number) > 9:
-            errors.append(broken(parameter, f"'{number}' is no parameter number"))
+            errors.append(broken(parameter, f"'{number}' is no parameter number", "HLO201"))
         elif number in seen:
             other = seen[number].name
-            errors.append(broken(parameter, f"parameter {number} is already %{other}"))
+            errors.append(broken(parameter, f"parameter {number} is already %{other}", "HLO201"))
         seen[number] = parameter
     if errors:
         return errors
@@ -98,6 +103,7 @@ def _check_parameters(computation: Computation) -> list[HloError]:
                     parameter,
                     f"parameter number {parameter.payload}: the computation has "
                     f"{len(parameters)} parameters, numbered from 0 without gaps",
+                    "HLO201",
                 )
             )
     return errors
@@ -109,12 +115,13 @@ def _check_order(computation: Computation) -> list[HloError]:
         try:
             stable_order(computation)
         except HloVerifyError as error:
-            return [error]
+            return [error.coded("HLO205")]
         return []
     seen: set[Instruction] = set()
     for instruction in computation.instructions:
         for before in (*instruction.operands, *instruction.control_predecessors):
             if before not in seen:
-                return [broken(instruction, f"is scheduled before %{before.name}, which it needs")]
+                message = f"is scheduled before %{before.name}, which it needs"
+                return [broken(instruction, message, "HLO206")]
         seen.add(instruction)
     return []

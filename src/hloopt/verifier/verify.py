@@ -40,7 +40,8 @@ def verify_module(
     try:
         counts = _count(module, "replica_count"), _count(module, "num_partitions")
     except HloError as error:
-        return [HloVerifyError(error.message, span=header_span(module, "HloModule"))]
+        span = header_span(module, "HloModule")
+        return [HloVerifyError(error.message, span=span, code="HLO108")]
     setting = Setting(options, *counts)
     if setting != state.setting:
         state.setting = setting

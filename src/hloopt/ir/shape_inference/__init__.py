@@ -52,7 +52,14 @@ def infer_shape(
     rule = None if opcode in _ALWAYS_STATED else _find_rule(opcode)
     if rule is None:
         raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}", code="HLO111")
-    return rule(Operation(opcode, operands, attributes, called))
+    return _apply(rule, Operation(opcode, operands, attributes, called))
+
+
+def _apply(rule: _Rule, operation: Operation) -> Shape:
+    try:
+        return rule(operation)
+    except HloVerifyError as error:
+        raise error.coded("HLO301") from None
 
 
 def check_shape(
@@ -75,7 +82,8 @@ def check_shape(
     if inferred is not None and not agree(stated, inferred, any_precision=any_precision):
         raise HloVerifyError(
             f"Expected instruction to have shape equal to {show(inferred)}, "
-            f"actual shape is {show(stated)}"
+            f"actual shape is {show(stated)}",
+            code="HLO300",
         )
 
 
@@ -95,7 +103,7 @@ def infer_stated_shape(
     if rule is None:
         return None
     operation = Operation(opcode, operands, attributes, called, stated)
-    inferred = rule(operation)
+    inferred = _apply(rule, operation)
     return with_stated_type(operation, inferred) if opcode in _STATED_TYPE else inferred
 
 
