@@ -19,7 +19,6 @@ from hloopt.verifier.options import Setting
 from hloopt.verifier.report import header_span
 
 _PINNING = ('"Pin"', '"Unpin"')
-ALIASING = frozenset((Opcode.CUSTOM_CALL, Opcode.FUSION, Opcode.CALL, Opcode.ASYNC_START))
 
 
 def check_operand_aliasing(instruction: Instruction, setting: Setting) -> None:

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
+from hloopt.verifier.shapes import has_buffers
 
 _Index = tuple[int, ...]
 _Value = tuple[Instruction, _Index]
 _FORWARDS = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER))
-
-
-@cache
-def has_buffers(shape: Shape) -> bool:
-    """Whether `shape` is or holds a buffer."""
-    return any(leaf.is_buffer for leaf in shape.leaves())
 
 
 def check_custom_call(instruction: Instruction, setting: Setting) -> None:
@@ -64,19 +56,6 @@ def check_rng_seed(instruction: Instruction, setting: Setting) -> None:
         raise HloVerifyError(
             f"GetRngSeed custom call must return U64 type, not {instruction.shape.text}"
         )
-
-
-def check_entry(
-    module: Module, found: Sequence[Instruction], setting: Setting
-) -> Iterator[HloVerifyError]:
-    """Neither parameters nor result of the entry computation are buffers."""
-    for instruction in (*found, module.entry.root):
-        if has_buffers(instruction.shape):
-            yield broken(
-                instruction,
-                f"buffers aren't allowed in this context: {instruction.shape.text} of the entry "
-                "computation",
-            )
 
 
 def check_writers(

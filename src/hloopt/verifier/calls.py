@@ -21,7 +21,8 @@ CALLERS = EMBEDDED_CALLERS | ON_ONE_THREAD | {Opcode.CALL}
 def check_threads(
     computation: Computation, found: Sequence[Instruction], setting: Setting
 ) -> Iterator[HloVerifyError]:
-    """Loops, branches and fusions run on the thread of their computation.
+    """Loops, branches and fusions run on the thread of their computation; a fused computation
+    may also say nothing, which means the main one.
 
     With `verify_call_nested_computation_thread_name` all calls do but asynchronous ones.
     """
@@ -31,6 +32,8 @@ def check_threads(
         for callee in caller.called:
             if callee.execution_thread == thread:
                 continue
+            if caller.opcode is Opcode.FUSION and callee.execution_thread == "main":
+                continue  # XLA:CPU makes such fusions on other threads
             if caller.opcode in ON_ONE_THREAD:
                 yield broken(
                     caller,

@@ -14,7 +14,6 @@ from hloopt.ir.shape import compatible
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
-TRANSFERS = frozenset((Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE))
 _DONE_OF = {Opcode.SEND_DONE: Opcode.SEND, Opcode.RECV_DONE: Opcode.RECV}
 _PAIRS = "_xla_send_recv_source_target_pairs"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.computation import Computation
@@ -21,7 +21,7 @@ from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape
 from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
-from hloopt.verifier.rules import INSTRUCTION_RULES, SHAPED_RULES, InstructionRule, for_opcode
+from hloopt.verifier.rules import INSTRUCTION_RULES, SHAPED_RULES, Rule, check, for_opcode
 
 _METADATA = pattern(
     r'(?:op_type="[^"\\]*" ?)?(?:op_name="[^"\\]*" ?)?(?:source_file="[^"\\]*" ?)?'
@@ -49,7 +49,6 @@ _KEEPS_PRECISION = frozenset(
 """Opcodes that pass values on as they are, whatever precision others may have."""
 
 _Form = tuple[object, ...]
-_Rules = list[tuple[str, InstructionRule]]
 
 
 class InstructionRules:
@@ -95,7 +94,7 @@ class InstructionRules:
             return None  # more than shapes decides
         shape = instruction.shape
         operands = instruction.operands
-        if shape not in self._plain_shapes:
+        if shape not in self._plain_shapes and not self._becomes_plain(shape):
             pass  # what is right for most shapes may be wrong for this one
         elif opcode in _KEEPS_SHAPE:
             for operand in operands:
@@ -138,6 +137,13 @@ class InstructionRules:
             )
         return opcode, shape, head, *[operand.shape for operand in operands]
 
+    def _becomes_plain(self, shape: Shape) -> bool:
+        """Whether no rule objects to `shape` for its own sake; notes it."""
+        is_plain = _is_plain(shape)
+        if is_plain:
+            self._plain_shapes.add(shape)
+        return is_plain
+
     def _without_names(self, instruction: Instruction, head: str) -> str:
         """Attribute text without what differs between equal calls, the callees' names."""
         for callee in instruction.called:
@@ -176,12 +182,9 @@ class InstructionRules:
             form = self._form_of_attributes(instruction)
             if form in self._known.forms:
                 return
-        self._check_rules(instruction, attributes)
+        self._check_rules(instruction)
         if form is not None:
             self._known.forms.add(form)
-        shape = instruction.shape
-        if shape not in self._plain_shapes and _is_plain(shape):
-            self._plain_shapes.add(shape)
 
     def _form_of_attributes(self, instruction: Instruction) -> _Form:
         """The form of an instruction whose attributes are not one known text."""
@@ -193,7 +196,7 @@ class InstructionRules:
             *[item for item in attributes if item[0] not in _NEVER_ABOUT_RULES],
         )
 
-    def _check_rules(self, instruction: Instruction, attributes: Mapping[str, str]) -> None:
+    def _check_rules(self, instruction: Instruction) -> None:
         opcode = instruction.opcode
         if opcode in _MUST_CALL and not instruction.called:
             raise HloVerifyError(f"{opcode} calls no computation")
@@ -205,9 +208,7 @@ class InstructionRules:
                 for_opcode(SHAPED_RULES, opcode, options),
             )
         before, after = rules
-        for attribute, check in before:
-            if not attribute or attribute in attributes:
-                check(instruction, self.setting)
+        check(before, instruction, self.setting)
         if opcode is not Opcode.PARAMETER:
             check_shape(
                 opcode,
@@ -218,9 +219,7 @@ class InstructionRules:
                 any_precision=self.setting.options.allow_mixed_precision
                 and opcode not in _KEEPS_PRECISION,
             )
-        for attribute, check in after:
-            if not attribute or attribute in attributes:
-                check(instruction, self.setting)
+        check(after, instruction, self.setting)
 
 
 class _Known:
@@ -231,7 +230,7 @@ class _Known:
         """Forms found valid."""
         self.plain_shapes: set[Shape] = set()
         """Shapes that no rule objects to for their own sake."""
-        self.rules: dict[Opcode, tuple[_Rules, _Rules]] = {}
+        self.rules: dict[Opcode, tuple[list[Rule], list[Rule]]] = {}
         """The rules about each opcode, before and after the shape is checked."""
 
 

@@ -13,8 +13,8 @@ its opcodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,11 +25,15 @@ from hloopt.ir.opcode import ASYNC, COLLECTIVES, CONTROL_FLOW_CALLERS, EMBEDDED_
 if TYPE_CHECKING:
     from hloopt.verifier.options import Setting, VerifierOptions
 
-InstructionRule = Callable[[Instruction, "Setting"], None]
-
 
 _CODES = {
-    **{"calls": "HLO204", "precision": "HLO302", "layouts": "HLO303", "sharding": "HLO304"},
+    **{
+        "calls": "HLO204",
+        "precision": "HLO302",
+        "shapes": "HLO302",
+        "layouts": "HLO303",
+        "sharding": "HLO304",
+    },
     **{"annotations": "HLO305", "collectives": "HLO400", "channels": "HLO401"},
     **{"async_chains": "HLO402", "aliasing": "HLO403", "buffers": "HLO404"},
 }
@@ -42,8 +46,8 @@ class Rule(NamedTuple):
     function: str
     opcodes: frozenset[Opcode] = frozenset()
     """What it is about; empty: all opcodes."""
-    attribute: str = ""
-    """Asked of instructions with this attribute only."""
+    attributes: tuple[str, ...] = ()
+    """Asked of what has one of these attributes; empty: of all."""
     option: str = ""
     """Asked with this option of the verifier only."""
     unless: str = ""
@@ -61,9 +65,9 @@ class Rule(NamedTuple):
 
 
 def _rule(
-    function: str, *opcodes: Opcode, attribute: str = "", option: str = "", unless: str = ""
+    function: str, *opcodes: Opcode, has: str = "", option: str = "", unless: str = ""
 ) -> Rule:
-    return Rule(function, frozenset(opcodes), attribute, option, unless)
+    return Rule(function, frozenset(opcodes), tuple(has.split()), option, unless)
 
 
 _REDUCING = (Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START)
@@ -85,27 +89,27 @@ INSTRUCTION_RULES: tuple[Rule, ...] = (
     _rule(
         "aliasing:check_operand_aliasing",
         *(Opcode.CUSTOM_CALL, Opcode.FUSION, Opcode.CALL, Opcode.ASYNC_START),
-        attribute="output_to_operand_aliasing",
+        has="output_to_operand_aliasing",
     ),
-    _rule("calls:check_composite", Opcode.CALL, attribute="is_composite"),
+    _rule("calls:check_composite", Opcode.CALL, has="is_composite"),
     _rule("calls:check_conditional", Opcode.CONDITIONAL),
     _rule("calls:check_fusion", Opcode.FUSION),
     _rule("calls:check_applied", Opcode.MAP),
     _rule("buffers:check_custom_call", Opcode.CUSTOM_CALL),
     _rule("buffers:check_rng_seed", Opcode.CUSTOM_CALL),
-    _rule("precision:check_rng", Opcode.RNG),
-    _rule("precision:check_iota", Opcode.IOTA),
-    _rule("precision:check_comparison", Opcode.COMPARE, attribute="type"),
-    _rule("precision:check_scales", Opcode.SCALED_DOT),
-    _rule("precision:check_precisions", unless="allow_mixed_precision"),
+    _rule("shapes:check_rng", Opcode.RNG),
+    _rule("shapes:check_iota", Opcode.IOTA),
+    _rule("shapes:check_comparison", Opcode.COMPARE, has="type"),
+    _rule("shapes:check_scales", Opcode.SCALED_DOT),
+    _rule("shapes:check_precisions", unless="allow_mixed_precision"),
     _rule("layouts:check_copy_precision", Opcode.COPY),
 )
 """Checked before the shape."""
 
 SHAPED_RULES: tuple[Rule, ...] = (
-    _rule("precision:check_bounds"),
-    _rule("sharding:check_sharding", attribute="sharding"),
-    _rule("annotations:check_original_value", attribute="origin"),
+    _rule("shapes:check_bounds"),
+    _rule("sharding:check_sharding", has="sharding"),
+    _rule("annotations:check_original_value", has="origin"),
     _rule("layouts:check_host_memory", option="verify_no_host_memory_space"),
     _rule("layouts:check_layouts", option="layout_sensitive"),
     _rule("layouts:check_dynamic_slice_memory", Opcode.DYNAMIC_SLICE, option="layout_sensitive"),
@@ -135,9 +139,9 @@ COMPUTATION_RULES: tuple[Rule, ...] = (
 )
 
 MODULE_RULES: tuple[Rule, ...] = (
-    _rule("layouts:check_entry_layout"),
-    _rule("aliasing:check_module_aliasing"),
-    _rule("buffers:check_entry"),
+    _rule("layouts:check_entry_layout", has="entry_computation_layout"),
+    _rule("aliasing:check_module_aliasing", has="input_output_alias buffer_donor"),
+    _rule("shapes:check_entry_buffers"),
     _rule("channels:check_host_channels", *_TRANSFERS),
     _rule("collectives:check_constrained_layouts", *_REDUCING),
 )
@@ -155,27 +159,28 @@ def load(function: str) -> Any:
     return getattr(import_module(f"hloopt.verifier.{module}"), name)
 
 
-def for_opcode(
-    rules: Sequence[Rule], opcode: Opcode, options: VerifierOptions
-) -> list[tuple[str, InstructionRule]]:
-    """The functions to ask about an opcode, each with the attribute it needs."""
+def for_opcode(rules: Sequence[Rule], opcode: Opcode, options: VerifierOptions) -> list[Rule]:
+    """The rules to ask about instructions with an opcode."""
     return [
-        (rule.attribute, partial(_ask, load(rule.function), rule.code))
+        rule
         for rule in rules
         if (not rule.opcodes or opcode in rule.opcodes) and rule.is_asked(options)
     ]
 
 
-def _ask(check: InstructionRule, code: str, instruction: Instruction, setting: Setting) -> None:
-    try:
-        check(instruction, setting)
-    except HloError as error:
-        raise error.coded(code) from None
+def check(rules: Sequence[Rule], instruction: Instruction, setting: Setting) -> None:
+    """Raise HloError where `instruction` breaks one of its rules."""
+    for rule in rules:
+        if not rule.attributes or not instruction.attributes.keys().isdisjoint(rule.attributes):
+            try:
+                load(rule.function)(instruction, setting)
+            except HloError as error:
+                raise error.coded(rule.code) from None
 
 
 def broken_rules(
     rules: Sequence[Rule],
-    subject: object,
+    subject: Any,
     found: Sequence[Instruction],
     setting: Setting,
     parameters: Sequence[Instruction] = (),
@@ -193,6 +198,8 @@ def broken_rules(
                 continue
         else:
             concerned = list(parameters)
+        if rule.attributes and subject.attributes.keys().isdisjoint(rule.attributes):
+            continue
         if rule.is_asked(setting.options):
             for error in load(rule.function)(subject, concerned, setting):
                 yield error.coded(rule.code)

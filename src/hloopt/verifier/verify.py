@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from itertools import chain
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.attribute_values import parse_int
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -88,7 +87,12 @@ def _parameters(entry: Computation) -> list[Instruction]:
 
 
 def _count(module: Module, name: str) -> int:
-    return parse_int(module.attributes.get(name, "1"))
+    text = module.attributes.get(name)
+    if text is None:
+        return 1
+    from hloopt.ir.attribute_values import parse_int
+
+    return parse_int(text)
 
 
 def verify_changes(module: Module, state: VerifiedState, options: VerifierOptions) -> None:

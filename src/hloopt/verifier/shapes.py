@@ -1,12 +1,17 @@
-"""Rules about element types and sizes that hold for all opcodes, or for one without operands."""
+"""Rules about shapes that hold for all opcodes, or that operands alone do not decide."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import cache
+
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, format_shape
 from hloopt.verifier.options import Setting
+from hloopt.verifier.report import broken
 
 _MAY_MIX = frozenset(
     (
@@ -59,6 +64,25 @@ def check_bounds(instruction: Instruction, setting: Setting) -> None:
             "Unbounded dynamism is disabled for instruction: its shape is "
             f"{format_shape(instruction.shape, layout=False)}"
         )
+
+
+@cache
+def has_buffers(shape: Shape) -> bool:
+    """Whether `shape` is or holds a buffer."""
+    return any(leaf.is_buffer for leaf in shape.leaves())
+
+
+def check_entry_buffers(
+    module: Module, found: Sequence[Instruction], setting: Setting
+) -> Iterator[HloVerifyError]:
+    """Neither parameters nor result of the entry computation are buffers."""
+    for instruction in (*found, module.entry.root):
+        if has_buffers(instruction.shape):
+            yield broken(
+                instruction,
+                f"buffers aren't allowed in this context: {instruction.shape.text} of the entry "
+                "computation",
+            )
 
 
 def check_rng(instruction: Instruction, setting: Setting) -> None:
