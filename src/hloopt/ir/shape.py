@@ -332,19 +332,23 @@ SHAPES = _ShapesByText()
 
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
-_LAYOUT_FOLLOWS = pattern(r"\s*\{(?=\s*[\d:])")
-_LAYOUT_ORDER = pattern(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
+_NUMBER = r"-?\d{1,18}"
+_BUFFER = pattern(r"b\s*\(\s*")
+_LAYOUT_FOLLOWS = pattern(rf"\s*\{{(?=\s*(?:{_NUMBER}\b|:))")
+_LAYOUT_ORDER = pattern(rf"\{{\s*((?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?)(:)?")
+_TILE = r"\(\s*(?:(?:\*|\d{1,18}(?!\d))\s*(?:,\s*(?!\)))?)*\)"
+_SPLIT = rf"\(\s*{_NUMBER}\s*:\s*{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*\)"
 _LAYOUT_PART = pattern(
-    r"""\s*(?:
+    rf"""\s*(?:
       (?P<levels>D\(\s*(?:[DCSH]\s*\+?\s*~?\s*(?:,\s*(?!\)))?)*\))
-    | T(?P<tiles>(?:\([^()]*\)\s*)+)
-    | L\((?P<tail>\d{1,20})\)
+    | T(?P<tiles>(?:{_TILE}\s*)+)
+    | L\((?P<tail>0*[1-9]\d{{0,18}})\)
     | \#\((?P<index>\w+)\)
     | \*\((?P<pointer>\w+)\)
-    | E\((?P<bits>\d{1,20})\)
-    | S\((?P<space>\d{1,20})\)
-    | SC(?P<splits>(?:\([^()]*\))+)
-    | M\((?P<dynamic>\d{1,20})\)
+    | E\((?P<bits>{_NUMBER})\)
+    | S\((?P<space>{_NUMBER})\)
+    | SC(?P<splits>(?:{_SPLIT}\s*)+)
+    | M\((?P<dynamic>{_NUMBER})\)
     )""",
     re.X,
 )
@@ -388,8 +392,9 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
 
 
 def _scan_array(text: str, position: int) -> tuple[Shape, int]:
-    if text.startswith("b(", position):
-        inner, position = _scan_array(text, skip_trivia(text, position + 2))
+    buffer_ahead = _BUFFER.match(text, position)
+    if buffer_ahead:
+        inner, position = _scan_array(text, skip_trivia(text, buffer_ahead.end()))
         position = skip_trivia(text, position)
         if not inner.is_array or inner.is_buffer or not text.startswith(")", position):
             raise HloSyntaxError("a buffer shape b(…) holds one array shape")
@@ -404,6 +409,8 @@ def _scan_array(text: str, position: int) -> tuple[Shape, int]:
             f"unknown element type '{name}'", help=did_you_mean(name, ELEMENT_TYPES)
         )
     dimensions, dynamic = _parse_dimensions(match[2])
+    if dimensions and not ELEMENT_TYPES[name].bits:
+        raise HloSyntaxError(f"a {name} has no dimensions")
     position = match.end()
     layout = default_layout(len(dimensions))
     if text.startswith("{", position) or _LAYOUT_FOLLOWS.match(text, position):
@@ -466,6 +473,9 @@ def _scan_layout(text: str, position: int) -> tuple[Layout, int]:
     position = skip_trivia(text, position)
     if not text.startswith("}", position):
         raise HloSyntaxError(f"expected the layout to end, found '{_near(text, position)}'")
+    for name in ("index", "pointer"):
+        if found.get(name, "u32") not in ELEMENT_TYPES:
+            raise HloSyntaxError(f"unknown element type '{found[name]}' in a layout")
     layout = Layout(
         order,
         tiles=tuple(

@@ -14,7 +14,7 @@ IDENTIFIER = r"[A-Za-z_][\w.\-]*"
 _NAME = pattern(rf"(%?)({IDENTIFIER})")
 _ATTRIBUTE_NAME = pattern(r"([A-Za-z_][\w.\-]*)=")
 _WORD_AT = pattern(r"[\w.\-%]+|\S")
-_SHAPE_AHEAD = pattern(r"\(|[a-z][a-z0-9]*\s*\[|b\(")
+_SHAPE_AHEAD = pattern(r"\(|[a-z][a-z0-9]*\s*\[|b\s*\(")
 _INTEGER = pattern(r"-?\d+")
 
 RESERVED_NAMES = frozenset(
@@ -101,14 +101,16 @@ class Cursor:
             raise self.error(f"expected '{word}', found {self.found()}")
 
     def name(self, what: str) -> str:
-        """A name, its optional sigil dropped."""
+        """A name; the sigil in front or the colon behind, either of which marks it, is dropped."""
         match = _NAME.match(self.text, self.position)
         if match is None:
             raise self.error(f"expected {what}, found {self.found()}")
         name = match[2]
-        if (not match[1] and name in RESERVED_NAMES) or name in ELEMENT_TYPES:
+        has_colon = not match[1] and self.text.startswith(":", match.end())
+        is_marked = match[1] or has_colon
+        if (not is_marked and name in RESERVED_NAMES) or name in ELEMENT_TYPES:
             raise self.error(f"'{name}' is a reserved word and cannot be {what}")
-        self.position = match.end()
+        self.position = match.end() + has_colon
         return name
 
     def attribute_name(self) -> str:

@@ -85,7 +85,6 @@ class ModuleParser:
         start = cursor.position
         cursor.word("HloModule")
         module.name = cursor.name("a module name")
-        cursor.accept(":")  # a colon right behind a name belongs to it
         cursor.skip()
         while cursor.accept(","):
             key_start = cursor.position

@@ -195,5 +195,9 @@ def _own_attributes(instruction: Instruction, options: PrintOptions) -> Iterator
         value: str | None = values[key]
         if not options.keep_text and key not in references:
             value = canonical_value(instruction.opcode, key, values[key])
+            if key == "literal" and not options.print_large_constants:
+                from hloopt.ir.attribute_format import elided_literal
+
+                value = elided_literal(values[key])
         if value is not None:
             yield key, value

@@ -74,7 +74,7 @@ def _check(instruction: Instruction) -> None:
                 canonical_value(opcode, name, text)
             except HloSyntaxError as error:
                 raise _placed(error, module.span_of_attribute(instruction, name)) from None
-    references = [name for name, _ in instruction.called_attributes()]
+    references = [name for name, called in instruction.called_attributes() if called]
     if instruction.control_predecessors:
         references.append("control-predecessors")
     try:
