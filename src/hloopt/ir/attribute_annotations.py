@@ -9,7 +9,7 @@ import re
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_format import braces, one_of, real
-from hloopt.ir.attribute_values import parse_int, parse_string, quote_string
+from hloopt.ir.attribute_values import parse_int, parse_string
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
 from hloopt.ir.attribute_values.strings import dictionary_end
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
@@ -74,7 +74,7 @@ def statistics(text: str) -> str | None:
     pairs = [_key_value(pair, text) for pair in dense[1:-1].split(",") if pair]
     index = next((parse_int(value) for key, value in pairs if key == "visualizing_index"), None)
     values = [f"{key}={real(value)}" for key, value in pairs if key != "visualizing_index"]
-    if any("n" in value.partition("=")[2] for value in values):  # inf, nan
+    if any(value.endswith("inf") for value in values):
         raise malformed("numbers in the statistics", text)
     return braces([f"visualizing_index={index}", *values]) if index is not None and values else None
 
@@ -134,7 +134,7 @@ def origin(text: str) -> str:
         leaf = _LEAF.match(dense, position) if wants_tree else None
         if leaf:
             index = leaf[2] if leaf[2] not in (None, "{}") else ""
-            name = quote_string(parse_string(leaf[1])) if leaf[1] else ""
+            name = _quoted(parse_string(leaf[1])) if leaf[1] else ""
             out.append(f"{{{name}{' ' if index else ''}{index}}}")
             position = leaf.end()
             wants_tree = False
@@ -153,3 +153,9 @@ def origin(text: str) -> str:
     if depth or wants_tree or dense[position:] != "}" or not dense.startswith("{"):
         raise malformed('an original value {({"name" {index}}, …)}', text)
     return braces(out, "")
+
+
+def _quoted(name: str) -> str:
+    """A name in quotes; XLA escapes nothing here, not even what it has to."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

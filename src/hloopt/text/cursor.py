@@ -129,6 +129,16 @@ class Cursor:
             raise self.error(error.message, start, help=error.help) from None
         return self.text[start : self.position]
 
+    def string(self) -> str:
+        """The content of a string in quotes."""
+        from hloopt.ir.attribute_values import parse_string
+
+        start = self.position
+        try:
+            return parse_string(self.value("a string"))
+        except HloSyntaxError as error:
+            raise self.error(error.message, start) from None
+
     def literal(self) -> str:
         start = self.position
         try:
@@ -161,5 +171,6 @@ class Cursor:
         if match is None:
             raise self.error(f"expected a parameter name, found {self.found()}")
         self.position = skip_trivia(self.text, match.end())
-        self.accept(":")
+        if not match[1]:
+            self.accept(":")  # with a sigil, the colon would be a token of its own
         self.shape()

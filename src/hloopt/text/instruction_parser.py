@@ -293,7 +293,8 @@ class InstructionParser:
         parameter.name = name
         parameter.opcode = Opcode.PARAMETER
         parameter.operands = []
-        parameter.payload = str(len(self.scope))
+        known = [i for i in self.scope.values() if i.opcode is Opcode.PARAMETER]
+        parameter.payload = str(len(known))
         parameter.attributes = {}
         parameter.shape = shape
         parameter.text = None

@@ -138,6 +138,7 @@ class ModuleParser:
         if not cursor.at_end():
             raise cursor.error("expected the text to end after a single instruction")
         parser.finish(is_pristine=False)
+        computation.source_range = (0, len(cursor.text))
         module.name = "_"
         module.attributes["is_scheduled"] = "true"
         module.computations[computation.name] = module.entry = computation
@@ -182,11 +183,14 @@ class ModuleParser:
             return None
         start = cursor.position
         cursor.expect("(")
-        while not cursor.accept(")"):
+        if not cursor.looking_at(")"):
             cursor.signature_parameter()
             cursor.skip()
-            if not cursor.accept(",") and not cursor.looking_at(")"):
-                raise cursor.error("expected ',' or ')' in the computation's signature")
+            while cursor.accept(","):
+                cursor.signature_parameter()
+                cursor.skip()
+        if not cursor.accept(")"):
+            raise cursor.error("expected ',' or ')' in the computation's signature")
         cursor.skip()
         cursor.expect("->")
         cursor.shape()
@@ -216,7 +220,7 @@ class ModuleParser:
         if re.compile(r",\s*execution_thread=").match(cursor.text, cursor.position):
             cursor.expect(",")
             cursor.attribute_name()
-            computation.execution_thread = cursor.value("execution_thread").strip("\"'")
+            computation.execution_thread = cursor.string()
         else:
             cursor.position = end
         parser.finish(is_pristine=True)
