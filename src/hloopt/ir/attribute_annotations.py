@@ -9,7 +9,7 @@ import re
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_format import braces, one_of, real
-from hloopt.ir.attribute_values import parse_int
+from hloopt.ir.attribute_values import parse_int, parse_string
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
 from hloopt.ir.attribute_values.strings import dictionary_end
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
@@ -59,9 +59,10 @@ def result_accuracy(text: str) -> str | None:
     if unknown := next((key for key in found if key not in ("atol", "rtol", "ulps")), None):
         raise HloSyntaxError(f"a tolerance has no '{unknown}' (in '{text}')")
     values = (real(found.get(key, "0")) for key in ("atol", "rtol"))
-    return "{{tolerance={{atol={},rtol={},ulps={}}}}}".format(
-        *values, parse_int(found.get("ulps", "0"))
-    )
+    ulps = int(float(real(found.get("ulps", "0"))))
+    if ulps < 0:
+        raise malformed("ulps of at least 0", text)
+    return "{{tolerance={{atol={},rtol={},ulps={}}}}}".format(*values, ulps)
 
 
 @memoized
@@ -70,12 +71,12 @@ def statistics(text: str) -> str | None:
     dense = compact(text)
     if not (dense.startswith("{") and dense.endswith("}")):
         raise malformed("statistics {visualizing_index=n,name=value,…}", text)
-    found = dict(_key_value(pair, text) for pair in dense[1:-1].split(",") if pair)
-    index = found.pop("visualizing_index", None)
-    values = [f"{key}={real(value)}" for key, value in found.items()]
-    if index is None:
-        return None
-    return braces([f"visualizing_index={parse_int(index)}", *values])
+    pairs = [_key_value(pair, text) for pair in dense[1:-1].split(",") if pair]
+    index = next((parse_int(value) for key, value in pairs if key == "visualizing_index"), None)
+    values = [f"{key}={real(value)}" for key, value in pairs if key != "visualizing_index"]
+    if any(value.endswith("inf") for value in values):
+        raise malformed("numbers in the statistics", text)
+    return braces([f"visualizing_index={index}", *values]) if index is not None and values else None
 
 
 _IDENTIFIER = pattern(r"[A-Za-z_][\w.\-]*", re.A)
@@ -108,15 +109,14 @@ def domain(text: str) -> str:
                 raise malformed(what, text)
             found[part[1]] = canonical_sharding(dense[position:end])
             position = end
-        position += dense.startswith(",", position)
+        position += dense.startswith((",", " "), position)
     if found.keys() != {"kind", "entry", "exit"} or dense[position:] != "}":
         raise malformed(what, text)
     return braces((f"{key}={found[key]}" for key in ("kind", "entry", "exit")), ", ")
 
 
-_LEAF = r'\{(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"(?: ?\{\d+(?:,\d+)*\})?)?\}'
-_ORIGIN_TOKEN = pattern(rf"({_LEAF})|([(),])", re.S)
-_LEAF_INDEX = pattern(r'" ?\{')
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
+_LEAF = pattern(rf"\{{(?:({_STRING}) ?(\{{(?:-?\d+(?:,-?\d+)*)?\}})?)?\}}", re.S)
 
 
 @memoized
@@ -128,15 +128,34 @@ def origin(text: str) -> str:
     out: list[str] = []
     depth = 0
     position = 1
-    while token := _ORIGIN_TOKEN.match(dense, position):
-        position = token.end()
-        depth += (token[2] == "(") - (token[2] == ")")
-        if depth < 0:
-            break
-        if token[1]:
-            out.append(_LEAF_INDEX.sub('" {', token[1]))
+    wants_tree = True
+    while position < len(dense) - 1 and (wants_tree or depth):
+        mark = dense[position]
+        leaf = _LEAF.match(dense, position) if wants_tree else None
+        if leaf:
+            index = leaf[2] if leaf[2] not in (None, "{}") else ""
+            name = _quoted(parse_string(leaf[1])) if leaf[1] else ""
+            out.append(f"{{{name}{' ' if index else ''}{index}}}")
+            position = leaf.end()
+            wants_tree = False
+            continue
+        if mark == "(" and wants_tree:
+            depth += 1
+        elif mark == ")" and depth and (not wants_tree or out[-1] == "("):
+            depth -= 1
+            wants_tree = False
+        elif mark == "," and not wants_tree:
+            wants_tree = True
         else:
-            out.append(", " if token[2] == "," else token[2])
-    if depth or dense[position:] != "}" or not dense.startswith("{"):
+            break
+        out.append(", " if mark == "," else mark)
+        position += 1
+    if depth or wants_tree or dense[position:] != "}" or not dense.startswith("{"):
         raise malformed('an original value {({"name" {index}}, …)}', text)
     return braces(out, "")
+
+
+def _quoted(name: str) -> str:
+    """A name in quotes; XLA escapes nothing here, not even what it has to."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

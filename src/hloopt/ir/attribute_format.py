@@ -339,6 +339,16 @@ def parse_shapes(text: str) -> tuple[Shape, ...]:
 @memoized
 def literal(text: str) -> str:
     """`s32[2]{0} {1, 2}`, or a tuple of such `( s32[] 1, pred[] true )`."""
+    return _literal(text, None)
+
+
+@memoized
+def elided_literal(text: str) -> str:
+    """The same with the values of large arrays left out."""
+    return _literal(text, 10)
+
+
+def _literal(text: str, limit: int | None) -> str:
     out: list[str] = []
     depth = 0
     position = skip_trivia(text, 0)
@@ -353,7 +363,7 @@ def literal(text: str) -> str:
             start = skip_trivia(text, start)
             position = scan_literal(text, start)
             out.append(
-                f"{format_shape(parsed)} {canonical_literal(text[start:position], parsed, 10)}"
+                f"{format_shape(parsed)} {canonical_literal(text[start:position], parsed, limit)}"
             )
         position = skip_trivia(text, position)
         if depth <= 0 and position < len(text):

@@ -302,6 +302,8 @@ def _fill_attribute_text(instruction: Instruction) -> None:
     instruction.attribute_text = None
 
 
+COMPUTATION_LISTS = ("branch_computations", "called_computations")
+"""Attributes that name several computations, in braces."""
 REFERENCE_ATTRIBUTES = frozenset(
     (
         *("to_apply", "calls", "condition", "body", "branch_computations", "true_computation"),

@@ -104,12 +104,15 @@ def check_attributes(
             raise HloSyntaxError(
                 f"{opcode.value} needs the attribute '{min(alternatives)}'", code="HLO106"
             )
-    if attributes.get("use_global_device_ids") == "true" and not (
-        "channel_id" in attributes or "mode" in attributes
+    if (
+        opcode in _GLOBAL_IDS_NEED_CHANNEL
+        and attributes.get("use_global_device_ids") == "true"
+        and not ("channel_id" in attributes or "mode" in attributes)
     ):
         raise HloSyntaxError("use_global_device_ids=true without channel_id", code="HLO106")
 
 
+_GLOBAL_IDS_NEED_CHANNEL = (*(Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcode.REDUCE_SCATTER),)
 _DISTINCT = frozenset(("metadata", "backend_config"))
 """Attributes whose texts rarely repeat: not worth remembering."""
 
@@ -278,7 +281,10 @@ _OWN: dict[Opcode, tuple[Attribute, ...]] = {
         Attribute("left_side", kind.true_only),
         Attribute("lower", kind.true_only),
         Attribute("unit_diagonal", kind.true_only),
-        Attribute("transpose_a", kind.one_of("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")),
+        Attribute(
+            "transpose_a",
+            kind.one_of("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", unset="TRANSPOSE_INVALID"),
+        ),
     ),
     Opcode.GATHER: (
         _required("offset_dims", kind.integers),
@@ -337,7 +343,9 @@ _OWN: dict[Opcode, tuple[Attribute, ...]] = {
         Attribute("dim_labels", kind.dim_labels),
         *_GROUP_COUNTS,
         _PRECISION,
-        Attribute("padding_type", kind.one_of("PADDING_VALID", "PADDING_SAME")),
+        Attribute(
+            "padding_type", kind.one_of("PADDING_VALID", "PADDING_SAME", unset="PADDING_INVALID")
+        ),
         _required("custom_call_target", kind.string),
         Attribute("operand_layout_constraints", kind.shapes),
         Attribute("custom_call_has_side_effect", kind.true_only),

@@ -35,6 +35,14 @@ def check_operands(instruction: Instruction) -> None:
         _check_index(instruction)
     elif opcode is Opcode.CUSTOM_CALL:
         _check_layout_constraints(instruction)
+    elif opcode is Opcode.TUPLE and count != len(instruction.shape.elements):
+        raise HloSyntaxError(
+            f"tuple expects {len(instruction.shape.elements)} operands, but has {count} operands"
+        )
+    elif opcode in (Opcode.SEND_DONE, Opcode.RECV_DONE):
+        _check_channel(instruction)
+    elif opcode is Opcode.PARAMETER and "parameter_replication" in instruction.attributes:
+        _check_replication(instruction)
 
 
 _PAIRED = {
@@ -52,6 +60,24 @@ def _check_index(conditional: Instruction) -> None:
         raise HloSyntaxError(
             f"Conditional branch index must be a pred or s32 scalar; got {index.text}."
         )
+
+
+def _check_channel(done: Instruction) -> None:
+    start = done.operands[0]
+    own, other = (i.attributes.get("channel_id") for i in (done, start))
+    if start.opcode in (Opcode.SEND, Opcode.RECV) and own != other:
+        raise HloSyntaxError(
+            f"{done.opcode} is of the channel {own or 'none'}, "
+            f"its {start.opcode} of the channel {other or 'none'}"
+        )
+
+
+def _check_replication(parameter: Instruction) -> None:
+    text = parameter.attributes["parameter_replication"]
+    given = text.count("true") + text.count("false")
+    leaves = len(parameter.shape.leaves())
+    if given != leaves:
+        raise HloSyntaxError(f"parameter_replication has {given} values for {leaves} arrays")
 
 
 def _check_layout_constraints(call: Instruction) -> None:

@@ -339,20 +339,23 @@ SHAPES = _ShapesByText()
 
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
-_LAYOUT_FOLLOWS = pattern(r"[ \t\r\n]*\{(?=[ \t\r\n]*[\d:])")
-_LAYOUT_ORDER = pattern(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
-_TILE = r"(?:\d{1,20}|\*)"
+_NUMBER = r"-?\d{1,18}"
+_BUFFER = pattern(r"b\s*\(\s*")
+_LAYOUT_FOLLOWS = pattern(rf"[ \t\r\n]*\{{(?=[ \t\r\n]*(?:{_NUMBER}\b|:))")
+_LAYOUT_ORDER = pattern(rf"\{{\s*((?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?)(:)?")
+_TILE = r"\(\s*(?:(?:\*|\d{1,18}(?!\d))\s*(?:,\s*(?!\)))?)*\)"
+_SPLIT = rf"\(\s*{_NUMBER}\s*:\s*{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*\)"
 _LAYOUT_PART = pattern(
     rf"""\s*(?:
       (?P<levels>D\(\s*(?:[DCSH]\s*\+?\s*~?\s*(?:,\s*(?!\)))?)*\))
-    | T\s*(?P<tiles>(?:\(\s*(?:{_TILE}\s*(?:,\s*{_TILE}\s*)*)?\)\s*)+)
-    | L\((?P<tail>\d{{1,20}})\)
+    | T\s*(?P<tiles>(?:{_TILE}\s*)+)
+    | L\((?P<tail>0*[1-9]\d{{0,18}})\)
     | \#\((?P<index>\w+)\)
     | \*\((?P<pointer>\w+)\)
-    | E\((?P<bits>\d{{1,20}})\)
-    | S\((?P<space>\d{{1,20}})\)
-    | SC\s*(?P<splits>(?:\(\s*\d{{1,20}}\s*:[\d,\s]*\)\s*)+)
-    | M\((?P<dynamic>\d{{1,20}})\)
+    | E\((?P<bits>{_NUMBER})\)
+    | S\((?P<space>{_NUMBER})\)
+    | SC\s*(?P<splits>(?:{_SPLIT}\s*)+)
+    | M\((?P<dynamic>{_NUMBER})\)
     )""",
     re.X,
 )
@@ -396,8 +399,9 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
 
 
 def _scan_array(text: str, position: int) -> tuple[Shape, int]:
-    if text.startswith("b(", position):
-        inner, position = _scan_array(text, skip_trivia(text, position + 2))
+    buffer_ahead = _BUFFER.match(text, position)
+    if buffer_ahead:
+        inner, position = _scan_array(text, skip_trivia(text, buffer_ahead.end()))
         position = skip_trivia(text, position)
         if not inner.is_array or inner.is_buffer or not text.startswith(")", position):
             raise ShapeError("a buffer shape b(…) holds one array shape")
@@ -410,6 +414,8 @@ def _scan_array(text: str, position: int) -> tuple[Shape, int]:
     if name not in ELEMENT_TYPES:
         raise ShapeError(f"unknown element type '{name}'", help=did_you_mean(name, ELEMENT_TYPES))
     dimensions, dynamic = _parse_dimensions(match[2])
+    if dimensions and not ELEMENT_TYPES[name].bits:
+        raise ShapeError(f"a {name} has no dimensions")
     position = match.end()
     layout = default_layout(len(dimensions))
     if text.startswith("{", position) or _LAYOUT_FOLLOWS.match(text, position):
@@ -468,12 +474,13 @@ def _scan_layout(text: str, position: int) -> tuple[Layout, int]:
             raise ShapeError(f"layout parts out of order at '{_near(text, position)}'")
         last = _PART_ORDER.index(name)
         found[name] = part[name]
-        if name in ("index", "pointer") and part[name] not in ELEMENT_TYPES:
-            raise ShapeError(f"unknown element type '{part[name]}' in a layout")
         position = part.end()
     position = skip_trivia(text, position)
     if not text.startswith("}", position):
         raise ShapeError(f"expected the layout to end, found '{_near(text, position)}'")
+    for name in ("index", "pointer"):
+        if found.get(name, "u32") not in ELEMENT_TYPES:
+            raise ShapeError(f"unknown element type '{found[name]}' in a layout")
     layout = Layout(
         order,
         tiles=tuple(

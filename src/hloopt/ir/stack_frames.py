@@ -210,6 +210,12 @@ def _canonical(module: Module) -> CanonicalFrames:
     return CanonicalFrames(new.format() if new.frames else "", numbers)
 
 
+def _quoted(text: str) -> str:
+    from hloopt.ir.attribute_values import parse_string, quote_string
+
+    return quote_string(parse_string(text))
+
+
 class _Copier:
     """Copies entries of one set of tables into another, equal ones once, callers first."""
 
@@ -249,8 +255,8 @@ class _Copier:
         file, function = self.old.files[at.file - 1], self.old.functions[at.function - 1]
         moved = replace(
             at,
-            file=self._number(("file", file), self.new.files, file),
-            function=self._number(("function", function), self.new.functions, function),
+            file=self._number(("file", file), self.new.files, _quoted(file)),
+            function=self._number(("function", function), self.new.functions, _quoted(function)),
         )
         return self._number(moved, self.new.locations, moved)
 

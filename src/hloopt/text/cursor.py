@@ -14,7 +14,7 @@ IDENTIFIER = r"[A-Za-z_][\w.\-]*"
 _NAME = pattern(rf"(%?)({IDENTIFIER})")
 _ATTRIBUTE_NAME = pattern(r"([A-Za-z_][\w.\-]*)=")
 _WORD_AT = pattern(r"[\w.\-%]+|\S")
-_SHAPE_AHEAD = pattern(r"\(|[a-z][a-z0-9]*\s*\[|b\(")
+_SHAPE_AHEAD = pattern(r"\(|[a-z][a-z0-9]*\s*\[|b\s*\(")
 _INTEGER = pattern(r"-?\d+")
 _LONGEST_INTEGER = 20  # digits: more do not fit into 64 bits
 
@@ -103,14 +103,16 @@ class Cursor:
             raise self.error(f"expected '{word}', found {self.found()}")
 
     def name(self, what: str) -> str:
-        """A name, its optional sigil dropped."""
+        """A name; the sigil in front or the colon behind, either of which marks it, is dropped."""
         match = _NAME.match(self.text, self.position)
         if match is None:
             raise self.error(f"expected {what}, found {self.found()}")
         name = match[2]
-        if (not match[1] and name in RESERVED_NAMES) or name in ELEMENT_TYPES:
+        has_colon = not match[1] and self.text.startswith(":", match.end())
+        is_marked = match[1] or has_colon
+        if (not is_marked and name in RESERVED_NAMES) or name in ELEMENT_TYPES:
             raise self.error(f"'{name}' is a reserved word and cannot be {what}", code="HLO112")
-        self.position = match.end()
+        self.position = match.end() + has_colon
         return name
 
     def attribute_name(self) -> str:
@@ -128,6 +130,16 @@ class Cursor:
         except HloSyntaxError as error:
             raise self.error(error.message, start, help=error.help, code="HLO108") from None
         return self.text[start : self.position]
+
+    def string(self) -> str:
+        """The content of a string in quotes."""
+        from hloopt.ir.attribute_values import parse_string
+
+        start = self.position
+        try:
+            return parse_string(self.value("a string"))
+        except HloSyntaxError as error:
+            raise self.error(error.message, start) from None
 
     def literal(self) -> str:
         start = self.position
@@ -163,5 +175,6 @@ class Cursor:
         if match is None:
             raise self.error(f"expected a parameter name, found {self.found()}")
         self.position = skip_trivia(self.text, match.end())
-        self.accept(":")
+        if not match[1]:
+            self.accept(":")  # with a sigil, the colon would be a token of its own
         self.shape()

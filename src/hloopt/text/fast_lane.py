@@ -19,7 +19,7 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
+from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
 from hloopt.ir.shape import SHAPES, format_shape
@@ -263,9 +263,12 @@ def _link_called(callers: list[Instruction], module: Module) -> None:
         references: dict[str, list[Computation]] = {}
         for name, value in split_attributes(text).items():
             if name in REFERENCE_ATTRIBUTES and name != "control-predecessors":
-                names = value[1:-1].split(",") if value[0] == "{" else [value]
+                is_list = value[0] == "{"
+                if is_list != (name in COMPUTATION_LISTS):
+                    raise KeyError(name)
+                names = value[1:-1].split(",") if is_list else [value]
                 references[name] = [module.computations[n.strip().removeprefix("%")] for n in names]
-        if references:
+        if references or caller.opcode is not Opcode.CUSTOM_CALL:
             link_called(caller, references)
 
 
@@ -280,8 +283,30 @@ def _link_async(caller: Instruction, attributes: dict[str, str], module: Module)
     complete_async(caller, calls)
 
 
+def _wanted_references(caller: Instruction) -> dict[str, None]:
+    """The attributes that name computations, for opcodes with more than one of them."""
+    match caller.opcode:
+        case Opcode.WHILE:
+            return dict.fromkeys(("condition", "body"))
+        case Opcode.SELECT_AND_SCATTER:
+            return dict.fromkeys(("select", "scatter"))
+        case Opcode.CONDITIONAL if caller.operands:
+            if caller.operands[0].shape.type_name == "pred":
+                return dict.fromkeys(("true_computation", "false_computation"))
+            return dict.fromkeys(("branch_computations",))
+        case _:
+            return {}
+
+
 def link_called(caller: Instruction, references: dict[str, list[Computation]]) -> None:
-    """Set the called computations that stand in the text, by attribute."""
+    """Set the called computations that stand in the text, by attribute.
+
+    Raises HloSyntaxError where an attribute is missing or not the one of the opcode's kind.
+    """
+    wanted = _wanted_references(caller)
+    if wanted and references.keys() != wanted.keys():
+        names = " and ".join(f"'{name}'" for name in wanted)
+        raise HloSyntaxError(f"{caller.opcode} needs the attribute {names} here")
     if caller.opcode is Opcode.WHILE:
         keys: list[str] = sorted(references)  # body before condition
     elif caller.opcode is Opcode.SELECT_AND_SCATTER:

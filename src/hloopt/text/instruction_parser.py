@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
-from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
+from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
 from hloopt.ir.shape import Shape, agrees, format_shape
 from hloopt.ir.shape_inference import infer_shape
@@ -130,7 +130,10 @@ class InstructionParser:
         if instruction.opcode in ASYNC:
             self._asynchronous(instruction, text, shape, references, opcode_start)
         else:
-            link_called(instruction, references)
+            try:
+                link_called(instruction, references)
+            except HloSyntaxError as error:
+                raise cursor.error(error.message, opcode_start) from None
             if instruction.opcode in IMPLIED_SHAPE:
                 shape = implied_shape(instruction, shape)
             instruction.shape = shape or self._infer(instruction, opcode_start)
@@ -189,12 +192,20 @@ class InstructionParser:
             cursor.skip()
             self._close()
         else:
+            self._skip_commas()
             while not cursor.looking_at(")"):
                 instruction.operands.append(self._operand())
                 cursor.skip()
-                if not cursor.accept(","):
+                if not self._skip_commas():
                     break
             self._close()
+
+    def _skip_commas(self) -> bool:
+        """Move over commas, of which XLA takes any number between operands."""
+        start = self.cursor.position
+        while self.cursor.accept(","):
+            pass
+        return self.cursor.position > start
 
     def _close(self) -> None:
         cursor = self.cursor
@@ -215,7 +226,7 @@ class InstructionParser:
             if self._invents_parameters:
                 return self._invent_parameter(f"_{len(self.scope)}", shape, start)
             if shape:
-                cursor.accept(",")  # XLA reads `shape, name` as one operand
+                self._skip_commas()  # XLA reads `shape, name` as one operand
         name_start = cursor.position
         name = cursor.name("an operand")
         operand = self.scope.get(name)
@@ -298,7 +309,8 @@ class InstructionParser:
         parameter.name = name
         parameter.opcode = Opcode.PARAMETER
         parameter.operands = []
-        parameter.payload = str(len(self.scope))
+        known = [i for i in self.scope.values() if i.opcode is Opcode.PARAMETER]
+        parameter.payload = str(len(known))
         parameter.attributes = {}
         parameter.shape = shape
         parameter.text = None
@@ -356,13 +368,8 @@ class InstructionParser:
 
     def _references(self, key: str) -> list[Computation]:
         cursor = self.cursor
-        if not cursor.looking_at("{"):
-            return [self._reference()]
-        is_list = key in ("branch_computations", "called_computations") or re.compile(
-            r"\{\s*%?[\w.\-]+\s*[,}]", re.A
-        ).match(cursor.text, cursor.position)
-        if not is_list:
-            return [self._inline()]
+        if key not in COMPUTATION_LISTS:
+            return [self._inline() if cursor.looking_at("{") else self._reference()]
         cursor.expect("{")
         found = []
         while not cursor.looking_at("}"):

@@ -223,6 +223,10 @@ class InstructionPrinter:
             value: str | None = values[key]
             if not options.keep_text:
                 value = canonical_value(instruction.opcode, key, values[key])
+                if key == "literal" and not options.print_large_constants:
+                    from hloopt.ir.attribute_format import elided_literal
+
+                    value = elided_literal(values[key])
             if value is not None:
                 if key == "replica_groups" and options.print_full_replica_group_list:
                     value = _listed_groups(value)

@@ -91,7 +91,6 @@ class ModuleParser:
         cursor.word("HloModule")
         module.name = cursor.name("a module name")
         end = cursor.position
-        cursor.accept(":")  # a colon right behind a name belongs to it
         cursor.skip()
         while cursor.accept(","):
             key_start = cursor.position
@@ -150,6 +149,7 @@ class ModuleParser:
         if not cursor.at_end():
             raise cursor.error("expected the text to end after a single instruction")
         parser.finish(is_pristine=False)
+        computation.source_range = (0, len(cursor.text))
         module.name = "_"
         module.attributes["is_scheduled"] = "true"
         module.computations[computation.name] = module.entry = computation
@@ -197,11 +197,14 @@ class ModuleParser:
             return None
         start = cursor.position
         cursor.expect("(")
-        while not cursor.accept(")"):
+        if not cursor.looking_at(")"):
             cursor.signature_parameter()
             cursor.skip()
-            if not cursor.accept(",") and not cursor.looking_at(")"):
-                raise cursor.error("expected ',' or ')' in the computation's signature")
+            while cursor.accept(","):
+                cursor.signature_parameter()
+                cursor.skip()
+        if not cursor.accept(")"):
+            raise cursor.error("expected ',' or ')' in the computation's signature")
         cursor.skip()
         cursor.expect("->")
         cursor.shape()
@@ -238,7 +241,7 @@ class ModuleParser:
             cursor.attribute_name()
             if not cursor.looking_at('"') and not cursor.looking_at("'"):
                 raise cursor.error(f"expected a string, found {cursor.found()}")
-            computation.execution_thread = cursor.value("execution_thread").strip("\"'")
+            computation.execution_thread = cursor.string()
         else:
             cursor.position = end
         parser.finish(is_pristine=True)

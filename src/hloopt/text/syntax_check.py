@@ -7,6 +7,7 @@ who wants to know at once whether a text is HLO, without the rules of its operat
 from __future__ import annotations
 
 from hloopt.diagnostics import HloSyntaxError, Span
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import canonical_literal
 from hloopt.ir.module import Module
@@ -21,8 +22,10 @@ def check_syntax(module: Module) -> None:
     O(length of the text).
     """
     _check_header(module)
-    for instruction in module.instructions():
-        _check(instruction)
+    for computation in module.computations.values():
+        _check_parameters(computation)
+        for instruction in computation.instructions:
+            _check(instruction)
 
 
 def _check_header(module: Module) -> None:
@@ -64,6 +67,17 @@ def _span_in_header(module: Module, key: str) -> Span | None:
     return Span(module.source, start, start + len(key)) if start >= 0 else None
 
 
+def _check_parameters(computation: Computation) -> None:
+    """Parameters are numbered from 0, each once."""
+    for number, parameter in enumerate(computation.parameters):
+        if parameter.parameter_number != number:
+            raise HloSyntaxError(
+                f"parameter({parameter.payload}) of %{computation.name}: the numbers of "
+                "parameters begin at 0 and have neither gaps nor duplicates",
+                span=computation.module.span_of(parameter),
+            )
+
+
 def _check(instruction: Instruction) -> None:
     module = instruction.parent.module
     opcode = instruction.opcode
@@ -74,7 +88,7 @@ def _check(instruction: Instruction) -> None:
                 canonical_value(opcode, name, text)
             except HloSyntaxError as error:
                 raise _placed(error, module.span_of_attribute(instruction, name)) from None
-    references = [name for name, _ in instruction.called_attributes()]
+    references = [name for name, called in instruction.called_attributes() if called]
     if instruction.control_predecessors:
         references.append("control-predecessors")
     try:

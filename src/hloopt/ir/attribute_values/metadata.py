@@ -77,7 +77,10 @@ def _parse_field(name: str, value: str) -> str | int | tuple[int, ...]:
     if isinstance(default, str):
         return parse_string(value)
     if isinstance(default, int):
-        return parse_int(value)
+        number = parse_int(value)
+        if not -(1 << 31) <= number < 1 << 31:
+            raise HloSyntaxError(f"{name}={value} does not fit into 32 bits")
+        return number
     if default is None:
         raise HloSyntaxError(f"metadata has no '{name}'", help=did_you_mean(name, _DEFAULTS))
     return parse_ints(value)

@@ -68,7 +68,7 @@ class Slice(NamedTuple):
     stride: int = 1
 
 
-_SLICE = r"\[\d+:\d+(?::\d+)?\]"
+_SLICE = rf"\[{_INT}:{_INT}(?::{_INT})?\]"
 _IS_SLICES = pattern(rf"\{{(?:{_SLICE}(?:,{_SLICE})*)?\}}")
 
 
