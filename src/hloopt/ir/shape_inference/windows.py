@@ -136,6 +136,11 @@ def infer_convolution(operation: Operation) -> Shape:
         lhs, rhs = _densify(lhs, "lhs", sparsity), _densify(rhs, "rhs", sparsity)
     labels = _labels(operation)
     rank = len(labels.input)
+    if any(len(part.rstrip("?")) > rank for part in (labels.kernel, labels.output)):
+        raise HloVerifyError(
+            f"dim_labels {labels.input}_{labels.kernel}->{labels.output} name a dimension that a "
+            f"shape of rank {rank} does not have"
+        )
     for shape, side in ((lhs, "LHS"), (rhs, "RHS")):
         if shape.rank != rank:
             raise HloVerifyError(
