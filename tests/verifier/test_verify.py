@@ -30,6 +30,16 @@ def problems(line: str, header: str = "") -> list[str]:
     return [e.message for e in verify_module(parse_module(TEXT.format(line=line, header=header)))]
 
 
+def test_labels_of_dimensions_that_no_shape_has_are_a_problem() -> None:
+    line = (
+        "x = f32[2,3]{1,0} broadcast(c), dimensions={}  "
+        "ROOT s = f32[2,3]{1,0} convolution(x, x), dim_labels=bf_i??o->bf"
+    )
+    assert problems(line) == [
+        "%s: dim_labels bf_i??o->bf name a dimension that a shape of rank 2 does not have"
+    ]
+
+
 @pytest.fixture
 def module() -> Module:
     return parse_module(TEXT.format(line="ROOT s = f32[] add(c, q)", header=""))

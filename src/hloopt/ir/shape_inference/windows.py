@@ -135,6 +135,11 @@ def infer_convolution(operation: Operation) -> Shape:
     expect_array(rhs, "rhs of convolution")
     labels = parse_dim_labels(operation.attribute("dim_labels"))
     rank = len(labels.input)
+    if any(len(part.rstrip("?")) > rank for part in (labels.kernel, labels.output)):
+        raise HloVerifyError(
+            f"dim_labels {labels.input}_{labels.kernel}->{labels.output} name a dimension that a "
+            f"shape of rank {rank} does not have"
+        )
     for shape, side in ((lhs, "LHS"), (rhs, "RHS")):
         if shape.rank != rank:
             raise HloVerifyError(
