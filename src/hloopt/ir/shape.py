@@ -319,7 +319,7 @@ _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
 _LAYOUT_FOLLOWS = pattern(r"[ \t\r\n]*\{(?=[ \t\r\n]*[\d:])")
 _LAYOUT_ORDER = pattern(r"\{\s*((?:\d{1,20}\s*(?:,\s*\d{1,20}\s*)*)?)(:)?")
-_TILE = r"(?:\d{1,20}|\*)"
+_TILE = r"(?:\d{1,18}|\*)"
 _LAYOUT_PART = pattern(
     rf"""\s*(?:
       (?P<levels>D\(\s*[DCSH][+~\s]*(?:,\s*[DCSH][+~\s]*)*\))
@@ -375,9 +375,12 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
 
 def _scan_array(text: str, position: int) -> tuple[Shape, int]:
     if text.startswith("b(", position):
-        inner, position = _scan_array(text, skip_trivia(text, position + 2))
+        position = skip_trivia(text, position + 2)
+        if text.startswith("b(", position):
+            raise HloSyntaxError("a buffer shape b(…) holds one array shape")
+        inner, position = _scan_array(text, position)
         position = skip_trivia(text, position)
-        if not inner.is_array or inner.is_buffer or not text.startswith(")", position):
+        if not inner.is_array or not text.startswith(")", position):
             raise HloSyntaxError("a buffer shape b(…) holds one array shape")
         buffer = array_shape(inner.type_name, inner.dimensions, inner.dynamic, inner.layout, True)
         return buffer, position + 1
@@ -418,7 +421,7 @@ def _parse_dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     for part in text.split(","):
         match = _DIMENSION.fullmatch(part)
         if match is None:
-            raise HloSyntaxError(f"expected a dimension size, found '{part.strip()}'")
+            raise HloSyntaxError(f"expected a dimension size, found '{_shorten(part.strip())}'")
         if match[3]:
             sizes.append(-1)
         else:
@@ -454,6 +457,9 @@ def _scan_layout(text: str, position: int) -> tuple[Layout, int]:
     position = skip_trivia(text, position)
     if not text.startswith("}", position):
         raise HloSyntaxError(f"expected the layout to end, found '{_near(text, position)}'")
+    numbers = (found.get(name, "0") for name in ("tail", "bits", "space", "dynamic"))
+    if max(*order, *map(int, numbers)) >= 1 << 63:
+        raise HloSyntaxError("a number of the layout is out of range")
     layout = Layout(
         order,
         tiles=tuple(

@@ -248,7 +248,9 @@ def _parse_mesh_groups(dense: str, text: str) -> ReplicaGroups:
     mesh = Mesh(axes, _mesh_devices(match[2], axes, text))
     names = [name for name, _ in axes]
     grouped = tuple(
-        SubAxis(_axis_name(m[1] or m[2], names, text), int(m[3] or 0), int(m[4] or 0))
+        SubAxis(
+            _axis_name(m[1] or m[2], names, text), parse_int(m[3] or "0"), parse_int(m[4] or "0")
+        )
         for m in _each(match[3], _SUB_AXIS, text)
     )
     sizes = dict(axes)

@@ -26,7 +26,7 @@ _PART = pattern(
       | devices=(?P<tile>{_LIST})
         (?: \ ?<=\ ?(?P<reshape>{_LIST})(?:\ ?T\ ?\((?P<permutation>[\d,]+)\))?
           | (?P<devices>\d+(?:,\d+)*))
-      | device=(?P<device>\d+)
+      | device=(?P<device>\d{{1,18}})(?!\d)
       | last_tile_dims=(?P<subgroups>\{{[a-z_]*(?:,[a-z_]+)*\}})
       | (?P<metadata>metadata=)(?=\{{)
       | (?P<flag>[a-z_]+)(?![a-z_=])
@@ -176,6 +176,8 @@ def _mesh(dense: str, text: str) -> str:
     if not _MESH_FORM.fullmatch(dense):
         raise malformed("a sharding {mesh['axis'=size,…], [{'axis'}, …]}", text)
     head, separator, metadata = dense.partition(",metadata=")
+    if not {"'", '"'}.isdisjoint(_AXIS.sub("", head)):
+        raise malformed("axis names in quotes", text)
     head = _MISSING_COMMA.sub(r"\1,[", head.replace('"', "'"))
     spaced = "{" + _MESH_SPACING.sub(_space, head[1:])
     if not separator:
@@ -184,6 +186,7 @@ def _mesh(dense: str, text: str) -> str:
     return f"{spaced}, metadata={inner if inner.startswith('{{') else f'{{{inner}}}'}}}"
 
 
+_AXIS = pattern(r"""(['"])[^'"{}\[\](),=]*\1""")
 _MISSING_COMMA = pattern(r"^(\{mesh\[[^\[\]]*\])\[")
 _MESH_SPACING = pattern(r"(mesh\[[^\[\]]*\]|\((?:[^()]|\([^()]*\))*\)|\{[^{}]*\})|,")
 

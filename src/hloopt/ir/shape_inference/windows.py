@@ -238,7 +238,10 @@ def _labels(operation: Operation) -> ConvolutionLabels:
 
 def _densify(shape: Shape, side: str, config: str) -> Shape:
     """The shape with the elements a sparse operand leaves out."""
-    found = re.search(rf"{side}\s*=\s*\{{\s*sparsity=(\d+)x(\d+)\s+dimension=(\d+)", config)
+    digits = r"(\d{1,18})"
+    found = re.search(
+        rf"{side}\s*=\s*\{{\s*sparsity={digits}x{digits}\s+dimension={digits}", config
+    )
     if found is None:
         return shape
     kept, group, dimension = (int(number) for number in found.groups())
