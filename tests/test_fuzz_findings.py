@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.diagnostics import HloError, HloSyntaxError
+from hloopt.diagnostics import HloError, HloSyntaxError, render_error
 from hloopt.ir.stack_frames import StackFrames
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
@@ -62,6 +62,12 @@ def problems(line: str) -> list[str]:
         ("%n = f32[4,2]{1,0:D(X)} negate(%p)", "layout"),
         ("%n = f32[4,2]{1,0:SC(})} negate(%p)", "layout"),
         ("%n = f32[4,2]{1,0:#(foo)} negate(%p)", "'foo'"),
+        ("%n = f32[4,2]{1,0} negate(%p), sharding={mesh['a'=2], [{'a}, {'}]}", "axis names"),
+        (
+            f"%n = f32[4,2]{{1,0}} fusion(%p), calls=%sum, output_to_operand_aliasing="
+            f"{{{{}}: ({DIGITS}, {{}})}}",
+            "integer",
+        ),
         ("%n = f32[4,2]{1,0} negate(f32[2,2]{1,0} %p)", "stated to be f32[2,2]"),
     ],
 )
@@ -150,3 +156,29 @@ def test_an_async_done_names_what_its_start_calls(last: str, end: str) -> None:
     assert verify_module(parse_module(text.replace("CALLED", "f"))) == []
     with pytest.raises(HloSyntaxError, match="its async-start calls"):
         parse_module(text.replace("CALLED", "g"))
+
+
+@pytest.mark.parametrize(
+    "attributes", ["index=0, , metadata={}", "index=0, ", "index=\N{ARABIC-INDIC DIGIT ZERO}"]
+)
+def test_an_index_that_is_valid_at_a_look_is_all_there_is(attributes: str) -> None:
+    line = "%t = (f32[4,2]{1,0}) tuple(%p)\n  %g = f32[4,2]{1,0} get-tuple-element(%t), "
+    assert problems(line + "index=0, metadata={}") == []
+    assert problems(line + attributes) != []
+
+
+@pytest.mark.parametrize("text", ["a " * 5000, "x" * 5000 + " b", "\r" * 5000 + "x"])
+def test_messages_are_never_endless(text: str) -> None:
+    with pytest.raises(HloError) as caught:
+        parse_module(f"HloModule m\nENTRY e {{ p = f32[{text}] parameter(0) }}{text}")
+    assert len(render_error(caught.value)) < 3000
+
+
+@pytest.mark.parametrize("form", ["b(f32[2]{0})", "b(b(f32[2]{0}))", "b(" * 5000])
+def test_a_buffer_holds_an_array_and_no_buffer(form: str) -> None:
+    text = f"HloModule m\nENTRY e {{ p = {form} parameter(0) }}"
+    if form.count("b(") == 1:
+        assert parse_module(text).entry.root.shape.is_buffer
+    else:
+        with pytest.raises(HloSyntaxError, match="holds one array shape"):
+            parse_module(text)

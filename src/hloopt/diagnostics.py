@@ -173,11 +173,14 @@ def render_error(error: HloError, severity: str = "error") -> str:
 def _printable(text: str) -> str:
     """Control characters and endless words of the input must not reach the terminal."""
     text = re.sub(r"\S{300,}", lambda match: f"{match[0][:100]}…{match[0][-20:]}", text)
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[: _LONGEST_MESSAGE - 100]}…{text[-20:]}"
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else _REPLACEMENT for c in text)
 
 
+_LONGEST_MESSAGE = 2000
 _REPLACEMENT = "\ufffd"
 _WIDTH = 96  # characters of a source line shown around the caret
 
@@ -186,9 +189,10 @@ def _excerpt(span: Span) -> list[str]:
     line, column = span.location
     text = span.source.line_at(span.start)
     length = max(1, min(span.end - span.start, len(text) - column + 1))
-    first = max(0, min(column - 1 - _WIDTH // 3, len(text) - _WIDTH))
+    place = min(column - 1, len(text))  # carriage returns behind it are not shown
+    first = max(0, min(place - _WIDTH // 3, len(text) - _WIDTH))
     shown = _printable(text[first : first + _WIDTH].expandtabs(1))
-    caret = column - 1 - first
+    caret = place - first
     length = max(1, min(length, _WIDTH - caret))
     margin = " " * len(str(line))
     return [

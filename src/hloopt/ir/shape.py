@@ -401,6 +401,8 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
 def _scan_array(text: str, position: int) -> tuple[Shape, int]:
     buffer_ahead = _BUFFER.match(text, position)
     if buffer_ahead:
+        if _BUFFER.match(text, buffer_ahead.end()):
+            raise ShapeError("a buffer shape b(…) holds one array shape")
         inner, position = _scan_array(text, skip_trivia(text, buffer_ahead.end()))
         position = skip_trivia(text, position)
         if not inner.is_array or inner.is_buffer or not text.startswith(")", position):
@@ -444,7 +446,7 @@ def _parse_dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     for part in text.split(","):
         match = _DIMENSION.fullmatch(part)
         if match is None:
-            raise ShapeError(f"expected a dimension size, found '{part.strip()}'")
+            raise ShapeError(f"expected a dimension size, found '{_shorten(part.strip())}'")
         if match[3]:
             sizes.append(-1)
         else:

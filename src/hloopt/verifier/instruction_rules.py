@@ -105,11 +105,12 @@ class InstructionRules:
                     return opcode, shape, head, len(operands)
                 return opcode, shape.element_type, len(operands)
         elif opcode is Opcode.GET_TUPLE_ELEMENT:
-            index = head[6:].rstrip(", ")
+            index = head[6:-2] if has_metadata else head[6:]
             elements = operands[0].shape.elements if len(operands) == 1 else ()
             if (
                 head[:6] == "index="
                 and index.isdecimal()
+                and index.isascii()
                 and len(index) < 10
                 and int(index) < len(elements)
             ):

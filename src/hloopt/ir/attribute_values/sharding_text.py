@@ -26,7 +26,7 @@ _PART = pattern(
       | devices=(?P<tile>{_LIST})
         (?: \ ?<=\ ?(?P<reshape>{_LIST})(?:\ ?T\ ?\((?P<permutation>[\d,]+)\))?
           | (?P<devices>\d+(?:,\d+)*))
-      | device=(?P<device>-?\d+)
+      | device=(?P<device>\d{{1,18}})(?!\d)
       | last_tile_dims=(?P<subgroups>\{{[a-z_]*(?:,[a-z_]+)*\}})
       | (?P<metadata>metadata=)(?=\{{)
       | (?P<flag>[a-z_]+)(?![a-z_=])

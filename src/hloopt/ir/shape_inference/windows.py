@@ -267,7 +267,7 @@ def _values(kernel: Shape) -> Shape:
 def _sparsity(operation: Operation) -> int:
     """How many input features of the kernel each one that is stored stands for."""
     config = operation.attributes.get("sparsity_config", "")
-    found = re.search(r"rhs\s*=\s*\{\s*sparsity=(\d+)x(\d+)", config)
+    found = re.search(r"rhs\s*=\s*\{\s*sparsity=(\d{1,18})x(\d{1,18})", config)
     if found is None:
         return 1
     kept, group = int(found[1]), int(found[2])
