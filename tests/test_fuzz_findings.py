@@ -182,3 +182,15 @@ def test_a_buffer_holds_an_array_and_no_buffer(form: str) -> None:
     else:
         with pytest.raises(HloSyntaxError, match="holds one array shape"):
             parse_module(text)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "size"), [("2/* two */", 2), ("/*a*/2/*\n*/", 2), ("2/*", 0), ("2/*/", 0)]
+)
+def test_a_comment_among_dimensions_ends(dimensions: str, size: int) -> None:
+    text = f"HloModule m\nENTRY e {{ p = f32[{dimensions}] parameter(0) }}"
+    if size:
+        assert parse_module(text).entry.root.shape.dimensions == (size,)
+    else:
+        with pytest.raises(HloSyntaxError):
+            parse_module(text)

@@ -338,6 +338,7 @@ SHAPES = _ShapesByText()
 
 
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
+_COMMENT = pattern(r"/\*(?:.*?\*/|(.*))", re.S)  # the group: one that is never closed
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
 _NUMBER = r"-?\d{1,18}"
 _BUFFER = pattern(r"b\s*\(\s*")
@@ -438,7 +439,8 @@ def _scan_array(text: str, position: int) -> tuple[Shape, int]:
 
 
 def _parse_dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    text = re.sub(r"/\*.*?\*/", "", text)
+    if "/" in text:
+        text = _COMMENT.sub(lambda comment: "" if comment[1] is None else "/", text)
     if not text.strip():
         return (), ()
     sizes: list[int] = []
