@@ -98,6 +98,7 @@ def test_a_layout_that_is_no_permutation_cannot_be_transposed(line: str) -> None
         "%c = (f32[], (f32[2]{0}, s32[], ())) constant(( /*a,(*/ 1, ( {2, 3}, 4, () ) ))",
         "%n = f32[4,2]{1,0:D(D+,C~)T(2,128)(2,1)SC(0:2)(1:1)} negate(%p)",
         "%n = f32[4,2]{1,0} negate(f32[4,2]{0,1} %p)",
+        "%n = f32[4,2]{1,0} negate(f32[4,<=2]{1,0} %p)",
     ],
 )
 def test_what_is_accepted_prints_to_what_is_accepted(line: str) -> None:

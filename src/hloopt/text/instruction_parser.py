@@ -9,8 +9,9 @@ from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
-from hloopt.ir.shape import Shape, compatible, format_shape
+from hloopt.ir.shape import Shape, format_shape
 from hloopt.ir.shape_inference import infer_shape
+from hloopt.ir.shape_inference.operation import agree
 from hloopt.patterns import pattern
 from hloopt.text.async_sugar import read_async
 from hloopt.text.cursor import Cursor
@@ -213,7 +214,7 @@ class InstructionParser:
         while element := _ELEMENT.match(cursor.text, cursor.position):
             cursor.position = element.end()
             operand = self._element(operand, element[1])
-        if shape is not None and not compatible(shape, operand.shape):
+        if shape is not None and not agree(shape, operand.shape):
             raise cursor.error(
                 f"the operand is stated to be {format_shape(shape, layout=False)[:100]}, "
                 f"%{name} is {format_shape(operand.shape, layout=False)[:100]}",
