@@ -62,7 +62,7 @@ def problems(line: str) -> list[str]:
         ("%n = f32[4,2]{1,0:D(X)} negate(%p)", "layout"),
         ("%n = f32[4,2]{1,0:SC(})} negate(%p)", "layout"),
         ("%n = f32[4,2]{1,0:#(foo)} negate(%p)", "'foo'"),
-        ("%n = f32[4,2]{1,0} negate(%p), sharding={mesh['a'=2], [{'a}, {'}]}", "axis names"),
+        ("%n = f32[4,2]{1,0} negate(%p), sharding={mesh['a'=2], [{'a}, {'}]}", "axis"),
         (
             f"%n = f32[4,2]{{1,0}} fusion(%p), calls=%sum, output_to_operand_aliasing="
             f"{{{{}}: ({DIGITS}, {{}})}}",
@@ -98,6 +98,7 @@ def test_a_layout_that_is_no_permutation_cannot_be_transposed(line: str) -> None
         "%c = (f32[], (f32[2]{0}, s32[], ())) constant(( /*a,(*/ 1, ( {2, 3}, 4, () ) ))",
         "%n = f32[4,2]{1,0:D(D+,C~)T(2,128)(2,1)SC(0:2)(1:1)} negate(%p)",
         "%n = f32[4,2]{1,0} negate(f32[4,2]{0,1} %p)",
+        "%n = f32[4,2]{1,0} negate(f32[4,<=2]{1,0} %p)",
     ],
 )
 def test_what_is_accepted_prints_to_what_is_accepted(line: str) -> None:

@@ -92,8 +92,12 @@ class _Body:
         return name
 
     def value(self, shape: str) -> str:
-        """An earlier value of a shape; made where there is none."""
-        found = [name for name, other, _ in self.lines if other == shape]
+        """An earlier value of a shape; made where there is none. Starts are for their dones."""
+        found = [
+            name
+            for name, other, rest in self.lines
+            if other == shape and not rest.partition("(")[0].endswith("-start")
+        ]
         if found and self.draw(st.integers(0, 3)):
             return self.choose(found)
         if shape == "token[]":

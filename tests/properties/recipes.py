@@ -105,9 +105,9 @@ RECIPES: tuple[str, ...] = (
     f"x: {A} conditional(<{B}>, <{A}>, <{A}>), true_computation=@negate, false_computation=@body",
     f"x: {A} conditional(<s32[]>, <{A}>, <{A}>, <{A}>), "
     "branch_computations={@negate, @body, @negate}",
-    f"x: {A} fusion(<{A}>), kind=kLoop, calls=@negate",
+    f"x: {A} fusion(<{A}>), kind=kLoop, calls=!negate",
     f"x: {A} fusion(<{A}>), kind=kCustom, output_to_operand_aliasing={{{{}}: (0, {{}})}}, "
-    "calls=@negate",
+    "calls=!negate",
     f'x: {A} custom-call(<{A}>), custom_call_target="f\\"g", api_version=API_VERSION_TYPED_FFI, '
     'backend_config={"a": {"b": "}"}}',
     f'x: {A} custom-call(<{M}>), custom_call_target="h", operand_layout_constraints='

@@ -15,6 +15,7 @@ from tests.properties.test_passes import CASES, assert_laws, blocks
 from hloopt.ir import Module, Opcode
 from hloopt.ir.clone import clone_module
 from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.explicit_attributes import explicit_attributes
 from hloopt.ir.literal import canonical_literal
 from hloopt.ir.opcode_attributes import canonical_value
 from hloopt.text import PrintOptions, parse_module, print_module
@@ -69,7 +70,10 @@ def graph(module: Module) -> dict[str, tuple[object, ...]]:
             [operand.name for operand in i.operands],
             [callee.name for callee in i.called],
             [predecessor.name for predecessor in i.control_predecessors],
-            {key: canonical_value(i.opcode, key, value) for key, value in i.attributes.items()}
+            {
+                key: canonical_value(i.opcode, key, value)
+                for key, value in explicit_attributes(i).items()
+            }
             if i.opcode is not Opcode.COMPARE
             else i.attributes["direction"],
             canonical_literal(i.payload, i.shape) if i.opcode is Opcode.CONSTANT else i.payload,

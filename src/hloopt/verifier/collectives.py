@@ -58,21 +58,27 @@ def check_replica_groups(instruction: Instruction, setting: Setting) -> None:
         if mode.name == "flattened_id":
             raise HloVerifyError("Replica groups must be specified in flattened-id mode")
         return
-    lists = groups.lists()
-    if not all(lists):
-        raise HloVerifyError("Instruction cannot have an empty replica group")
-    _check_each_once([member for group in lists for member in group])
-    sizes = {len(group) for group in lists}
-    if len(sizes) > 1 and instruction.opcode not in REDUCING:
-        raise HloVerifyError(
-            f"Replica groups expected to be of uniform size, found sizes {min(sizes)} to "
-            f"{max(sizes)}"
-        )
-    found = sum(map(len, lists))
+    if groups.explicit:
+        _check_lists(groups.explicit, instruction.opcode)
+        found = sum(map(len, groups.explicit))
+    else:  # a formula, which gives each device once
+        found = groups.group_count * groups.group_size
     if setting.options.check_replica_groups and mode.device_count not in (1, found):
         raise HloVerifyError(
             f"In {mode.name} mode, replica groups should contain {mode.device_count} "
             f"{mode.members}, but found {found}"
+        )
+
+
+def _check_lists(lists: Sequence[Sequence[int]], opcode: Opcode) -> None:
+    if not all(lists):
+        raise HloVerifyError("Instruction cannot have an empty replica group")
+    _check_each_once([member for group in lists for member in group])
+    sizes = {len(group) for group in lists}
+    if len(sizes) > 1 and opcode not in REDUCING:
+        raise HloVerifyError(
+            f"Replica groups expected to be of uniform size, found sizes {min(sizes)} to "
+            f"{max(sizes)}"
         )
 
 
