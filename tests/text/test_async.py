@@ -72,6 +72,17 @@ def test_attributes_of_a_start_are_those_of_what_it_wraps() -> None:
     assert operation.attributes == {"frontend_attributes": '{k="1"}', "metadata": '{op_name="x"}'}
 
 
+def test_attributes_do_not_go_on_through_a_wrapped_done() -> None:
+    module = module_of(
+        's = ((f32[4]), f32[4], u32[]) async-start(p), calls=v, frontend_attributes={k="1"} '
+        "ROOT d = f32[4] async-done(s)",
+        more="v { a = f32[4] parameter(0) s = ((f32[4]), f32[4], u32[]) async-start(a), calls=w "
+        "ROOT d = f32[4] async-done(s) }\n",
+    )
+    again = parse_module(printed(module))
+    assert not next(again.instructions(Opcode.NEGATE)).attributes
+
+
 def test_a_thread_goes_to_all_that_is_called() -> None:
     module = module_of(
         "s = ((f32[4]), f32[4], u32[]) call-start(p), to_apply=v, async_execution_thread=\"t\" "
