@@ -8,9 +8,11 @@ export HLOOPT_SHARED ?= ../shared
 # What `make run` shows.
 RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimizations.hlo.gz \
 	-p simplify -o build/transformer.optimized.hlo
-# Expectation tables of the passes that exist.
-TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph
+# Expectation tables of the passes and rules that exist.
+TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph \
+	shape_inference verifier
 PYTEST_WORKERS ?= 2
+FUZZ_COUNT ?= 20000
 
 DEV := $(VENV)/.dev
 XLA := $(VENV)/.xla
@@ -66,6 +68,11 @@ bench: $(XLA) ## the benchmarks: ratios to XLA on this machine
 .PHONY: conformance
 conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
 	$(BIN)/python tools/conformance.py $(TABLES:%=$(HLOOPT_SHARED)/conformance/%.jsonl)
+
+.PHONY: fuzz
+fuzz: $(DEV) ## break FUZZ_COUNT texts at random, see that nothing else breaks
+	$(BIN)/python tools/fuzz.py --count $(FUZZ_COUNT) --jobs $(PYTEST_WORKERS) \
+		$(if $(wildcard $(HLOOPT_SHARED)/corpus),--shared $(HLOOPT_SHARED))
 
 .PHONY: golden-update
 golden-update: $(DEV) ## write the CHECK lines of golden tests again

@@ -41,7 +41,7 @@ def refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refuse:
         assert main(list(map(str, arguments))) == exit_code
         stdout, stderr = capsys.readouterr()
         assert stdout == ""
-        assert len(re.findall(r"^[eE]rror: ", stderr, re.M)) == 1
+        assert len(re.findall(r"^(?:Error|error\[HLO\d{3}\]): ", stderr, re.M)) == 1
         assert "Traceback" not in stderr
         assert output.read_text() == "as it was"
         assert sorted(tmp_path.rglob("*")) == before
@@ -83,7 +83,7 @@ def test_a_mistake_in_hlo_is_shown_with_line_column_caret_and_hint(
     path.write_text(GOOD.replace(old, new, 1))
     stderr = refuse("opt", path, "-p", "simplify", "-o", tmp_path / "out.hlo")
     first, *rest = stderr.splitlines()
-    assert first.startswith("error: ")
+    assert re.match(r"error\[HLO\d{3}\]: ", first)
     assert message in first
     assert hint in stderr
     assert rest[0].strip() == f"--> {path}:{line}:{column}"
@@ -110,7 +110,7 @@ def test_a_truncated_file_is_refused(refuse: Refuse, tmp_path: Path, length: int
         (GOOD.encode("utf-16"), "this looks like UTF-16"),
         (GOOD.encode().replace(b"main", b"m\xe4in"), "step.hlo:8: byte 0xe4 at offset"),
         (b"\0" * 100, "NUL byte"),
-        (b"PK\x03\x04 zip", "error: "),
+        (b"PK\x03\x04 zip", "error["),
     ],
 )
 def test_a_binary_file_is_refused(
@@ -324,7 +324,7 @@ def test_a_mistake_in_passes_text_is_shown_with_its_column(
 def test_a_missing_file_is_named(refuse: Refuse, tmp_path: Path, command: list[str]) -> None:
     missing = tmp_path / "missing.hlo"
     stderr = refuse(*command, missing)
-    assert stderr == f"error: cannot read {missing}: No such file or directory\n"
+    assert stderr == f"error[HLO001]: cannot read {missing}: No such file or directory\n"
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_a_dump_folder_that_cannot_be_made_is_reported(refuse: Refuse, tmp_path:
     hlo.write_text(GOOD)
     folder = tmp_path / "step.hlo" / "dumps"
     stderr = refuse("opt", hlo, "--passes", "dce", "--dump-dir", folder)
-    assert stderr == f"error: cannot make folder {folder}: Not a directory\n"
+    assert stderr == f"error[HLO004]: cannot make folder {folder}: Not a directory\n"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,10 @@ def test_the_console_script_exists(project: dict[str, Any]) -> None:
 def test_every_import_is_of_a_declared_dependency(root: Path, project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
     # The package of golden tests is asked for where it is missing; the rest of `dev` is not.
-    optional = [*extras["xla"], *(name for name in extras["dev"] if name.startswith("filecheck"))]
+    optional = [
+        *(*extras["xla"], *extras["proto"]),
+        *(name for name in extras["dev"] if name.startswith("filecheck")),
+    ]
     requirements = [*project["dependencies"], *optional]
     declared = {re.split(r"[^\w-]", text)[0].lower() for text in requirements}
     imported = {
@@ -48,7 +51,9 @@ def test_every_import_is_of_a_declared_dependency(root: Path, project: dict[str,
         for name in _imports(path)
         if name not in sys.stdlib_module_names and name != "hloopt"
     }
-    assert {{"yaml": "pyyaml"}.get(name, name) for name in imported} <= declared
+    assert {
+        {"yaml": "pyyaml", "google": "protobuf"}.get(name, name) for name in imported
+    } <= declared
 
 
 def _imports(path: Path) -> Iterator[str]:

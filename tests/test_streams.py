@@ -130,10 +130,10 @@ def test_killing_the_command_leaves_the_old_or_the_new_output(step: Path, tmp_pa
     new = output.read_text()
     rng = random.Random(0)
     endings = set()
-    for _ in range(12):
+    for delay in [0.0, *(duration * rng.uniform(0.3, 1.1) for _ in range(11))]:
         output.write_text("old")
         process = start("opt", step, "--passes", "dce", "--no-report", "-o", output)
-        time.sleep(duration * rng.uniform(0.5, 1.1))
+        time.sleep(delay)
         process.kill()
         process.communicate(timeout=30)
         assert output.read_text() in ("old", new)

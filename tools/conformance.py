@@ -32,10 +32,15 @@ def main() -> int:
             if arguments.id in record.id:
                 outcome = run_record(record, create_pass)
                 counts[outcome.status] += 1
+                if outcome.has_xla_words is not None:
+                    counts["XLA's words" if outcome.has_xla_words else "other words"] += 1
                 _report(outcome, verbose=arguments.verbose)
     for name, counts in totals.items():
         passed, failed, skipped = (counts[s] for s in ("passed", "failed", "skipped"))
         print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped")
+        if same := counts["XLA's words"]:
+            refused = same + counts["other words"]
+            print(f"{name}: {same} of {refused} refusals have the words of the table")
     return 1 if any(counts["failed"] for counts in totals.values()) else 0
 
 
@@ -63,8 +68,8 @@ def _report(outcome: Outcome, *, verbose: bool) -> None:
         print(f"SKIP {record.id}: {record.skip}")
     elif outcome.failures or verbose:
         print(f"{'FAIL' if outcome.failures else 'PASS'} {record.id}")
-    for failure in outcome.failures:
-        print("  " + failure.replace("\n", "\n  "))
+    for message in (*outcome.failures, *(outcome.remarks if verbose else ())):
+        print("  " + message.replace("\n", "\n  "))
     if outcome.failures and verbose:
         print("  result:\n    " + outcome.result.replace("\n", "\n    ").rstrip())
 

@@ -10,11 +10,13 @@ import argparse
 import inspect
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
 
 from hloopt.cli import COMMANDS, cli
+from hloopt.explanations import codes, explain
 from hloopt.passes.conditions import CONDITIONS
 from hloopt.passes.library import find_pipeline, pipeline_names
 from hloopt.passes.options import option_infos
@@ -48,6 +50,7 @@ def pages() -> dict[Path, str]:
     return {
         ROOT / "docs" / "commands.md": commands_page(),
         ROOT / "docs" / "passes.md": passes_page(),
+        ROOT / "docs" / "errors.md": errors_page(),
     }
 
 
@@ -106,6 +109,16 @@ def passes_page() -> str:
             parts.append("\n".join(rows))
     parts += ["## Shipped pipelines", _table(("pipeline", "passes", ""), _pipeline_rows())]
     parts += ["## Conditions (`when:`)", _table(("condition", "holds when"), _condition_rows())]
+    return "\n\n".join(parts) + "\n"
+
+
+def errors_page() -> str:
+    """The explanations of all error codes, by family."""
+    parts = [NOTE, "# Errors", "`hloopt explain CODE` shows each of these on the terminal."]
+    explanations = [explain(code) for code in codes()]
+    for family, members in groupby(filter(None, explanations), lambda e: e.family):
+        parts.append(f"## {family}")
+        parts += [f"##{e.text.rstrip()}" for e in members]
     return "\n\n".join(parts) + "\n"
 
 

@@ -21,6 +21,8 @@ EXIT_BROKEN_PIPE = 141
 
 COMMANDS = {
     "diff": "compare two modules",
+    "explain": "what an error code means, and what to do",
+    "fmt": "format HLO files",
     "memory": "how much memory a module needs, and what is alive at the peak",
     "opt": "run passes on modules",
     "passes": "list passes, or describe one",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class Source:
@@ -47,42 +50,12 @@ class Span(NamedTuple):
 class HloError(Exception):
     """Something the user can mend: malformed text, a wrong option, an invalid module.
 
-    Message, position and hint are kept apart; text is made by `render_error`.
+    Message, position, hint and code are kept apart; text is made by `render_error`. `code` names
+    the kind of mistake, which `hloopt explain` describes (see `explanations`); without one of its
+    own an error has that of its class.
     """
 
-    def __init__(self, message: str, *, span: Span | None = None, help: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.span = span
-        self.help = help
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.span, self.help)
-
-    @property
-    def location(self) -> tuple[int, int] | None:
-        """Line and column of the mistake, where there is one."""
-        return self.span.location if self.span else None
-
-
-def _rebuild(kind: type[HloError], message: str, span: Span | None, help: str | None) -> HloError:
-    return kind(message, span=span, help=help)
-
-
-class HloSyntaxError(HloError):
-    """The text is not HLO."""
-
-
-class HloVerifyError(HloError):
-    """The module breaks a rule of HLO."""
-
-
-class PipelineError(HloError):
-    """A pipeline, a pass name or a pass option is wrong."""
-
-
-class PassFailure(HloError):
-    """A pass failed; the module is as it was before the pass. `cause` is the exception."""
+    code: str | None = None
 
     def __init__(
         self,
@@ -90,9 +63,86 @@ class PassFailure(HloError):
         *,
         span: Span | None = None,
         help: str | None = None,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.help = help
+        if code is not None:
+            self.code = code
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.span, self.help, self.code)
+
+    def at(self, span: Span | None) -> Self:
+        """This error, now with a place; one that it has already is better known and stays."""
+        self.span = self.span or span
+        return self
+
+    def coded(self, code: str) -> Self:
+        """This error under `code`, unless it has a code of its own already."""
+        if self.code == type(self).code:
+            self.code = code
+        return self
+
+    @property
+    def location(self) -> tuple[int, int] | None:
+        """Line and column of the mistake, where there is one."""
+        return self.span.location if self.span else None
+
+
+def _rebuild(
+    kind: type[HloError], message: str, span: Span | None, help: str | None, code: str | None
+) -> HloError:
+    return kind(message, span=span, help=help, code=code)
+
+
+class HloSyntaxError(HloError):
+    """The text is not HLO."""
+
+    code = "HLO100"
+
+
+class ShapeError(HloSyntaxError):
+    """The text of a shape is malformed."""
+
+    code = "HLO109"
+
+
+class LiteralError(HloSyntaxError):
+    """The text of a literal is malformed, or does not fit its shape."""
+
+    code = "HLO110"
+
+
+class HloVerifyError(HloError):
+    """The module breaks a rule of HLO."""
+
+    code = "HLO200"
+
+
+class PipelineError(HloError):
+    """A pipeline, a pass name or a pass option is wrong."""
+
+    code = "HLO600"
+
+
+class PassFailure(HloError):
+    """A pass failed; the module is as it was before the pass. `cause` is the exception."""
+
+    code = "HLO700"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span | None = None,
+        help: str | None = None,
+        code: str | None = None,
         cause: BaseException | None = None,
     ) -> None:
-        super().__init__(message, span=span, help=help)
+        super().__init__(message, span=span, help=help, code=code)
         self.cause = cause
 
 
@@ -111,7 +161,8 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
 
 def render_error(error: HloError, severity: str = "error") -> str:
     """`error` as text: message, place, source line and caret, hint."""
-    lines = [f"{severity}: {_printable(error.message)}"]
+    code = f"[{error.code}]" if error.code else ""
+    lines = [f"{severity}{code}: {_printable(error.message)}"]
     if error.span:
         lines += _excerpt(error.span)
     if error.help:
@@ -122,11 +173,14 @@ def render_error(error: HloError, severity: str = "error") -> str:
 def _printable(text: str) -> str:
     """Control characters and endless words of the input must not reach the terminal."""
     text = re.sub(r"\S{300,}", lambda match: f"{match[0][:100]}…{match[0][-20:]}", text)
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[: _LONGEST_MESSAGE - 100]}…{text[-20:]}"
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else _REPLACEMENT for c in text)
 
 
+_LONGEST_MESSAGE = 2000
 _REPLACEMENT = "\ufffd"
 _WIDTH = 96  # characters of a source line shown around the caret
 
@@ -135,9 +189,10 @@ def _excerpt(span: Span) -> list[str]:
     line, column = span.location
     text = span.source.line_at(span.start)
     length = max(1, min(span.end - span.start, len(text) - column + 1))
-    first = max(0, min(column - 1 - _WIDTH // 3, len(text) - _WIDTH))
+    place = min(column - 1, len(text))  # carriage returns behind it are not shown
+    first = max(0, min(place - _WIDTH // 3, len(text) - _WIDTH))
     shown = _printable(text[first : first + _WIDTH].expandtabs(1))
-    caret = column - 1 - first
+    caret = place - first
     length = max(1, min(length, _WIDTH - caret))
     margin = " " * len(str(line))
     return [

@@ -1,4 +1,4 @@
-"""The main job: one HLO text through a pipeline, with what there is to report of it."""
+"""The main job: one module through a pipeline, with what there is to report of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from hloopt.diagnostics import HloError, Source
 from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep
 from hloopt.passes.pipeline_text import parse_passes
 from hloopt.passes.runner import Observer, PipelineResult, PipelineRunner
-from hloopt.text import parse_module, print_module
+from hloopt.text import PrintOptions, parse_module, print_module
+from hloopt.text.print_options import print_options
 
 if TYPE_CHECKING:
+    from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
     from hloopt.reports.module_diff import ModuleDiff
 
@@ -32,12 +34,18 @@ class Settings(NamedTuple):
     print_changed: frozenset[str] = frozenset()
     dump_folder: str | None = None
     reproducer_folder: str | None = None
+    print_style: str = "keep"
+    print_changes: tuple[str, ...] = ()
 
     def pipeline(self) -> Pipeline:
         """The named pipelines, then the passes. Raises PipelineError."""
         steps = [PipelineStep(pipeline=_find_pipeline(name)) for name in self.pipelines]
         rest = parse_passes(self.passes, _find_pipeline).steps
         return Pipeline(name="command line", steps=(*steps, *rest))
+
+    def print_options(self) -> PrintOptions:
+        """How the result is written. Raises HloError."""
+        return print_options(self.print_style, self.print_changes)
 
 
 def _find_pipeline(name: str) -> Pipeline:
@@ -51,6 +59,9 @@ class Outcome:
     """What became of one module."""
 
     name: str
+    source: Source | None
+    """What the module was read from; without text for a proto."""
+    before: str
     text: str
     result: PipelineResult
     changed: bool
@@ -63,15 +74,20 @@ class Outcome:
 
 
 def optimize(
-    source: Source, pipeline: Pipeline, settings: Settings, show: Callable[[str], object]
+    read: Callable[[], Module],
+    pipeline: Pipeline,
+    settings: Settings,
+    show: Callable[[str], object],
 ) -> Outcome:
-    """Read `source`, run `pipeline`, print the module.
+    """Read a module, run `pipeline`, print the module.
 
     `show` gets modules to be printed on the way. Raises HloError.
     """
     clock = time.perf_counter
     started = clock()
-    module = parse_module(source)
+    module = read()
+    source = module.source
+    before = print_module(module)
     parsed = clock()
     runner = PipelineRunner(
         verify=settings.verify,
@@ -81,11 +97,11 @@ def optimize(
     )
     result = runner.run(pipeline, module)
     ran = clock()
-    text = print_module(module)
+    text = print_module(module, settings.print_options())
     written = clock()
-    outcome = Outcome(module.name, text, result, changed=text != source.text)
+    outcome = Outcome(module.name, source, before, text, result, changed=text != before)
     if settings.wants_report:
-        _report(source, text, outcome)
+        _report(outcome)
     outcome.seconds = {
         "read": parsed - started,
         "passes": ran - parsed,
@@ -119,12 +135,13 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
     return observers
 
 
-def _report(source: Source, text: str, outcome: Outcome) -> None:
+def _report(outcome: Outcome) -> None:
     from hloopt.memory import analyze_memory
     from hloopt.reports.module_diff import diff_modules
 
-    before = parse_module(source)
-    after = parse_module(Source(source.name, text)) if outcome.changed else before
+    name = outcome.source.name if outcome.source else outcome.name
+    before = parse_module(Source(name, outcome.before))
+    after = parse_module(Source(name, outcome.text)) if outcome.changed else before
     outcome.diff = diff_modules(before, after)
     try:
         memory = analyze_memory(before)

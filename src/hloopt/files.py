@@ -1,4 +1,4 @@
-"""Files of HLO text: plain, .gz or .zst, single or in folders; written whole or not at all."""
+"""Files of HLO, text or `.pb`: plain, .gz or .zst, single or in folders; written whole or not."""
 
 from __future__ import annotations
 
@@ -19,14 +19,58 @@ STANDARD_STREAM = "-"
 
 def read_source(path: str) -> Source:
     """The text of a file (`-`: standard input), unpacked by its suffix. Raises HloError."""
+    data, name = _read(path)
+    if _is_proto(data, name):
+        raise HloError(
+            f"{name} is an HLO proto, where text is needed",
+            help="a proto holds one module, and no command line",
+            code="HLO012",
+        )
+    return Source(name, _decode(data, name))
+
+
+def read_module(path: str) -> Module:
+    """The module in a file of text or a proto (`-`: standard input), not verified.
+
+    A proto is known by its suffix `.pb`, or by its first bytes. Raises HloError.
+    """
+    data, name = _read(path)
+    if _is_proto(data, name):
+        from hloopt.proto import decode
+
+        return decode(data, name)
+    from hloopt.text import parse_module
+
+    return parse_module(Source(name, _decode(data, name)))
+
+
+def _read(path: str) -> tuple[bytes, str]:
+    """The unpacked bytes of a file, and what to call it."""
     if path == STANDARD_STREAM:
-        return Source("<stdin>", _decode(sys.stdin.buffer.read(), "<stdin>"))
+        return sys.stdin.buffer.read(), "<stdin>"
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
-        raise HloError(f"cannot read {path}: {error.strerror or error}") from None
-    return Source(path, _decode(_unpack(data, path), path))
+        raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
+    return _unpack(data, path), path
+
+
+def has_proto_suffix(path: str) -> bool:
+    """Whether a file of this name holds an HLO proto, possibly packed."""
+    return path.endswith((".pb", ".pb.gz", ".pb.zst"))
+
+
+_CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))
+_LOOKED_AT = 256
+
+
+def _is_proto(data: bytes, name: str) -> bool:
+    """By the suffix, or by a first field of bytes with control characters near it."""
+    if has_proto_suffix(name):
+        return True
+    start = data[:_LOOKED_AT]
+    return start[:1] == b"\n" and len(start.translate(None, _CONTROL_CHARACTERS)) < len(start)
 
 
 def _unpack(data: bytes, path: str) -> bytes:
@@ -37,14 +81,14 @@ def _unpack(data: bytes, path: str) -> bytes:
         try:
             return gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise HloError(f"cannot unpack {path}: {error}") from None
+            raise HloError(f"cannot unpack {path}: {error}", code="HLO003") from None
     if path.endswith(".zst"):
         import zstandard
 
         try:
             return _unpack_zstandard(data)
         except zstandard.ZstdError as error:
-            raise HloError(f"cannot unpack {path}: {error}") from None
+            raise HloError(f"cannot unpack {path}: {error}", code="HLO003") from None
     return data
 
 
@@ -73,20 +117,26 @@ def _decode(data: bytes, name: str) -> str:
             help="this looks like UTF-16: convert it, `iconv -f UTF-16 -t UTF-8`"
             if is_utf16
             else "is this a text file? HLO text is UTF-8",
+            code="HLO002",
         ) from None
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write `text` to `path` (`-`: standard output), packed by its suffix.
+    """Write `text` to `path` (`-`: standard output) as `write_bytes` does. Raises HloError."""
+    if path == STANDARD_STREAM:
+        _write_to_stdout(text)
+    else:
+        write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write `data` to the file `path`, packed by its suffix.
 
     A file appears whole or not at all: it is written as `.NAME.….tmp` beside it and renamed. What
     is no regular file (a pipe, /dev/null) is written in place. Raises HloError.
     """
-    if path == STANDARD_STREAM:
-        _write_to_stdout(text)
-        return
     target = os.path.realpath(path)
-    data = _pack(text.encode("utf-8"), path)
+    data = _pack(data, path)
     try:
         if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
             with open(target, "wb") as file:
@@ -96,7 +146,7 @@ def write_whole(path: str, text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise HloError(f"cannot write {path}: {error.strerror or error}") from None
+        raise HloError(f"cannot write {path}: {error.strerror or error}", code="HLO004") from None
 
 
 def _write_to_stdout(text: str) -> None:
@@ -154,9 +204,11 @@ def make_folder(path: str) -> None:
     try:
         os.makedirs(path, exist_ok=True)
     except FileExistsError:
-        raise HloError(f"{path} is a file, not a folder") from None
+        raise HloError(f"{path} is a file, not a folder", code="HLO005") from None
     except OSError as error:
-        raise HloError(f"cannot make folder {path}: {error.strerror or error}") from None
+        raise HloError(
+            f"cannot make folder {path}: {error.strerror or error}", code="HLO004"
+        ) from None
 
 
 def _pack(data: bytes, path: str) -> bytes:
@@ -174,19 +226,23 @@ def _pack(data: bytes, path: str) -> bytes:
 def find_inputs(paths: Sequence[str]) -> list[str]:
     """The files that `paths` name: files as they are, folders by what is below them, sorted.
 
-    Of a folder: `*.hlo`, and `*.txt` that begin as HLO modules do, each possibly packed. Raises
-    HloError for a path that does not exist or a folder without HLO.
+    Of a folder: `*.hlo`, `*.hlo.pb`, and `*.txt` that begin as HLO modules do, each possibly
+    packed. Raises HloError for a path that does not exist or a folder without HLO.
     """
     found: list[str] = []
     for path in paths:
         if path == STANDARD_STREAM or not os.path.isdir(path):
             if path != STANDARD_STREAM and not os.path.exists(path):
-                raise HloError(f"cannot read {path}: No such file or directory")
+                raise HloError(f"cannot read {path}: No such file or directory", code="HLO001")
             found.append(path)
             continue
         below = sorted(_below(path))
         if not below:
-            raise HloError(f"no HLO files in {path}", help="*.hlo and *.txt, also .gz and .zst")
+            raise HloError(
+                f"no HLO files in {path}",
+                help="*.hlo, *.hlo.pb and *.txt, also .gz and .zst",
+                code="HLO006",
+            )
         found += below
     return list(dict.fromkeys(found))
 
@@ -197,7 +253,7 @@ def _below(folder: str) -> Iterator[str]:
     for path in Path(folder).rglob("*"):
         name = path.name
         stem = next(name.removesuffix(p) for p in (".gz", ".zst", "") if name.endswith(p))
-        if stem.endswith(".hlo") and path.is_file():
+        if stem.endswith((".hlo", ".hlo.pb")) and path.is_file():
             yield str(path)
         elif stem.endswith(".txt") and path.is_file():
             try:
@@ -209,17 +265,25 @@ def _below(folder: str) -> Iterator[str]:
 
 def load(path: str, *, verify: bool = True) -> Module:
     """The module in a file. Raises HloError for what cannot be read, is no HLO or is invalid."""
-    from hloopt.text import parse_module
-    from hloopt.verifier import verify_module
+    from hloopt.verifier import ANY_TARGET, verify_module
 
-    module = parse_module(read_source(path))
-    if verify and (errors := verify_module(module)):
+    module = read_module(path)
+    if verify and (errors := verify_module(module, ANY_TARGET)):
         raise errors[0]
     return module
 
 
 def save(module: Module, path: str) -> None:
-    """Write a module to a file; what nobody changed keeps its text. Raises HloError."""
+    """Write a module to a file: a proto where its name ends in `.pb`, else text.
+
+    In text, what nobody changed stays as it was. A proto has no place for a few attributes of the
+    header (`hloopt.proto.header.left_out`). Raises HloError.
+    """
+    if has_proto_suffix(path):
+        from hloopt.proto import encode_file
+
+        write_bytes(path, encode_file(module))
+        return
     from hloopt.text import print_module
 
     write_whole(path, print_module(module))

@@ -1,4 +1,4 @@
-"""Regular expressions compiled at their first use.
+"""Regular expressions compiled at their first use, for ASCII only: the tokens of HLO are.
 
 Compiling all that the modules on the way to a one-liner define would be a tenth of its time.
 """
@@ -10,14 +10,14 @@ from typing import Any, AnyStr, cast
 
 
 def pattern(text: AnyStr, flags: re.RegexFlag | int = 0) -> re.Pattern[AnyStr]:
-    """`re.compile(text, flags)`, put off until a method is called."""
+    """`re.compile(text, flags | re.ASCII)`, put off until a method is called."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(text, flags))
 
 
 class _LazyPattern:
     def __init__(self, text: str | bytes, flags: re.RegexFlag | int) -> None:
         self._text = text
-        self._flags = flags
+        self._flags = flags | re.ASCII
 
     def __getattr__(self, name: str) -> Any:
         """Asked once for each method: then it is an attribute of its own, as fast as any."""

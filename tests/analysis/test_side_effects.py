@@ -27,6 +27,8 @@ ENTRY e {
   none_bits = (u64[2], u32[]) rng-bit-generator(none_seed), algorithm=rng_default
   none_call = f32[] call(p), to_apply=quiet
   calls_loud = f32[] call(p), to_apply=nested
+  calls_start = ((f32[]), f32[]) async-start(p), calls=loud
+  calls_done = f32[] async-done(calls_start)
   calls_loop = f32[] while(p), condition=test, body=nested
   none_loop = f32[] while(p), condition=test, body=quiet
   tok = token[] after-all()

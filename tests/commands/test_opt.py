@@ -196,7 +196,7 @@ def test_one_bad_input_does_not_keep_others_from_being_written(
     (inputs / "b.hlo").write_text(TEXT.replace("negate", "negat"))
     result = run(inputs, "--passes", "dce", "-j", jobs, "-o", outputs, "--no-report")
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("error: unknown opcode 'negat'\n")
+    assert result.err.startswith("error[HLO101]: unknown opcode 'negat'\n")
     assert result.err.count("error") == 1
     written = sorted(str(p.relative_to(outputs)) for p in outputs.rglob("*") if p.is_file())
     assert written == ["a.hlo", "c.hlo", "sub/d.hlo.gz"]
@@ -377,7 +377,8 @@ def test_a_failing_pass_is_reported_with_its_cause_and_a_reproducer(
     assert (result.code, result.out) == (3, "")
     assert not output.exists()
     assert result.err.startswith(
-        "error: pass 'fails' failed: ValueError: cannot do add while looking at %s (module m)\n"
+        "error[HLO700]: pass 'fails' failed: ValueError: cannot do add while looking at %s "
+        "(module m)\n"
     )
     (reproducer,) = folder.iterdir()
     assert f"to repeat: hloopt opt --repro '{reproducer}'" in result.err

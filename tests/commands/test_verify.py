@@ -33,7 +33,59 @@ def test_all_problems_are_reported(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.endswith(f"{summary}\n")
-    assert err.count("error: ") == sum(text != GOOD for text in texts)
+    assert err.count("error[HLO") == sum(text != GOOD for text in texts)
     assert main(["verify", *paths, "--format", "json"]) == exit_code
     problems = json.loads(capsys.readouterr().out)
     assert [p["line"] for p in problems] == [5 for text in texts if text != GOOD]
+
+
+def test_json_says_where_and_what_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(INVALID)
+    assert main(["verify", str(path), "--format", "json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)
+    message = problem.pop("message")
+    assert message.startswith("%q: Expected instruction to have shape equal to f32[4]")
+    assert problem == {
+        "file": str(path),
+        **{"line": 5, "column": 8, "end_line": 5, "end_column": 31},
+        **{"code": "HLO300", "help": None, "instruction": "q", "computation": "e"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        (GOOD.replace("negate(p)", "add(p, h)").replace(
+            "ROOT", "h = bf16[4]{0} parameter(1)\n  ROOT"), "--allow-mixed-precision"),
+        (GOOD.replace("m\n", "m, replica_count=4\n", 1).replace(
+            "negate(p)", "collective-permute(p), source_target_pairs={{0,1}}"), None),
+        (GOOD.replace("f32[4]{0} negate(p)", 'f32[?]{0} custom-call(p), custom_call_target="f"'),
+         "--supported-unbounded-dynamic-ops=custom-call"),
+    ],
+)  # fmt: skip
+def test_options_are_those_of_the_verifier(tmp_path: Path, text: str, option: str | None) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(text)
+    assert main(["verify", str(path)]) == (1 if option else 0)
+    assert main(["verify", str(path), *([option] if option else [])]) == 0
+
+
+def test_layouts_count_where_they_should(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(
+        "ENTRY e {\n  p = f32[4,2]{1,0} parameter(0)\n  ROOT q = f32[4,2]{0,1} negate(p)\n}\n"
+    )
+    assert main(["verify", str(path)]) == 0
+    strict = ["--layout-sensitive", "--instruction-can-change-layout=layout-assignment"]
+    assert main(["verify", str(path), *strict]) == 1
+    assert ":3:8\n" in capsys.readouterr().err
+
+
+def test_an_unknown_opcode_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(GOOD)
+    assert main(["verify", str(path), "--supported-unbounded-dynamic-ops", "ad"]) == 2
+    assert "there is no opcode 'ad'; did you mean" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hloopt.ir.names import NameTable
 
 NAMES = st.sampled_from(
-    ("x", "x.0", "x.1", "x.00", "x.01", "x.1.2", "y", "x.clone", "x.1.0", "x.-1")
+    ("x", "x.0", "x.1", "x.00", "x.01", "x.1.2", "x.0.0", "x.1.0", "x.-1", "y", "x.clone")
 )
 
 
@@ -42,6 +42,24 @@ def test_a_bare_name_counts_as_suffix_zero() -> None:
 def test_suffixes_are_numbers(names: str, made: str) -> None:
     table = NameTable()
     assert [table.unique(name) for name in names.split()] == made.split()
+
+
+@pytest.mark.parametrize(
+    ("given_names", "expected"),
+    [
+        (("x.01",), ("x.1",)),
+        (("x.1", "x.01"), ("x.1", "x.0")),
+        (("x", "x.01", "x.1"), ("x", "x.1", "x.2")),
+        (("x.00", "x.0"), ("x.0", "x.1")),
+        (("x.0", "x.0.0", "x.0"), ("x.0", "x.0.0", "x.1")),
+        (("x.1.0", "x.1"), ("x.1.0", "x.1")),
+    ],
+)
+def test_suffixes_are_numbers_and_only_a_bare_name_has_none(
+    given_names: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    table = NameTable()
+    assert tuple(map(table.unique, given_names)) == expected
 
 
 @given(st.lists(NAMES, max_size=12))

@@ -109,6 +109,8 @@ def test_compatible_shapes_differ_in_layouts_only() -> None:
     assert compatible(a, b)
     assert not compatible(a, parse_shape("(f32[3,2], s32[])"))
     assert not compatible(parse_shape("f32[4]"), parse_shape("f32[<=4]"))
+    assert not compatible(parse_shape("f32[4]"), parse_shape("b(f32[4])"))
+    assert compatible(parse_shape("b(f32[4,5]{0,1})"), parse_shape("b(f32[4,5])"))
     assert without_layout(b) is a
     assert format_shape(b, layout=False) == "(f32[2,3], s32[])"
 

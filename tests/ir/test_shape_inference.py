@@ -60,10 +60,19 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
         ("add", "f32[2,1], f32[1,3]", "", [], "f32[2,3]{1,0}"),
         ("add", "f32[2,3]{0,1}, f32[2,<=3]", "", [], "f32[2,<=3]{0,1}"),
         ("add", "f32[?,1], f32[4,?]", "", [], "f32[4,?]{1,0}"),
+        ("add", "f32[?,3]{0,1:S(1)}, f32[?,3]{0,1}", "", [], "f32[?,3]{1,0}"),
+        ("add", "f32[<=1,2]{0,1}, f32[1,1]", "", [], "f32[1,2]{1,0}"),
+        ("add", "f32[1,2]{0,1}, f32[<=1,2]", "", [], "f32[<=1,2]{0,1}"),
+        ("add", "s4[2]{0:E(4)S(1)}, s4[2]", "", [], "s4[2]{0:E(4)S(1)}"),
+        ("add", "f32[2]{0:E(32)S(1)}, f32[2]", "", [], "f32[2]{0:S(1)}"),
         ("compare", "s4[2,3]{0,1:E(4)}, s4[2,3]{1,0:E(4)}", "direction=EQ", [], "pred[2,3]{0,1}"),
         ("complex", "f64[2], f64[]", "", [], "c128[2]{0}"),
         ("select", "pred[2]{0:T(8)}, s4[2]{0:E(4)}, s4[2]", "", [], "s4[2]{0:T(8)E(4)}"),
         ("select", "pred[], f32[2,3]{0,1}, f32[2,3]", "", [], "f32[2,3]{0,1}"),
+        ("select", "pred[?], f32[2], f32[2]", "", [], "f32[?]{0}"),
+        ("select", "pred[2], f32[?], f32[?]", "", [], "f32[?]{0}"),
+        ("select", "pred[<=2], f32[?], f32[2]", "", [], "f32[2]{0}"),
+        ("select", "pred[<=2], f32[2], f32[2]", "", [], "f32[<=2]{0}"),
         ("clamp", "f32[], bf16[2]{0:S(1)}, f32[2]", "", [], "bf16[2]{0:S(1)}"),
         ("copy", "(f32[2]{0:S(1)}, token[])", "", [], "(f32[2]{0:S(1)}, token[])"),
         ("after-all", "token[], token[]", "", [], "token[]"),
@@ -89,9 +98,16 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
         ("transpose", "f32[2,3,4]{1,2,0}", "dimensions={1,2,0}", [], "f32[3,4,2]{0,1,2}"),
         ("reverse", "f32[2,3]{0,1}", "dimensions={1}", [], "f32[2,3]{0,1}"),
         ("concatenate", "f32[<=2,?], f32[4,3]", "dimensions={0}", [], "f32[<=6,3]{1,0}"),
+        ("concatenate", "bf16[2], f64[3], f32[4]", "dimensions={0}", [], "f32[9]{0}"),
         ("pad", "bf16[4,2]{0,1}, f32[]", "padding=1_-2x0_1_3", [], "f32[3,6]{1,0}"),
         ("sort", "f32[4]{0:S(1)}, s32[4]", "dimensions={0}", [], "(f32[4]{0:S(1)}, s32[4]{0})"),
+        ("sort", "f32[?], s32[4]", "dimensions={0}", [], "(f32[?]{0}, s32[4]{0})"),
         ("reduce", "bf16[2,3,4]{0,1,2}, f32[]", "dimensions={1}", [ADD], "f32[2,4]{1,0}"),
+        (
+            *("reduce", "f32[?,3], f32[2,3], f32[], f32[]", "dimensions={1}"),
+            *(["(f32[], f32[], f32[], f32[]) -> (f32[], f32[])"], "(f32[?]{0}, f32[?]{0})"),
+        ),
+        ("map", "f32[], f32[2]", "dimensions={0}", [ADD], "f32[2]{0}"),
         ("map", "f32[2]{0:S(1)}, f32[2]", "dimensions={0}", [ADD], "f32[2]{0}"),
         (
             "reduce-window",
@@ -130,6 +146,23 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
             "f32[8,4,5]{2,1,0}",
         ),
         (
+            *("convolution", "f32[1,9,6], f32[<=3,6,8]"),
+            *("window={size=3}, dim_labels=b0f_0io->b0f", [], "f32[1,<=7,8]{2,1,0}"),
+        ),
+        (
+            *(
+                "convolution",
+                "f32[1,8], (f32[2,1], s32[2,1])",
+                "dim_labels=bf_io->bf, sparsity_config={rhs={sparsity=1x4}}",
+            ),
+            *([], "f32[1,1]{1,0}"),
+        ),
+        (
+            *("ragged-dot", "f32[6,5], f32[5,7], s32[<=3]"),
+            "lhs_contracting_dims={1}, rhs_contracting_dims={0}, lhs_ragged_dims={1}",
+            *([], "f32[<=3,6,7]{2,1,0}"),
+        ),
+        (
             "gather",
             "f32[8,<=6], s32[5,1]",
             "offset_dims={0}, collapsed_slice_dims={0}, start_index_map={0}, "
@@ -146,6 +179,7 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
             "f32[8,6]{0,1}",
         ),
         ("fft", "f32[4,<=9]{0,1}", "fft_type=RFFT, fft_length={9}", [], "c64[4,<=5]{0,1}"),
+        ("fft", "f32[4]{0:E(32)S(1)}", "fft_type=RFFT, fft_length={4}", [], "c64[3]{0:S(1)}"),
         ("fft", "c64[4,5]", "fft_type=IRFFT, fft_length={9}", [], "f32[4,9]{1,0}"),
         ("cholesky", "f32[2,3,3]", "lower=true", [], "f32[2,3,3]{2,1,0}"),
         (
@@ -164,6 +198,7 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
         ),
         ("get-dimension-size", "f32[<=8]", "dimensions={0}", [], "s32[]"),
         ("set-dimension-size", "f32[8]{0:S(1)}, s32[]", "dimensions={0}", [], "f32[<=8]{0:S(1)}"),
+        ("set-dimension-size", "b(f32[8]), s32[]", "dimensions={0}", [], "b(f32[<=8]{0})"),
         ("topk", "bf16[<=8,9]", "k=2", [], "(bf16[<=8,2]{1,0}, s32[<=8,2]{1,0})"),
         (
             "scan",
@@ -172,6 +207,11 @@ def infer(opcode: str, operands: str, attributes: str = "", called: Sequence[str
             ["(f32[2], s32[3]) -> (f32[2], s32[3])"],
             "(f32[7,2]{1,0}, s32[3]{0})",
         ),
+        (
+            *("scan", "f32[<=7,2], s32[3]", "dimensions={0}, num_carries=1"),
+            *(["(f32[2], s32[3]) -> (f32[<=2], s32[3])"], "(f32[7,2]{1,0}, s32[3]{0})"),
+        ),
+        ("add-dependency", "f32[2]{0:S(1)}, f32[]", "", [], "f32[2]{0:S(1)}"),
     ],
 )
 def test_a_shape_left_out_follows_from_the_operands(
@@ -201,6 +241,47 @@ def test_a_shape_left_out_follows_from_the_operands(
         ("reduce-window", "f32[2], f32[]", "window={size=2x2}", [ADD], "Window has dimension 2"),
         ("cholesky", "f32[2,3]", "", [], "must have compatible size"),
         ("topk", "f32[3]", "k=4", [], "larger than the last dimension"),
+        ("opt-barrier", "f32[3]", "", [], "cannot infer shape for opcode: opt-barrier"),
+        ("broadcast", "f32[?]", "dimensions={2}", [], "unbounded"),
+        ("broadcast", "f32[2]", "", [], "attribute dimensions is expected"),
+        ("clamp", "f32[2], f32[?], f32[3]", "", [], "Clamp with incompatible shapes"),
+        ("call", "f32[2]", "", ["(b(f32[2])) -> f32[]"], "parameter must match argument"),
+        ("add-dependency", "f32[2]", "", [], "expects 2 operands"),
+        ("get-dimension-size", "f32[3000000000]", "dimensions={0}", [], "largest s32"),
+        (
+            "reduce",
+            "s32[2], f32[]",
+            "dimensions={0}",
+            ["(f32[], s32[]) -> f32[]"],
+            "must match the",
+        ),
+        ("map", "f32[2], f32[1]", "dimensions={0}", [ADD], "the same shape"),
+        ("fft", "c64[?,3]", "fft_type=IRFFT, fft_length={4,4}", [], "match fft_length"),
+        ("scan", "f32[3]", "dimensions={0}, num_carries=0", [ADD], "number of parameters"),
+        (
+            *("triangular-solve", "f32[?,3,3], f32[2,3,4]"),
+            *("left_side=true, transpose_a=TRANSPOSE", [], "leading batch dimensions"),
+        ),
+        (
+            *("convolution", "f32[1,8], f32[8,?]", "dim_labels=bf_io->bf", []),
+            "Dynamic output feature dim",
+        ),
+        ("convolution", "f32[1,8], f32[?,1]", "dim_labels=bf_io->bf", [], "LHS feature dimension"),
+        ("convolution", "f32[1,8], (f32[8,1])", "dim_labels=bf_io->bf", [], "must have 2 elements"),
+        (
+            *("convolution", "f32[1,8], f32[6,1]"),
+            *(
+                "dim_labels=bf_io->bf, sparsity_config={rhs={sparsity=3x4}}",
+                [],
+                "Only 1:N sparsity",
+            ),
+        ),
+        (
+            *("scatter", "f32[?], s32[5,1], f32[5,6]"),
+            "update_window_dims={1}, inserted_window_dims={}, "
+            "scatter_dims_to_operand_dims={0}, index_vector_dim=1",
+            *([ADD], "must not exceed the bounds"),
+        ),
     ],
 )
 def test_operands_that_do_not_fit_are_refused(
@@ -232,6 +313,14 @@ STATED = [
     ("all-to-all", "(f32[4], f32[4])", "f32[4], f32[4]", "replica_groups={{0,1}}", []),
     ("collective-permute", "f32[8]", "f32[8]", "source_target_pairs={{0,1}}", []),
     ("copy-start", "(f32[2]{0:S(5)}, f32[2], u32[])", "f32[2]", "", []),
+    (
+        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
+        *("window={size=3 pad=1_1}, dim_labels=b0f_i0o->b0f, convolution_kind=dgrad", []),
+    ),
+    (
+        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
+        *("window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=dgrad", []),
+    ),
     ("custom-call", "f32[7]", "f32[2]", "", []),
 ]
 
@@ -259,6 +348,13 @@ def test_a_stated_shape_of_other_sizes_is_refused(
 ) -> None:
     with pytest.raises(HloError):
         check(opcode, "f32[7,7,7]", operands, attributes, called)
+
+
+def test_only_the_gradient_of_the_data_may_swap_the_features_of_the_kernel() -> None:
+    question = ("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]")
+    attributes = "window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=wgrad"
+    with pytest.raises(HloError, match=r"LHS feature dimension \(value 8\)"):
+        check(*question, attributes, [])
 
 
 def test_precision_may_differ_only_on_request() -> None:

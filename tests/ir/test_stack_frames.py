@@ -36,6 +36,10 @@ def test_tables_survive_reading_and_writing(tables: StackFrames) -> None:
     assert StackFrames.parse(tables.format()) == tables
 
 
+def test_tables_may_be_indented(tables: StackFrames) -> None:
+    assert StackFrames.parse(TEXT.replace("\n", "\n    ")) == tables
+
+
 def test_no_text_means_no_frames() -> None:
     assert StackFrames.parse("") == StackFrames([], [], [], [])
 

@@ -211,3 +211,19 @@ def test_remarks_say_what_was_done() -> None:
         ("applied", "to_f", "inlined %f"),
     ]
     assert context.statistics == {"calls inlined": 1}
+
+
+def test_a_fused_computation_belongs_to_one_fusion() -> None:
+    module = inline("""
+fused { x = f32[] parameter(0) ROOT n = f32[] negate(x) }
+f { y = f32[] parameter(0) ROOT u = f32[] fusion(y), kind=kLoop, calls=fused }
+ENTRY e {
+  p = f32[] parameter(0)
+  c = f32[] call(p), to_apply=f
+  ROOT d = f32[] call(c), to_apply=f
+}
+""")
+    fusions = list(module.instructions(Opcode.FUSION))
+    assert len(fusions) == 2
+    assert fusions[0].called != fusions[1].called
+    assert verify_module(module) == []

@@ -122,7 +122,8 @@ side {{
 }}, execution_thread="side"
 ENTRY e {{
   p = f32[] parameter(0)
-  s = ((f32[]), f32[], s32[]) async-start(p), calls=side, async_execution_thread="side"
+  s = ((f32[]), f32[], s32[]) async-start(p), calls=side, async_execution_thread="side",
+    frontend_attributes={{_collectives_group=""}}
   {dead}
   ROOT d = f32[] async-done(s)
 }}"""
@@ -188,3 +189,22 @@ def test_a_long_chain_is_no_trouble() -> None:
     lines = [f"n{i} = f32[] negate({f'n{i - 1}' if i else 'p'})" for i in range(5000)]
     module = clean(f"ENTRY e {{ p = f32[] parameter(0) {' '.join(lines)} ROOT r = f32[] copy(p) }}")
     assert [i.opcode for i in module.entry.instructions] == [Opcode.PARAMETER, Opcode.COPY]
+
+
+def test_an_asynchronous_operation_with_an_effect_keeps_all_its_parts() -> None:
+    clean(
+        """
+sent {
+  x = f32[] parameter(0)
+  k = token[] parameter(1)
+  ROOT s = (f32[], u32[], token[]) send(x, k), channel_id=1
+}
+ENTRY e {
+  p = f32[] parameter(0)
+  k = token[] after-all()
+  s = ((f32[], token[]), (f32[], u32[], token[])) async-start(p, k), calls=sent
+  d = (f32[], u32[], token[]) async-done(s)
+  ROOT n = f32[] negate(p)
+}""",
+        changes=False,
+    )

@@ -24,7 +24,7 @@ _ANNOTATIONS = (
     'frontend_attributes={inlineable="true"}',
     'frontend_attributes={k="1",xla.sdy.m="2"}',
     'backend_config={"a":[1,{"b":"}"}]}',
-    'origin={{"v"}}',
+    "origin={[synthetic_call]}",
 )
 _UNARY = ("negate", "exponential", "copy", "abs")
 _BINARY = ("add", "multiply", "subtract", "maximum")

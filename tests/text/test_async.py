@@ -20,7 +20,7 @@ def module_of(body: str, wrapped: str = ROOT, more: str = "") -> Module:
 
 
 def printed(module: Module) -> str:
-    return print_module(module, PrintOptions.default())
+    return print_module(module, PrintOptions(always_readable=True))
 
 
 START = "s = ((f32[4]), f32[4], u32[]) async-start(p), calls=w"

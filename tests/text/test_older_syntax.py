@@ -8,7 +8,8 @@ from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.opcode import Opcode
 from hloopt.text import PrintOptions, parse_module, print_module
 
-OLDER = PrintOptions.default()._replace(older_syntax=True)
+OLDER = PrintOptions.formatted()._replace(older_syntax=True)
+KEPT = PrintOptions.keep()._replace(older_syntax=True)
 WRAPPED = """w {
   a = f32[4] parameter(0)
   b = s32[4] parameter(1)
@@ -25,7 +26,7 @@ def older(body: str, header: str = "", options: PrintOptions = OLDER) -> str:
 def test_operands_with_an_index_are_instructions() -> None:
     body = "  t = (f32[4], (s32[])) tuple(p, z)\n  ROOT r = s32[] negate(t#1#0)"
     body = "  c = s32[] constant(1)\n  z = (s32[]) tuple(c)\n" + body.replace("z)", "z)")
-    for options in (OLDER, PrintOptions(older_syntax=True)):
+    for options in (OLDER, KEPT):
         text = older(body, options=options)
         assert "#" not in text
         assert "get-tuple-element(%t), index=1" in text
@@ -55,12 +56,12 @@ def test_late_operands_are_bound_by_a_start_behind_them() -> None:
     assert start.shape.text == "((f32[4]{0}, s32[4]{0}), f32[4]{0}, u32[])"
     assert update.shape is start.shape
     assert update.operands == [start]
-    assert print_module(parse_module(older(body, options=PrintOptions(older_syntax=True))), OLDER)
+    assert print_module(parse_module(older(body, options=KEPT)), OLDER)
 
 
 def test_a_module_without_newer_syntax_keeps_its_text() -> None:
     body = "  ROOT n   =  f32[4]  negate(p)"
-    assert body in older(body, options=PrintOptions(older_syntax=True))
+    assert body in older(body, options=KEPT)
 
 
 @pytest.mark.parametrize(

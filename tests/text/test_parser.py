@@ -105,7 +105,7 @@ def test_errors_point_at_the_text(
     error = caught.value
     assert message in error.message
     assert (error.location, error.help) == ((line, column), help)
-    assert render_error(error).startswith(f"error: {error.message}\n")
+    assert render_error(error).startswith(f"error[{error.code}]: {error.message}\n")
 
 
 @pytest.mark.parametrize(

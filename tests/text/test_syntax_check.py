@@ -32,7 +32,7 @@ ENTRY e {
         ("s = (f32[4]) tuple(p, p)", 8, "tuple expects 1 operands, but has 2 operands"),
         (
             "s = f32[4] all-reduce(p), to_apply=r, use_global_device_ids=true", 8,
-            "use_global_device_ids=true needs a channel_id",
+            "without channel_id",
         ),
         (
             's = f32[4] custom-call(p), custom_call_target="x", operand_layout_constraints={}', 8,

@@ -616,7 +616,7 @@ def test_command_ends_with_totals_and_fails_for_a_failed_record(
     assert (
         "FAIL bad\n  computations 3: number of computations (f, e): expected 3, found 2" in output
     )
-    assert "FAIL odd\n  error: unknown pass 'no-such'" in output
+    assert "FAIL odd\n  error[HLO601]: unknown pass 'no-such'" in output
     assert "SKIP none: there is no text" in output
     assert output.endswith("\nsome_pass: 1 passed, 2 failed, 1 skipped\n")
     monkeypatch.setattr("sys.argv", ["conformance.py", str(tmp_path), "--id", "oo", "--verbose"])

@@ -30,6 +30,16 @@ def problems(line: str, header: str = "") -> list[str]:
     return [e.message for e in verify_module(parse_module(TEXT.format(line=line, header=header)))]
 
 
+def test_labels_of_dimensions_that_no_shape_has_are_a_problem() -> None:
+    line = (
+        "x = f32[2,3]{1,0} broadcast(c), dimensions={}  "
+        "ROOT s = f32[2,3]{1,0} convolution(x, x), dim_labels=bf_i??o->bf"
+    )
+    assert problems(line) == [
+        "%s: dim_labels bf_i??o->bf name a dimension that a shape of rank 2 does not have"
+    ]
+
+
 @pytest.fixture
 def module() -> Module:
     return parse_module(TEXT.format(line="ROOT s = f32[] add(c, q)", header=""))
@@ -75,15 +85,15 @@ def test_problems_have_their_place() -> None:
 
 def test_mixed_precision_is_an_option() -> None:
     module = parse_module("ENTRY e { p = bf16[] parameter(0) ROOT n = f32[] negate(p) }")
-    assert verify_module(module) == []
-    (error,) = verify_module(module, VerifierOptions(allow_mixed_precision=False))
+    assert verify_module(module, VerifierOptions(allow_mixed_precision=True)) == []
+    (error,) = verify_module(module)
     assert error.message.startswith("%n: Expected instruction to have shape equal to bf16[]")
 
 
 def test_strangers_are_found(module: Module) -> None:
     find(module, "s").set_operands([find(module, "c"), find(module, "x")])
     (error,) = verify_module(module)
-    assert error.message == "%s: operand %x is not in the same computation"
+    assert error.message == "%s: operand %x is in a different computation"
 
 
 def test_a_root_elsewhere_is_found(module: Module) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from conformance_lib.errors import RecordError
 _FIELDS = frozenset(
     (
         *("id", "pass", "hlo", "hlo_authored", "config", "options", "also_run", "expect"),
-        *("note", "skip"),
+        *("note", "skip", "mutate", "parse_error", "parse_error_text", "parse_error_note"),
     )
 )
 _PHASES = frozenset(("before", "after", "then"))
@@ -56,11 +56,18 @@ class Record:
         expectations: list[Mapping[str, Any]] = self._required("expect")
         return expectations
 
-    def check_fields(self) -> None:
-        """Raise RecordError for a field nobody would look at."""
-        unknown = self.fields.keys() - _FIELDS
+    @property
+    def pass_name(self) -> str:
+        name: str = self._required("pass")
+        return name
+
+    def check_fields(self, more: Set[str] = frozenset()) -> None:
+        """Raise RecordError for a field nobody would look at; `more` are known beside the usual."""
+        unknown = self.fields.keys() - _FIELDS - more
         if unknown:
             raise RecordError(f"unknown record field: {', '.join(sorted(unknown))}")
+        if self.pass_name != "verifier" and "mutate" in self.fields:
+            raise RecordError("only the verifier's records may edit modules")
         unknown = self.fields.get("also_run", {}).keys() - _PHASES
         if unknown:
             raise RecordError(f"unknown phase of also_run: {', '.join(sorted(unknown))}")
@@ -69,7 +76,7 @@ class Record:
         """All runs of passes, in order; the record's own pass has the phase "main"."""
         also_run = self.fields.get("also_run", {})
         yield from _steps("before", also_run)
-        yield Step("main", self._required("pass"), self.fields.get("options", {}))
+        yield Step("main", self.pass_name, self.fields.get("options", {}))
         yield from _steps("after", also_run)
         yield from _steps("then", also_run)
 

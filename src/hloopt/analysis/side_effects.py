@@ -23,6 +23,7 @@ _WITH_CHANNEL = frozenset(
         *(Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_BROADCAST, Opcode.RAGGED_ALL_TO_ALL),
     )
 )
+_LATER_PARTS = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 
 
 def has_own_side_effect(instruction: Instruction) -> bool:
@@ -56,7 +57,12 @@ class SideEffects:
                 self._computations.add(computation)
 
     def of(self, instruction: Instruction) -> bool:
-        """Whether running the instruction, or what it calls, has a side effect."""
+        """Whether running the instruction, or what it calls, has a side effect.
+
+        Each part of an asynchronous operation has those of what its start wraps.
+        """
+        while instruction.opcode in _LATER_PARTS and instruction.operands:
+            instruction = instruction.operands[0]
         return has_own_side_effect(instruction) or any(
             called in self._computations for called in instruction.called
         )

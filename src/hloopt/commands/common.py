@@ -61,6 +61,29 @@ def color_option(command: Function) -> Function:
     )(command)
 
 
+def print_style_option(command: Function) -> Function:
+    """`--print STYLE` and `--print-option NAME=VALUE`, as `print_style` and `print_changes`."""
+    from hloopt.text.print_options import STYLES, PrintOptions
+
+    for option in (
+        click.option(
+            "--print-option",
+            "print_changes",
+            multiple=True,
+            metavar="NAME=true|false",
+            help=f"change the style: {', '.join(PrintOptions._fields)}",
+        ),
+        click.option(
+            "--print",
+            "print_style",
+            type=click.Choice(list(STYLES)),
+            help="the style of the HLO that is written, named as in XLA; keep: the input's text",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def make_console(color: str, *, stderr: bool = False) -> Console:
     """A console for text meant for people; 80 columns wide where there is no terminal."""
     from rich.console import Console

@@ -23,12 +23,11 @@ def command(
 
     Computations are matched by name, then by structure; instructions likewise.
     """
-    from hloopt.files import read_source
+    from hloopt.files import read_module
     from hloopt.reports.diff import diff_to_json, render_diff
     from hloopt.reports.module_diff import diff_modules
-    from hloopt.text import parse_module
 
-    diff = diff_modules(parse_module(read_source(before)), parse_module(read_source(after)))
+    diff = diff_modules(read_module(before), read_module(after))
     if output_format == "json":
         print_json(diff_to_json(diff))
     else:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    make_console,
+    print_json,
+    print_style_option,
+)
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
 
 if TYPE_CHECKING:
@@ -46,6 +53,7 @@ def _every(name: str, help: str) -> Callable[[F], F]:
     "-j", "--jobs", type=click.IntRange(1), default=1, help="processes for several inputs"
 )
 @click.option("--split-input-file", is_flag=True, help="each file holds modules between // -----")
+@print_style_option
 @click.option("--check", is_flag=True, help="write nothing; exit 1 if anything would change")
 @click.option("--diff", "show_diff", is_flag=True, help="as --check, and show what would change")
 @click.option("--report/--no-report", default=None, help="on stderr; default: with -o")
@@ -72,6 +80,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """Run passes on HLO modules.
 
     FILE is a file, a folder or - (standard input); .gz and .zst are read and written as they are.
+    A name that ends in .pb (.pb.gz, .pb.zst) is that of an HloProto: pip install 'hloopt[proto]'.
     Without -o the result goes to stdout. Pipelines run in the order given, then --passes.
 
     \b
@@ -122,7 +131,10 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         print_changed=_names(options["print_changed"]),
         dump_folder=options["dump_dir"],
         reproducer_folder=options["repro_dir"] or options["dump_dir"],
+        print_style=options["print_style"] or "keep",
+        print_changes=options["print_changes"],
     )
+    settings.print_options()
     settings.pipeline()  # mistakes in it are reported once, before any file is read
     return Job(
         settings=settings,
@@ -196,12 +208,12 @@ def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: 
 
     console: Console = make_console(options["color"], stderr=True)
     for result in results:
-        for number, outcome in enumerate(result.outcomes):
+        for outcome in result.outcomes:
             report.render_warnings(outcome, console)
             if result.error:
                 continue
             if filters:
-                report.render_remarks(outcome, result.sources[number], filters, console)
+                report.render_remarks(outcome, filters, console)
             if wants_report:
                 report.render_outcome(outcome, console, side_by_side=options["side_by_side"])
             if options["timing"]:

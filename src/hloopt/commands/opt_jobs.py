@@ -8,6 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from hloopt.diagnostics import HloError, PassFailure, Source, render_error
@@ -36,7 +37,6 @@ class JobResult:
     path: str
     output: str | None = None
     outcomes: list[Outcome] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
     error: str | None = None
     exit_code: int = 0
     changed: bool = False
@@ -124,6 +124,7 @@ def _lost(path: str) -> JobResult:
     error = HloError(
         f"{path}: the process that worked on it was ended from outside",
         help="if memory ran out, use fewer processes (-j)",
+        code="HLO008",
     )
     return JobResult(path, error=render_error(error), exit_code=2)
 
@@ -138,18 +139,22 @@ def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) ->
     if output == "-" or (len(inputs) == 1 and not os.path.isdir(paths[0]) and not is_folder):
         if len(inputs) > 1:
             raise HloError(
-                f"{len(inputs)} inputs cannot go to stdout", help="give -o FOLDER, or --check"
+                f"{len(inputs)} inputs cannot go to stdout",
+                help="give -o FOLDER, or --check",
+                code="HLO005",
             )
         return [output]
     if os.path.exists(output) and not is_folder:
-        raise HloError(f"{output} is a file; several inputs need a folder")
+        raise HloError(f"{output} is a file; several inputs need a folder", code="HLO005")
     targets: dict[str, str] = {}
     for path in inputs:
         roots = [p for p in paths if os.path.isdir(p) and path.startswith(os.path.join(p, ""))]
         relative = os.path.relpath(path, roots[0]) if roots else os.path.basename(path)
         target = os.path.join(output, relative)
         if target in targets:
-            raise HloError(f"{targets[target]} and {path} would both be written to {target}")
+            raise HloError(
+                f"{targets[target]} and {path} would both be written to {target}", code="HLO005"
+            )
         targets[target] = path
     make_folder(output)  # reported once, not for each input
     return list(targets)
@@ -179,35 +184,57 @@ def run_job(job: Job, path: str) -> JobResult:
 
 def _run(job: Job, path: str, result: JobResult) -> None:
     from hloopt.driver import optimize
-    from hloopt.files import make_folder, read_source, write_whole
+    from hloopt.files import read_module, read_source
 
-    source = read_source(path)
     pipeline = job.settings.pipeline()
     if job.split:
         from hloopt.split import split_source
+        from hloopt.text import parse_module
 
+        source = read_source(path)
         file = split_source(source)
-        result.sources = file.chunks
         for chunk in file.chunks:
-            result.outcomes.append(optimize(chunk, pipeline, job.settings, sys.stderr.write))
+            read = partial(parse_module, chunk)
+            result.outcomes.append(optimize(read, pipeline, job.settings, sys.stderr.write))
+        before = source.text
         text = file.join([outcome.text for outcome in result.outcomes])
     else:
-        result.sources = [source]
-        result.outcomes = [optimize(source, pipeline, job.settings, sys.stderr.write)]
-        text = result.outcomes[0].text
-    result.changed = text != source.text
+        read = partial(read_module, path)
+        outcome = optimize(read, pipeline, job.settings, sys.stderr.write)
+        result.outcomes = [outcome]
+        before, text = outcome.before, outcome.text
+    result.changed = text != before
     if job.wants_text_diff and result.changed:
-        result.text_diff = _text_diff(source.text, text, path)
+        from hloopt.reports.text_diff import unified_diff
+
+        result.text_diff = unified_diff(before, text, path)
     if job.output is not None:
-        if job.output != "-":
-            make_folder(os.path.dirname(job.output) or ".")
-        write_whole(job.output, text)
+        _write(text, job.output, result)
 
 
-def _text_diff(before: str, after: str, path: str) -> str:
-    from difflib import unified_diff
+def _write(text: str, output: str, result: JobResult) -> None:
+    from hloopt.files import has_proto_suffix, make_folder, write_whole
 
-    lines = unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), path, path
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    if output != "-":
+        make_folder(os.path.dirname(output) or ".")
+    if has_proto_suffix(output):
+        _write_proto(text, output, result)
+    else:
+        write_whole(output, text)
+
+
+def _write_proto(text: str, output: str, result: JobResult) -> None:
+    from hloopt.files import save
+    from hloopt.proto.header import left_out
+    from hloopt.text import parse_module
+
+    if len(result.outcomes) > 1:
+        raise HloError(
+            f"{result.path} has {len(result.outcomes)} modules, {output} can hold one",
+            help="write text: -o PATH.hlo",
+            code="HLO005",
+        )
+    module = parse_module(Source(result.path, text))
+    save(module, output)
+    if lost := left_out(module):
+        result.outcomes[0].notes.append(f"{output}: a proto has no place for {', '.join(lost)}")

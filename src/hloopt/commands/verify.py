@@ -3,36 +3,79 @@
 from __future__ import annotations
 
 import sys
+from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from hloopt.commands.common import HloCommand, format_option, print_json
+from hloopt.commands.common import Function, HloCommand, format_option, print_json
 from hloopt.diagnostics import HloError, render_error
+from hloopt.verifier.options import OptionInfo, VerifierOptions, option_infos
+
+
+def _verifier_options(command: Function) -> Function:
+    """An option per field of `VerifierOptions`, under its name."""
+    for info in reversed(list(option_infos())):
+        name = "--" + info.name.replace("_", "-")
+        if info.type is bool:
+            names = f"{name}/--no-{name[2:]}"
+            doc = f"{info.doc} (the default)" if info.default else info.doc
+            command = click.option(names, default=info.default, help=doc)(command)
+        else:
+            command = click.option(name, **_value_option(info))(command)
+    return command
+
+
+def _value_option(info: OptionInfo) -> dict[str, Any]:
+    if get_origin(info.type) is Literal:
+        kind = click.Choice(get_args(info.type))
+        return {"type": kind, "default": info.default, "show_default": True, "help": info.doc}
+    return {"default": "", "metavar": "OPCODE,…|all", "help": info.doc, "callback": _names}
+
+
+def _names(
+    ctx: click.Context, parameter: click.Parameter, text: str
+) -> tuple[str, ...] | Literal["all"]:
+    from hloopt.diagnostics import did_you_mean
+    from hloopt.ir.opcode import OPCODES
+
+    if text == "all":
+        return "all"
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in OPCODES:
+            hint = did_you_mean(name, OPCODES)
+            raise click.BadParameter(f"there is no opcode '{name}'" + (f"; {hint}" if hint else ""))
+    return names
 
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--split-input-file", is_flag=True, help="each file holds modules between // -----")
+@_verifier_options
 @format_option
-def command(files: tuple[str, ...], split_input_file: bool, output_format: str) -> int:
+def command(
+    files: tuple[str, ...], split_input_file: bool, output_format: str, **options: Any
+) -> int:
     """Check modules; exit 1 if one breaks a rule, 2 if one cannot be read.
 
     All problems of a module are reported, each with its place.
     """
 
-    from hloopt.files import find_inputs, read_source
+    from hloopt.files import find_inputs, read_module, read_source
     from hloopt.split import split_source
     from hloopt.text import parse_module
     from hloopt.verifier import verify_module
 
+    verifier_options = VerifierOptions(**options)
     found: list[tuple[str, HloError]] = []
     exit_code = 0
     paths = find_inputs(files)
     for path in paths:
         try:
-            source = read_source(path)
-            for chunk in split_source(source).chunks if split_input_file else [source]:
-                errors = verify_module(parse_module(chunk))
+            chunks = split_source(read_source(path)).chunks if split_input_file else [path]
+            for chunk in chunks:
+                module = read_module(chunk) if isinstance(chunk, str) else parse_module(chunk)
+                errors = verify_module(module, verifier_options)
                 exit_code = max(exit_code, 1 if errors else 0)
                 found += [(path, error) for error in errors]
         except HloError as error:
@@ -50,11 +93,21 @@ def command(files: tuple[str, ...], split_input_file: bool, output_format: str) 
 
 
 def _to_json(path: str, error: HloError) -> dict[str, object]:
+    from hloopt.verifier.report import InstructionError
+
     line, column = error.location or (None, None)
+    span = error.span
+    end_line, end_column = span.source.location(span.end) if span else (None, None)
+    instruction = error.instruction if isinstance(error, InstructionError) else None
     return {
         "file": path,
         "line": line,
         "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+        "code": error.code,
         "message": error.message,
         "help": error.help,
+        "instruction": instruction.name if instruction else None,
+        "computation": instruction.parent.name if instruction else None,
     }

@@ -115,7 +115,7 @@ def domain(text: str) -> str:
     return braces((f"{key}={found[key]}" for key in ("kind", "entry", "exit")), ", ")
 
 
-_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _LEAF = pattern(rf"\{{(?:({_STRING}) ?(\{{(?:-?\d+(?:,-?\d+)*)?\}})?)?\}}", re.S)
 
 

@@ -13,14 +13,18 @@ from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
 _KEY = pattern(r"([A-Za-z_][\w.\-]*)=")
-_STRING = pattern(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.S)
-_BRACE_PIECE = pattern(r'[^{}"/]+|"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*|/|([{}])', re.S)
-_PAREN_PIECE = pattern(r"[^()\"/]+|\"(?:[^\"\\]|\\.)*\"|/\*.*?\*/|//[^\r\n]*|/|([()])", re.S)
+_STRING = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'', re.S)
+_BRACE_PIECE = pattern(
+    r'[^{}"/]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([{}])', re.S
+)
+_PAREN_PIECE = pattern(
+    r"[^()\"/]+|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([()])", re.S
+)
 _IOTA = pattern(
     r"\[[\d,\s]*\]\s*<=\s*\[[\d,\s]*\](?:\s*T\s*\([\d,\s]*\))?",
 )
 _MESH = pattern(r"mesh\s*\[[^\]]*\](?:\s*,\s*device_ids\s*=\s*\((?:[^()]|\([^()]*\))*\))?\s*\{")
-_WORD = pattern(r"[\w?]+_[\w?]+->[\w?]+|%?[\w.\-?:]+|[^\s,{}()]+")
+_WORD = pattern(r"[0-9a-zA-Z?]++_[0-9a-zA-Z?]++->[0-9a-zA-Z?]++|%?[\w.\-+?:]+|[^\s,{}()]+")
 _SIMPLE_PAIRS = pattern(
     r"(?<![\w.\-])([A-Za-z_][\w.\-]*)="  # no start within a word: it may be a megabyte long
     r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+)(?:, |$)'
@@ -62,7 +66,7 @@ def _split_slowly(text: str) -> dict[str, str]:
             )
         key = name[1]
         if key in result:
-            raise HloSyntaxError(f"attribute '{key}' is given twice")
+            raise HloSyntaxError(f"attribute '{key}' is given twice", code="HLO107")
         start = skip_trivia(text, name.end())
         position = scan_value(text, start, key)
         result[key] = text[start:position]

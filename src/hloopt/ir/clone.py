@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
 
 
 def clone_instruction(
@@ -38,6 +39,20 @@ def clone_computation(
     clone = computation.module.add_computation(f"{computation.name}.clone")
     clone.execution_thread = computation.execution_thread
     return clone, copy_instructions(computation, clone, {})
+
+
+def own_computations(copy: Instruction) -> None:
+    """Give a copied fusion or asynchronous start copies of the computations it shares.
+
+    They belong to one instruction each; so do those of fusions inside. O(their instructions).
+    """
+    if copy.opcode not in (Opcode.FUSION, Opcode.ASYNC_START):
+        return
+    clones = [clone_computation(called)[0] for called in copy.called]
+    copy.set_called(tuple(clones))
+    for clone in clones:
+        for instruction in list(clone.instructions):
+            own_computations(instruction)
 
 
 def copy_instructions(

@@ -66,7 +66,9 @@ class Computation:
     def parameters(self) -> list[Instruction]:
         """The parameters by number. O(instructions)."""
         found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
-        return sorted(found, key=lambda parameter: parameter.parameter_number)
+        if len(found) > 1:
+            found.sort(key=lambda parameter: parameter.parameter_number)
+        return found
 
     @property
     def is_entry(self) -> bool:
@@ -123,6 +125,21 @@ class Computation:
             computation.add_caller(instruction)
         self.changed()
         return instruction
+
+    def move_to_thread(self, thread: str) -> None:
+        """Let it, and all it calls, run on `thread`: that of the async-start that calls it.
+
+        O(instructions of these computations).
+        """
+        waiting, seen = [self], {self}
+        while waiting:
+            computation = waiting.pop()
+            if computation.execution_thread != thread:
+                computation.execution_thread = thread
+                computation.is_pristine = False
+            called = {callee for i in computation.instructions for callee in i.called}
+            waiting += called - seen
+            seen |= called
 
     def set_root(self, root: Instruction) -> None:
         self.root = root

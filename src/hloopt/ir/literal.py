@@ -6,10 +6,13 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from hloopt.diagnostics import HloSyntaxError
+from hloopt.diagnostics import LiteralError
+from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.shape import Shape
+from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
 ELIDED = "{...}"
@@ -34,7 +37,7 @@ def canonical_literal(text: str, shape: Shape, limit: int | None = None) -> str:
     """The literal `text` of a `shape` as XLA prints it.
 
     With a `limit`, arrays of more elements, and all tuples, become `{...}`. O(length of the
-    text). Raises HloSyntaxError for what is no literal of this shape.
+    text). Raises LiteralError for what is no literal of this shape.
     """
     key = (text, shape, limit)
     if len(text) > _REMEMBERED:
@@ -45,18 +48,63 @@ def canonical_literal(text: str, shape: Shape, limit: int | None = None) -> str:
     return found
 
 
+def check_literal(text: str, shape: Shape) -> None:
+    """Raise HloSyntaxError where `text` is no literal of this shape. O(length of the text).
+
+    A long one in the form XLA prints takes a tenth of the time of any other.
+    """
+    if len(text) <= _REMEMBERED or not _is_plain(text, shape):
+        canonical_literal(text, shape, 0)
+
+
+def _is_plain(text: str, shape: Shape) -> bool:
+    """Whether this is an array as XLA prints it, with numbers of few digits, at a look."""
+    if shape.is_tuple or shape.element_type is None or not shape.dimensions:
+        return False
+    numbers = _FEW_DIGITS.get(shape.type_name)
+    # Each number takes a character, so the skeleton is no longer than the text.
+    fits = 0 < shape.element_count() < len(text)
+    if numbers is None or not fits or not numbers.fullmatch(text):
+        return False
+    skeleton = "{" + "," * (shape.dimensions[-1] - 1) + "}"
+    for size in reversed(shape.dimensions[:-1]):
+        skeleton = "{" + ",".join([skeleton] * size) + "}"
+    return text.translate(_WITHOUT_NUMBERS) == skeleton
+
+
+def _plain(number: str) -> re.Pattern[str]:
+    """Numbers in any braces, a comma between each two, and blanks."""
+    return pattern(rf"[{{ \n]*+{number}(?:[ }}\n]*+,[ {{\n]*+{number})*+[ }}\n]*+")
+
+
+_FEW_DIGITS = {
+    "pred": _plain("(?:[01]|true|false)"),
+    **dict.fromkeys(("s8", "u8"), _plain(r"\d{1,2}+")),
+    **dict.fromkeys(("s16", "u16"), _plain(r"\d{1,4}+")),
+    "s32": _plain(r"-?\d{1,9}+"),
+    "u32": _plain(r"\d{1,9}+"),
+    "s64": _plain(r"-?\d{1,18}+"),
+    "u64": _plain(r"\d{1,18}+"),
+    "f16": _plain(r"-?\d{1,4}+(?:\.\d*+)?+(?:e-\d{1,3}+)?+"),
+    **dict.fromkeys(
+        ("f32", "bf16"), _plain(r"-?\d{1,9}+(?:\.\d*+)?+(?:e(?:[+]?[012]\d|-\d{1,3}+))?+")
+    ),
+    "f64": _plain(r"-?\d{1,9}+(?:\.\d*+)?+(?:e[+-]?\d\d)?+"),
+}
+_WITHOUT_NUMBERS = {ord(c): None for c in "0123456789.+-aeflrstu \n"}
+
+
 def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     if shape.is_tuple:
-        if limit is not None:
-            return ELIDED
-        parts = _split_tuple(text, len(shape.elements))
-        inner = [_canonical(p, s, limit) for p, s in zip(parts, shape.elements, strict=True)]
-        return f"( {', '.join(inner)} )"
+        return _canonical_tuple(text.strip(), shape, limit)
     if shape.element_type is None or not shape.is_array:
-        raise HloSyntaxError(f"a {shape.type_name} has no literal")
+        raise LiteralError(f"a {shape.type_name} has no literal")
     format_value = _formatter(shape.element_type, is_array=bool(shape.dimensions))
     if shape.dimensions and not text.lstrip().startswith(("{", "/", "(")):
         return _from_scalar(text.strip(), shape, limit, format_value)
+    is_long = limit is not None and shape.element_count() > limit and len(text) > _REMEMBERED
+    if is_long and _is_plain(text, shape):
+        return ELIDED
     values = _values(text, shape)
     if values is None:
         if shape.element_count():
@@ -67,7 +115,7 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     texts = [format_value(value) for value in values]
     if limit is not None and len(texts) > limit:
         return ELIDED
-    return _nest(texts, shape.dimensions)
+    return nest_values(texts, shape.dimensions)
 
 
 _LARGEST_SPELLED = 1 << 20  # elements; a larger array given as one scalar keeps that form
@@ -77,39 +125,56 @@ def _from_scalar(
     token: str, shape: Shape, limit: int | None, format_value: Callable[[str], str]
 ) -> str:
     """An array given as one scalar: XLA reads it as the first element, and zeros behind it."""
+    if not _TOKEN.fullmatch(token):
+        raise LiteralError(f"expected a literal of {shape.text}, found '{token[:40]}'")
     count = shape.element_count()
     value = format_value(token)
     if not count:
-        raise HloSyntaxError(f"expected {shape.rank} braces around the values of {shape.text}")
+        raise LiteralError(f"expected {shape.rank} braces around the values of {shape.text}")
     if limit is not None and count > limit:
         return ELIDED
     if count > _LARGEST_SPELLED:
         return value
-    return _nest([value] + ["0"] * (count - 1), shape.dimensions)
+    return nest_values([value] + ["0"] * (count - 1), shape.dimensions)
 
 
-def _split_tuple(text: str, count: int) -> list[str]:
-    """The texts of a tuple literal's elements."""
-    text = text.strip()
-    if not (text.startswith("(") and text.endswith(")")):
-        raise HloSyntaxError(f"expected a tuple literal (…), found '{text[:40]}'")
-    parts: list[str] = []
-    depth = 0
-    start = 1
-    for position in range(1, len(text) - 1):
-        character = text[position]
-        if character in "({":
-            depth += 1
-        elif character in ")}":
-            depth -= 1
-        elif character == "," and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-    if text[start:-1].strip() or count:
-        parts.append(text[start:-1])
-    if len(parts) != count:
-        raise HloSyntaxError(f"the tuple literal has {len(parts)} elements, its shape {count}")
-    return parts
+_OPEN, _COMMA, _CLOSE = ("(", "( "), (",", ", "), (")", " )")
+
+
+def _canonical_tuple(text: str, shape: Shape, limit: int | None) -> str:
+    """A tuple literal: checked whole, then elided if there is a limit. No recursion."""
+    out: list[str] = []
+    position = 0
+    expected: list[Shape | tuple[str, str]] = [shape]
+    while expected:
+        item = expected.pop()
+        position = skip_trivia(text, position)
+        if isinstance(item, tuple):
+            mark, printed = item
+            if not text.startswith(mark, position):
+                raise LiteralError(
+                    f"expected '{mark}' in a tuple literal, "
+                    f"found '{text[position : position + 20] or 'its end'}'"
+                )
+            out.append(printed)
+            position += 1
+        elif not item.is_tuple:
+            end = scan_literal(text, position)
+            out.append(_canonical(text[position:end], item, limit))
+            position = end
+        elif text.startswith(ELIDED, position):
+            out.append(ELIDED)
+            position += len(ELIDED)
+        elif not item.elements:
+            expected += [(")", " )"), ("(", "( ")]
+        else:
+            expected.append(_CLOSE)
+            for element in reversed(item.elements[1:]):
+                expected += [element, _COMMA]
+            expected += [item.elements[0], _OPEN]
+    if position < len(text):
+        raise LiteralError(f"unexpected '{text[position : position + 20]}' behind a tuple literal")
+    return ELIDED if limit is not None else "".join(out)
 
 
 def _values(text: str, shape: Shape) -> list[str] | None:
@@ -125,28 +190,28 @@ def _values(text: str, shape: Shape) -> list[str] | None:
     for kind, token in _tokens(text):
         if kind == "open":
             if depth == rank or (depth and counts[depth] >= dimensions[depth - 1]):
-                raise HloSyntaxError(f"too many elements or braces for {shape.text}")
+                raise LiteralError(f"too many elements or braces for {shape.text}")
             counts[depth] += 1
             depth += 1
             counts[depth] = 0
         elif kind == "close":
             if depth == 0 or counts[depth] != dimensions[depth - 1]:
-                raise HloSyntaxError(
+                raise LiteralError(
                     f"expected {dimensions[depth - 1] if depth else 0} elements in dimension "
                     f"{max(depth - 1, 0)} of {shape.text}, found {counts[depth]}"
                 )
             depth -= 1
         elif kind == "dots":
             if not rank or depth != 1 or _AFTER_DOTS.search(text) is None:
-                raise HloSyntaxError(f"'...' cannot stand here in a literal of {shape.text}")
+                raise LiteralError(f"'...' cannot stand here in a literal of {shape.text}")
             return None
         else:
             if depth != rank:
-                raise HloSyntaxError(f"expected {rank} braces around the values of {shape.text}")
+                raise LiteralError(f"expected {rank} braces around the values of {shape.text}")
             counts[depth] += 1
             values.append(token)
     if depth or len(values) != shape.element_count() or (rank and counts[0] != 1):
-        raise HloSyntaxError(
+        raise LiteralError(
             f"the literal has {len(values)} values, {shape.text} has {shape.element_count()}"
         )
     return values
@@ -160,7 +225,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise HloSyntaxError(f"unexpected '{text[position : position + 20]}' in a literal")
+            raise LiteralError(f"unexpected '{text[position : position + 20]}' in a literal")
         position = match.end()
         kind = match.lastgroup
         assert kind is not None
@@ -168,8 +233,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield kind, match[0]
 
 
-def _nest(texts: list[str], dimensions: tuple[int, ...]) -> str:
-    """Values in nested braces, blanks and index comments as XLA sets them."""
+def nest_values(texts: list[str], dimensions: tuple[int, ...]) -> str:
+    """Values in row-major order in nested braces, blanks and index comments as XLA sets them."""
     rows = texts
     rank = len(dimensions)
     for axis in range(rank - 1, -1, -1):
@@ -208,7 +273,7 @@ def _formatter(element: ElementType, *, is_array: bool) -> Callable[[str], str]:
         return lambda token: _format_integer(token, element)
     if element.kind == "complex":
         return lambda token: _format_complex(token, element)
-    return lambda token: _format_float(token, element.name)
+    return lambda token: float_text(token, element.name)
 
 
 def _truth(token: str) -> bool:
@@ -220,9 +285,9 @@ def _truth(token: str) -> bool:
 def _raw_integer(token: str, expected: str) -> int:
     """The value of an integer token: 64 bits, which XLA takes as signed."""
     if _INTEGER.fullmatch(token) is None:
-        raise HloSyntaxError(f"{expected}, found '{token[:40]}'")
+        raise LiteralError(f"{expected}, found '{token[:40]}'")
     if len(token.lstrip("-0")) > _LONGEST or not -(1 << 63) <= (value := int(token)) < 1 << 64:
-        raise HloSyntaxError(f"{token[:40]} does not fit into 64 bits")
+        raise LiteralError(f"{token[:40]} does not fit into 64 bits")
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
@@ -244,7 +309,7 @@ def _format_integer(token: str, element: ElementType) -> str:
     if element.bits == 64:
         value = (value - low) % (1 << 64) + low
     if not low <= value < low + (1 << element.bits):
-        raise HloSyntaxError(f"{token} is out of the range of {element.name}")
+        raise LiteralError(f"{token} is out of the range of {element.name}")
     return str(value)
 
 
@@ -255,11 +320,11 @@ _LARGEST_F32 = 3.4028234663852886e38
 def _format_complex(token: str, element: ElementType) -> str:
     parts = _COMMENT.sub(" ", token[1:-1]).split(",")
     if not token.startswith("(") or len(parts) != 2:
-        raise HloSyntaxError(f"expected a complex number (re, im), found '{token}'")
+        raise LiteralError(f"expected a complex number (re, im), found '{token}'")
     part = "f32" if element.bits == 64 else "f64"
-    real, imaginary = (_format_float(p.strip(), part) for p in parts)
+    real, imaginary = (float_text(p.strip(), part) for p in parts)
     if part == "f32" and any(_is_too_large_for_f32(p.strip()) for p in parts):
-        raise HloSyntaxError(f"a part of {token} is out of the range of f32")
+        raise LiteralError(f"a part of {token} is out of the range of f32")
     if "nan" in real:
         imaginary = real  # as XLA reads it
     elif "nan" in imaginary and part == "f32":
@@ -286,7 +351,8 @@ _NO_INFINITY = frozenset(
 _SATURATING = frozenset(("f4e2m1fn", "f6e2m3fn", "f6e3m2fn"))
 
 
-def _format_float(token: str, name: str) -> str:
+def float_text(token: str, name: str) -> str:
+    """A number as XLA prints it as a value of the type `name`. Raises HloSyntaxError."""
     nan = _NAN.fullmatch(token)
     if nan:
         return _format_nan(nan[1], nan[2], name)
@@ -295,9 +361,9 @@ def _format_float(token: str, name: str) -> str:
     elif _DECIMAL.fullmatch(token):
         value = float(token)
     else:
-        raise HloSyntaxError(f"expected a number of type {name}, found '{token}'")
+        raise LiteralError(f"expected a number of type {name}, found '{token}'")
     if math.isinf(value) and "inf" not in token:
-        raise HloSyntaxError(f"{token} is out of the range of {name}")
+        raise LiteralError(f"{token} is out of the range of {name}")
     if name == "f64":
         return _shortest(value, 15, 17, lambda text: float(text) == value)
     if name == "f32":
@@ -317,7 +383,7 @@ def _format_nan(sign: str, payload: str | None, name: str) -> str:
     if payload is not None and int(payload, 16) != _QUIET:
         bits = _PAYLOAD_BITS.get(name, 0)
         if not 0 < int(payload, 16) < 1 << bits:
-            raise HloSyntaxError(f"{name} has no NaN with payload {payload}")
+            raise LiteralError(f"{name} has no NaN with payload {payload}")
         if int(payload, 16) != 1 << (bits - 1):
             return f"{sign}nan({payload.lower()})"
     if name in _SATURATING:
@@ -336,7 +402,7 @@ def _to_f32(value: float, token: str) -> float:
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
-        raise HloSyntaxError(f"{token} is out of the range of f32") from None
+        raise LiteralError(f"{token} is out of the range of f32") from None
 
 
 def _format_small_float(value: float, token: str, name: str) -> str:
@@ -344,7 +410,7 @@ def _format_small_float(value: float, token: str, name: str) -> str:
         value = _SMALLEST_F8E8M0FNU
     rounded = _ROUNDING.get(name, _round_with_ml_dtypes)(value, name)
     if math.isfinite(value) and not math.isfinite(rounded):
-        raise HloSyntaxError(f"{token} is out of the range of {name}")
+        raise LiteralError(f"{token} is out of the range of {name}")
     if math.isnan(rounded) or (math.isinf(value) and name in _NO_INFINITY - _SATURATING):
         return _format_nan("-" if value < 0 else "", None, name)
     digits = math.ceil(1 + _SIGNIFICAND_BITS[name] * math.log10(2))
@@ -375,10 +441,16 @@ _ROUNDING: dict[str, Callable[[float, str], float]] = {"bf16": _round_bf16, "f16
 
 
 def _round_with_ml_dtypes(value: float, name: str) -> float:
-    import ml_dtypes
     import numpy as np
 
-    names = {"f4e2m1fn": "float4_e2m1fn", "f6e2m3fn": "float6_e2m3fn", "f6e3m2fn": "float6_e3m2fn"}
-    dtype = getattr(ml_dtypes, names.get(name) or f"float8_{name[2:]}")
     with np.errstate(all="ignore"):
-        return float(np.asarray(value, np.float64).astype(dtype))
+        return float(np.asarray(value, np.float64).astype(small_float_type(name)))
+
+
+def small_float_type(name: str) -> type[Any]:
+    """The NumPy type of a floating-point type of at most 8 bits."""
+    import ml_dtypes
+
+    names = {"f4e2m1fn": "float4_e2m1fn", "f6e2m3fn": "float6_e2m3fn", "f6e3m2fn": "float6_e3m2fn"}
+    found: type[Any] = getattr(ml_dtypes, names.get(name) or f"float8_{name[2:]}")
+    return found

@@ -117,6 +117,13 @@ class Module:
             span.source, match.end(), min(value_end, line_end if line_end >= 0 else len(text))
         )
 
+    def place_of(self, instruction: Instruction) -> str:
+        """What messages call `instruction`; more than its name where there is no text to show."""
+        if self.source is None or self.source.text:
+            return f"%{instruction.name}"
+        computation = instruction.parent.name
+        return f"{self.source.name}: %{instruction.name} in computation %{computation}"
+
     def __repr__(self) -> str:
         return f"<module {self.name}, {len(self.computations)} computations>"
 

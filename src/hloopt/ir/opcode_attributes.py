@@ -70,7 +70,9 @@ def canonical_value(opcode: Opcode, name: str, text: str) -> str | None:
     try:
         return attribute.canonical(text)
     except HloSyntaxError as error:
-        raise HloSyntaxError(f"attribute '{name}': {error.message}", help=error.help) from None
+        raise HloSyntaxError(
+            f"attribute '{name}': {error.message}", help=error.help, code="HLO108"
+        ) from None
 
 
 def check_attributes(
@@ -99,13 +101,15 @@ def check_attributes(
             raise _unknown(opcode, name)
     for alternatives in table.required:
         if alternatives.isdisjoint(attributes) and alternatives.isdisjoint(references):
-            raise HloSyntaxError(f"{opcode.value} needs the attribute '{min(alternatives)}'")
+            raise HloSyntaxError(
+                f"{opcode.value} needs the attribute '{min(alternatives)}'", code="HLO106"
+            )
     if (
         opcode in _GLOBAL_IDS_NEED_CHANNEL
         and attributes.get("use_global_device_ids") == "true"
         and not ("channel_id" in attributes or "mode" in attributes)
     ):
-        raise HloSyntaxError("use_global_device_ids=true needs a channel_id")
+        raise HloSyntaxError("use_global_device_ids=true without channel_id", code="HLO106")
 
 
 _GLOBAL_IDS_NEED_CHANNEL = (*(Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcode.REDUCE_SCATTER),)
@@ -129,6 +133,7 @@ def _unknown(opcode: Opcode, name: str) -> HloSyntaxError:
     return HloSyntaxError(
         f"{opcode.value} has no attribute '{name}'",
         help=did_you_mean(name, _opcode_attributes(opcode).by_name),
+        code="HLO105",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from hloopt.diagnostics import HloSyntaxError, did_you_mean
+from hloopt.diagnostics import ShapeError, did_you_mean
 from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
@@ -253,13 +253,20 @@ def without_layout(shape: Shape) -> Shape:
     """`shape` with default layouts throughout; a value to compare shapes by, layouts aside."""
     bare = _WITHOUT_LAYOUT.get(shape)
     if bare is None:
-        for _, part in reversed(shape.subshapes()):  # inner shapes first: no deep recursion
-            if part in _WITHOUT_LAYOUT:
+        stack = [shape]  # no deep recursion, and each distinct shape once
+        while stack:
+            part = stack[-1]
+            new = [element for element in part.elements if element not in _WITHOUT_LAYOUT]
+            if new:
+                stack += new
                 continue
+            stack.pop()
             if part.is_tuple:
                 result = tuple_shape(_WITHOUT_LAYOUT[element] for element in part.elements)
             else:
-                result = array_shape(part.type_name, part.dimensions, part.dynamic)
+                result = array_shape(
+                    part.type_name, part.dimensions, part.dynamic, None, part.is_buffer
+                )
             _WITHOUT_LAYOUT[part] = result
         bare = _WITHOUT_LAYOUT[shape]
     return bare
@@ -312,7 +319,7 @@ def _format_array(shape: Shape, layout: bool) -> str:
 def parse_shape(text: str) -> Shape:
     """The shape written as `text`. Cached per distinct text.
 
-    Raises HloSyntaxError.
+    Raises ShapeError.
     """
     return SHAPES[text]
 
@@ -321,7 +328,7 @@ class _ShapesByText(dict[str, Shape]):
     def __missing__(self, text: str) -> Shape:
         shape, end = scan_shape(text, 0)
         if skip_trivia(text, end) != len(text):
-            raise HloSyntaxError(f"unexpected text after the shape in '{_shorten(text)}'")
+            raise ShapeError(f"unexpected text after the shape in '{_shorten(text)}'")
         self[text] = shape
         return shape
 
@@ -331,23 +338,24 @@ SHAPES = _ShapesByText()
 
 
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
+_COMMENT = pattern(r"/\*(?:.*?\*/|(.*))", re.S)  # the group: one that is never closed
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
 _NUMBER = r"-?\d{1,18}"
 _BUFFER = pattern(r"b\s*\(\s*")
-_LAYOUT_FOLLOWS = pattern(rf"\s*\{{(?=\s*(?:{_NUMBER}\b|:))")
+_LAYOUT_FOLLOWS = pattern(rf"[ \t\r\n]*\{{(?=[ \t\r\n]*(?:{_NUMBER}\b|:))")
 _LAYOUT_ORDER = pattern(rf"\{{\s*((?:{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*)?)(:)?")
 _TILE = r"\(\s*(?:(?:\*|\d{1,18}(?!\d))\s*(?:,\s*(?!\)))?)*\)"
 _SPLIT = rf"\(\s*{_NUMBER}\s*:\s*{_NUMBER}\s*(?:,\s*{_NUMBER}\s*)*\)"
 _LAYOUT_PART = pattern(
     rf"""\s*(?:
       (?P<levels>D\(\s*(?:[DCSH]\s*\+?\s*~?\s*(?:,\s*(?!\)))?)*\))
-    | T(?P<tiles>(?:{_TILE}\s*)+)
+    | T\s*(?P<tiles>(?:{_TILE}\s*)+)
     | L\((?P<tail>0*[1-9]\d{{0,18}})\)
     | \#\((?P<index>\w+)\)
     | \*\((?P<pointer>\w+)\)
     | E\((?P<bits>{_NUMBER})\)
     | S\((?P<space>{_NUMBER})\)
-    | SC(?P<splits>(?:{_SPLIT}\s*)+)
+    | SC\s*(?P<splits>(?:{_SPLIT}\s*)+)
     | M\((?P<dynamic>{_NUMBER})\)
     )""",
     re.X,
@@ -359,7 +367,7 @@ _SIMPLE_LAYOUT = pattern(r"\{((?:\d{1,9},)*\d{1,9})\}")
 def scan_shape(text: str, start: int) -> tuple[Shape, int]:
     """The shape that begins at `start` (white space and comments allowed), and where it ends.
 
-    Raises HloSyntaxError without a span: the caller knows the source.
+    Raises ShapeError without a span: the caller knows the source.
     """
     opened: list[list[Shape]] = []
     position = start
@@ -381,7 +389,7 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
                 position += 1
                 break
             if not text.startswith(")", position):
-                raise HloSyntaxError(
+                raise ShapeError(
                     f"expected ',' or ')' in a tuple shape, found '{_near(text, position)}'"
                 )
             position += 1
@@ -394,23 +402,23 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
 def _scan_array(text: str, position: int) -> tuple[Shape, int]:
     buffer_ahead = _BUFFER.match(text, position)
     if buffer_ahead:
+        if _BUFFER.match(text, buffer_ahead.end()):
+            raise ShapeError("a buffer shape b(…) holds one array shape")
         inner, position = _scan_array(text, skip_trivia(text, buffer_ahead.end()))
         position = skip_trivia(text, position)
         if not inner.is_array or inner.is_buffer or not text.startswith(")", position):
-            raise HloSyntaxError("a buffer shape b(…) holds one array shape")
+            raise ShapeError("a buffer shape b(…) holds one array shape")
         buffer = array_shape(inner.type_name, inner.dimensions, inner.dynamic, inner.layout, True)
         return buffer, position + 1
     match = _ARRAY.match(text, position)
     if match is None:
-        raise HloSyntaxError(f"expected a shape, found '{_near(text, position)}'")
+        raise ShapeError(f"expected a shape, found '{_near(text, position)}'")
     name = match[1]
     if name not in ELEMENT_TYPES:
-        raise HloSyntaxError(
-            f"unknown element type '{name}'", help=did_you_mean(name, ELEMENT_TYPES)
-        )
+        raise ShapeError(f"unknown element type '{name}'", help=did_you_mean(name, ELEMENT_TYPES))
     dimensions, dynamic = _parse_dimensions(match[2])
     if dimensions and not ELEMENT_TYPES[name].bits:
-        raise HloSyntaxError(f"a {name} has no dimensions")
+        raise ShapeError(f"a {name} has no dimensions")
     position = match.end()
     layout = default_layout(len(dimensions))
     if text.startswith("{", position) or _LAYOUT_FOLLOWS.match(text, position):
@@ -423,7 +431,7 @@ def _scan_array(text: str, position: int) -> tuple[Shape, int]:
         else:
             return array_shape(name, dimensions, dynamic), position
         if len(layout.minor_to_major) != len(dimensions):
-            raise HloSyntaxError(
+            raise ShapeError(
                 f"layout {layout.text or '{}'} has {len(layout.minor_to_major)} dimensions, "
                 f"the shape {name}[{match[2]}] has {len(dimensions)}"
             )
@@ -431,7 +439,8 @@ def _scan_array(text: str, position: int) -> tuple[Shape, int]:
 
 
 def _parse_dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    text = re.sub(r"/\*.*?\*/", "", text)
+    if "/" in text:
+        text = _COMMENT.sub(lambda comment: "" if comment[1] is None else "/", text)
     if not text.strip():
         return (), ()
     sizes: list[int] = []
@@ -439,13 +448,13 @@ def _parse_dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     for part in text.split(","):
         match = _DIMENSION.fullmatch(part)
         if match is None:
-            raise HloSyntaxError(f"expected a dimension size, found '{part.strip()}'")
+            raise ShapeError(f"expected a dimension size, found '{_shorten(part.strip())}'")
         if match[3]:
             sizes.append(-1)
         else:
             size = int(match[2])
             if size < 0 or size >= 1 << 63:
-                raise HloSyntaxError(f"dimension size {match[2]} is out of range")
+                raise ShapeError(f"dimension size {match[2]} is out of range")
             sizes.append(size)
         dynamic.append(bool(match[1] or match[3]))
     return tuple(sizes), tuple(dynamic)
@@ -466,16 +475,16 @@ def _scan_layout(text: str, position: int) -> tuple[Layout, int]:
         name = part.lastgroup
         assert name is not None
         if _PART_ORDER.index(name) <= last:
-            raise HloSyntaxError(f"layout parts out of order at '{_near(text, position)}'")
+            raise ShapeError(f"layout parts out of order at '{_near(text, position)}'")
         last = _PART_ORDER.index(name)
         found[name] = part[name]
         position = part.end()
     position = skip_trivia(text, position)
     if not text.startswith("}", position):
-        raise HloSyntaxError(f"expected the layout to end, found '{_near(text, position)}'")
+        raise ShapeError(f"expected the layout to end, found '{_near(text, position)}'")
     for name in ("index", "pointer"):
         if found.get(name, "u32") not in ELEMENT_TYPES:
-            raise HloSyntaxError(f"unknown element type '{found[name]}' in a layout")
+            raise ShapeError(f"unknown element type '{found[name]}' in a layout")
     layout = Layout(
         order,
         tiles=tuple(

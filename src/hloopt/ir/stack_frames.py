@@ -10,7 +10,7 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
-_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _ENTRY = pattern(rf"\d+\s+({_STRING})")
 _RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
 _FIELD = pattern(r"(\w+)=(-?\d{1,9})\b")
@@ -162,7 +162,7 @@ def _frame(record: str) -> tuple[int, int]:
 def _fields(record: str, *names: str) -> list[int]:
     found = {name: int(value) for name, value in _FIELD.findall(record)}
     if found.keys() != set(names):
-        raise HloSyntaxError(f"expected {'=… '.join(names)}=… in the table, found '{record}'")
+        raise HloSyntaxError(f"expected {'=… '.join(names)}=… in the table, found '{record[:60]}'")
     return [found[name] for name in names]
 
 

@@ -6,7 +6,7 @@ import re
 
 from hloopt.patterns import pattern
 
-_TRIVIA = pattern(r"(?:[ \t\r\n]+|/\*.*?\*/|//[^\r\n]*)*", re.S)
+_TRIVIA = pattern(r"(?:[ \t\r\n]++|/\*.*?\*/|//[^\r\n]*+)*+", re.S)
 
 
 def skip_trivia(text: str, position: int) -> int:

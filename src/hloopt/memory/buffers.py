@@ -257,7 +257,7 @@ class Buffers:
             return False
         live = into.live
         for interval in other.live:
-            live.insert(bisect_right(live, interval), interval)
+            _insert(live, interval)
         self._absorb(into, other, live)
         return True
 
@@ -280,6 +280,21 @@ def _is_free(live: list[Interval], wanted: Interval) -> bool:
     if position and (live[position - 1][1] > wanted[0] or live[position - 1][0] == wanted[0]):
         return False
     return position == len(live) or wanted[1] <= live[position][0] != wanted[0]
+
+
+def _insert(live: list[Interval], interval: Interval) -> None:
+    """Add a free interval to the sorted `live`, making one of those that touch.
+
+    A chain of instructions in one buffer is then one interval, not a long list of them.
+    """
+    start, end = interval
+    position = bisect_right(live, interval)
+    if position < len(live) and live[position][0] == end < live[position][1]:
+        end = live.pop(position)[1]
+    if position and live[position - 1][1] == start < end:
+        live[position - 1] = (live[position - 1][0], end)
+    else:
+        live.insert(position, (start, end))
 
 
 def _covering(intervals: list[Interval]) -> list[Interval]:

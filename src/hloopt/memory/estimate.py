@@ -17,7 +17,7 @@ from hloopt.patterns import pattern
 SCHEDULE = "schedule"
 POST_ORDER = "post-order (the module is not scheduled)"
 _ESCAPE = pattern(r"\\(.)")
-_OP_NAME = pattern(r'\bop_name="((?:[^"\\]|\\.)*)"')
+_OP_NAME = pattern(r'\bop_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 
 
 def estimate_memory(module: Module) -> MemoryReport:

@@ -10,7 +10,7 @@ from hloopt.analysis.call_graph import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import format_frontend_attributes, parse_frontend_attributes
-from hloopt.ir.clone import clone_instruction
+from hloopt.ir.clone import clone_instruction, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -183,6 +183,8 @@ class Inliner:
                 continue
             operands = [copies[operand] for operand in instruction.operands]
             copy = copies[instruction] = clone_instruction(instruction, operands, call.parent)
+            if len(callee.callers) > 1:  # else the original goes away with the callee
+                own_computations(copy)
             self.metadata.add_to(copy, prefix, frame)
             if "origin" in instruction.attributes:
                 copy.set_attribute(

@@ -75,16 +75,20 @@ def check_condition(key: str, value: object) -> None:
         raise PipelineError(
             f"unknown condition '{key}'",
             help=did_you_mean(key, CONDITIONS) or f"conditions: {', '.join(CONDITIONS)}",
+            code="HLO607",
         )
     if type(value) is not condition.type:
         kinds = {bool: "true or false", int: "an integer", list: "a list of opcodes"}
         raise PipelineError(
-            f"condition '{key}' takes {kinds[condition.type]}, not {value_text(value)}"
+            f"condition '{key}' takes {kinds[condition.type]}, not {value_text(value)}",
+            code="HLO607",
         )
     for name in value if isinstance(value, list) else ():
         if not isinstance(name, str) or name not in OPCODES:
             raise PipelineError(
-                f"unknown opcode {value_text(name)}", help=did_you_mean(str(name), OPCODES)
+                f"unknown opcode {value_text(name)}",
+                help=did_you_mean(str(name), OPCODES),
+                code="HLO607",
             )
 
 

@@ -35,22 +35,25 @@ def find_pipeline(name: str, *, inside: tuple[str, ...] = ()) -> Pipeline:
     is_file = name.endswith((".yaml", ".yml"))
     path = name if is_file else os.path.join(shipped_folder(), f"{name}.yaml")
     if path in inside:
-        raise PipelineError(f"pipeline '{name}' contains itself")
+        raise PipelineError(f"pipeline '{name}' contains itself", code="HLO605")
     if not is_file and not os.path.exists(path):
         names = pipeline_names()
         raise PipelineError(
             f"no pipeline '{name}'",
             help=did_you_mean(name, names)
             or f"shipped pipelines: {', '.join(names)}; a file ends in .yaml or .yml",
+            code="HLO604",
         )
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except OSError as error:
-        raise PipelineError(f"cannot read pipeline {path}: {error.strerror or error}") from None
+        raise PipelineError(
+            f"cannot read pipeline {path}: {error.strerror or error}", code="HLO001"
+        ) from None
     except UnicodeDecodeError as error:
         raise PipelineError(
-            f"cannot read pipeline {path}: byte {error.start} is not UTF-8"
+            f"cannot read pipeline {path}: byte {error.start} is not UTF-8", code="HLO002"
         ) from None
     source = Source(path, text)
     return parse_pipeline(source, lambda other: find_pipeline(other, inside=(*inside, path)))

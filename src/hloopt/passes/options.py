@@ -16,6 +16,8 @@ from hloopt.patterns import pattern
 class OptionError(PipelineError):
     """An option is unknown or has a wrong value; `option` is its name as given."""
 
+    code = "HLO603"
+
     def __init__(self, message: str, option: str, *, help: str | None = None) -> None:
         super().__init__(message, help=help)
         self.option = option

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hloopt.patterns import pattern
 
-_NAME = pattern(r'\{\s*"((?:[^"\\]|\\.)*)"')
+_NAME = pattern(r'\{\s*"([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 _SYNTHETIC_CALL = pattern(r"\{\s*\[\s*synthetic_call\s*\]\s*\}")
-_FIRST_LEAF = pattern(r'[\s{(]*\{\s*(?:"((?:[^"\\]|\\.)*)"|\})')
+_FIRST_LEAF = pattern(r'[\s{(]*\{\s*(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|\})')
 
 
 def value_in_caller(value: str, call: str | None) -> str | None:

@@ -19,7 +19,7 @@ from hloopt.passes.registry import create_pass
 from hloopt.patterns import pattern
 
 _NAME = pattern(r"[A-Za-z_][\w.\-]*")
-_VALUE = pattern(r'"(?:[^"\\]|\\.)*"|[^\s,{}()\[\]="]+')
+_VALUE = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,{}()\[\]="]+')
 _BLANK = pattern(r"\s*")
 _MAXIMUM_NESTING = 50
 
@@ -49,8 +49,13 @@ class _Reader:
         self.depth = 0
         self.find_pipeline = find_pipeline
 
-    def error(self, message: str, start: int, end: int, help: str | None = None) -> PipelineError:
-        return PipelineError(message, span=Span(self.source, start, max(end, start + 1)), help=help)
+    def error(
+        self, message: str, start: int, end: int, help: str | None = None, code: str | None = None
+    ) -> PipelineError:
+        return PipelineError(message, span=self.span(start, end), help=help, code=code)
+
+    def span(self, start: int, end: int) -> Span:
+        return Span(self.source, start, max(end, start + 1))
 
     def skip(self) -> None:
         self.position = _BLANK.match(self.text, self.position).end()  # type: ignore[union-attr]  # always matches
@@ -98,24 +103,20 @@ class _Reader:
             try:
                 return PipelineStep(pipeline=self.find_pipeline(nested), span=span)
             except HloError as error:
-                if error.span is not None:
-                    raise
-                end = nested_start + len(nested)
-                raise self.error(error.message, nested_start, end, error.help) from None
+                raise error.at(self.span(nested_start, nested_start + len(nested))) from None
         options, places = self.options()
         try:
             return PassStep(made=create_pass(name, options), options=options, span=span)
         except OptionError as error:
             place = places[error.option]
-            end = place + len(error.option)
-            raise self.error(error.message, place, end, error.help) from None
+            raise error.at(self.span(place, place + len(error.option))) from None
         except PipelineError as error:
-            raise self.error(error.message, start, start + len(name), error.help) from None
+            raise error.at(self.span(start, start + len(name))) from None
 
     def fixpoint(self, span: Span) -> FixpointStep:
         self.depth += 1
         if self.depth > _MAXIMUM_NESTING:
-            raise self.error("fixpoints are nested too deeply", span.start, span.end)
+            raise self.error("fixpoints are nested too deeply", span.start, span.end, code="HLO608")
         steps = self.steps(end=")")
         self.expect(")")
         self.depth -= 1
@@ -125,7 +126,7 @@ class _Reader:
             place = places[unknown]
             raise self.error(
                 f"fixpoint has no option '{unknown}'", place, place + len(unknown),
-                "it has max_iterations",
+                "it has max_iterations", "HLO603",
             )  # fmt: skip
         if not (isinstance(limit, str) and re.fullmatch(r"0*[1-9]\d{0,8}", limit, re.A)):
             place = places["max_iterations"]

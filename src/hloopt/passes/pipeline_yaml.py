@@ -59,29 +59,37 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             span = Span(self.source, mark.index, mark.index + 1) if mark else None
             problem = ", ".join(part for part in (error.context, error.problem) if part)
-            raise PipelineError(f"not YAML: {problem}", span=span) from None
+            raise PipelineError(f"not YAML: {problem}", span=span, code="HLO606") from None
         except yaml.reader.ReaderError as error:
             span = Span(self.source, error.position, error.position + 1)
-            raise PipelineError(f"not YAML: {error.reason}", span=span) from None
+            raise PipelineError(f"not YAML: {error.reason}", span=span, code="HLO606") from None
         except RecursionError:
-            raise PipelineError("the YAML is nested too deeply") from None
+            raise PipelineError("the YAML is nested too deeply", code="HLO608") from None
         if root is None:
             raise PipelineError(
                 "the pipeline is empty", span=Span(self.source, 0, 1), help="it needs 'passes:'"
             )
         return root
 
-    def _error(self, message: str, node: Any, help: str | None = None) -> PipelineError:
+    def _error(
+        self, message: str, node: Any, help: str | None = None, code: str | None = None
+    ) -> PipelineError:
+        return PipelineError(message, span=self._span(node), help=help, code=code)
+
+    def _span(self, node: Any) -> Span:
+        """Where a node stands: its first line."""
         start, end = node.start_mark.index, node.end_mark.index
         line_end = self.source.text.find("\n", start)
         end = min(end, line_end if line_end >= 0 else end)
-        return PipelineError(message, span=Span(self.source, start, max(end, start + 1)), help=help)
+        return Span(self.source, start, max(end, start + 1))
 
     def _spend(self, node: Any) -> None:
         self.budget -= 1
         if self.budget < 0:
             raise self._error(
-                f"the pipeline has more than {_LARGEST:,} values, aliases counted at each use", node
+                f"the pipeline has more than {_LARGEST:,} values, aliases counted at each use",
+                node,
+                code="HLO608",
             )
 
     def _mapping(self, node: Any, what: str, keys: tuple[str, ...] | None = None) -> dict[str, Any]:
@@ -146,7 +154,7 @@ class _Reader:
     def _steps(self, node: Any) -> tuple[Step, ...]:
         self.depth += 1
         if self.depth > _MAXIMUM_NESTING:
-            raise self._error("passes are nested too deeply", node)
+            raise self._error("passes are nested too deeply", node, code="HLO608")
         steps = tuple(self._step(item) for item in self._sequence(node, "passes"))
         self.depth -= 1
         return steps
@@ -193,7 +201,7 @@ class _Reader:
             try:
                 check_condition(key, conditions[key])
             except PipelineError as error:
-                raise self._error(error.message, _key_node(node, key), error.help) from None
+                raise error.at(self._span(_key_node(node, key))) from None
         return conditions
 
     def _pass(self, name: str, name_node: Any, options: Any, common: dict[str, Any]) -> PassStep:
@@ -204,10 +212,9 @@ class _Reader:
         try:
             made = create_pass(name, values)
         except OptionError as error:
-            place = _key_node(options, error.option)
-            raise self._error(error.message, place, error.help) from None
+            raise error.at(self._span(_key_node(options, error.option))) from None
         except PipelineError as error:
-            raise self._error(error.message, name_node, error.help) from None
+            raise error.at(self._span(name_node)) from None
         start = name_node.start_mark.index
         span = Span(self.source, start, start + len(name))
         return PassStep(made=made, options=values, **{**common, "span": span})
@@ -230,9 +237,7 @@ class _Reader:
         try:
             return PipelineStep(pipeline=self.find_pipeline(name), **common)
         except HloError as error:
-            if error.span is not None:
-                raise
-            raise self._error(error.message, node, error.help) from None
+            raise error.at(self._span(node)) from None
 
 
 def _key_node(mapping: Any, key: str) -> Any:

@@ -41,14 +41,17 @@ def find_pass(name: str) -> type[ModulePass]:
         raise PipelineError(
             f"unknown pass '{name}'",
             help=did_you_mean(key, pass_names()) or "`hloopt passes` lists all passes",
+            code="HLO601",
         )
     module, _, attribute = home.partition(":")
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise PipelineError(f"pass '{name}' cannot be loaded from {home}: {error}") from error
+        raise PipelineError(
+            f"pass '{name}' cannot be loaded from {home}: {error}", code="HLO602"
+        ) from error
     if not (isinstance(found, type) and issubclass(found, ModulePass)):
-        raise PipelineError(f"pass '{name}': {home} is no subclass of ModulePass")
+        raise PipelineError(f"pass '{name}': {home} is no subclass of ModulePass", code="HLO602")
     if home is not PASSES.get(key):
         found.name = key
     return found

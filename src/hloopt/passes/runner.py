@@ -14,7 +14,7 @@ from hloopt.ir.module import Module
 from hloopt.passes.base import PassContext, Remark
 from hloopt.passes.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
 from hloopt.text import parse_module, print_module
-from hloopt.verifier import VerifierOptions, verify_changes
+from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_changes
 from hloopt.verifier.verify import VerifiedState
 
 
@@ -71,7 +71,7 @@ class PipelineRunner(NamedTuple):
     observers: Sequence[Observer] = ()
     write_reproducer: Callable[[PassStep, str, str], str] | None = None
     """Takes step, module text and reason; returns how to repeat the failure, for the message."""
-    verifier_options: VerifierOptions = VerifierOptions()
+    verifier_options: VerifierOptions = ANY_TARGET
 
     def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
         """Run all steps on `module`, in place.
@@ -196,6 +196,7 @@ class _Execution:
         raise PassFailure(
             f"pass '{run.name}' failed: {reason}",
             help=f"the module is unchanged; {where}" if where else None,
+            code="HLO701" if isinstance(error, HloVerifyError) else None,
             cause=error,
         ) from error
 

@@ -225,7 +225,9 @@ def _squeeze(text: str | None) -> str | None:
 
 
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_TITLE_OR_ENTRY = pattern(rf"({'|'.join(_TABLES)})" r'|(\d+\s*(?:"(?:[^"\\]|\\.)*"|\{[^{}]*\}))')
+_TITLE_OR_ENTRY = pattern(
+    rf"({'|'.join(_TABLES)})" r'|(\d+\s*(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|\{[^{}]*\}))'
+)
 
 
 def _diff_stack_frames(before: str, after: str) -> StackFrameChange | None:
@@ -295,7 +297,7 @@ def _diff_computation(
 
 
 _ELIDED = PrintOptions.default()
-_WHOLE = PrintOptions(keep_text=False)
+_WHOLE = PrintOptions(print_large_constants=True)
 
 
 def _line(instruction: Instruction, options: PrintOptions = _ELIDED) -> InstructionLine:

@@ -67,11 +67,11 @@ def render_warnings(outcome: Outcome, console: Console) -> None:
 
 def render_remarks(
     outcome: Outcome,
-    source: Source,
     filters: Sequence[tuple[str, str | None]],
     console: Console,
 ) -> None:
     """Remarks of the kinds and passes asked for, one a line, with the line in the source."""
+    source = outcome.source or Source(outcome.name, "")
     lines = _lines_by_name(source)
     styles = {"applied": "green", "missed": "yellow", "analysis": "cyan"}
     for remark in outcome.result.remarks:

@@ -11,7 +11,7 @@ def roundtrip_text(text: str) -> str:
 
     module = parse_module(text)
     check_syntax(module)
-    return print_module(module, PrintOptions.default()._replace(print_large_constants=True))
+    return print_module(module, PrintOptions.formatted()._replace(keep_order=False))
 
 
 __all__ = [

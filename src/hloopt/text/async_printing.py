@@ -1,48 +1,47 @@
 """When an asynchronous instruction is printed as `X-start`, `X-update` or `X-done`, and how.
 
 XLA prints the short form of every wrapped computation of parameters and a root, whatever its text
-then loses (the order of operands, attributes of the parts). Here it is printed only where reading
-it gives the same module back.
+then loses (the order of operands, attributes of the parts). Where the text is to be read again it
+is printed only if that gives the same module back.
 """
 
 from __future__ import annotations
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC_SUGAR, Opcode
-from hloopt.text.async_rules import ASYNC_CONTINUES, ATTRIBUTES_OF_BOTH, THREAD, async_start_of
+from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, Opcode
+from hloopt.text.async_rules import ASYNC_CONTINUES, ATTRIBUTES_OF_BOTH, async_start_of
 from hloopt.text.async_sugar import attributes_of_start
 
-Attributes = list[tuple[str, str]]
 
+def wrapped_operation(instruction: Instruction, *, readable: bool) -> Instruction | None:
+    """What an asynchronous instruction runs, if it has a short form.
 
-def wrapped_operation(instruction: Instruction) -> Instruction | None:
-    """What an asynchronous instruction runs, if the short form says all of it.
-
-    O(operands of the start and of what follows it).
+    With `readable` only a short form that says all. O(operands of the start and of what follows).
     """
     start = async_start_of(instruction)
     if start is None or len(start.called) != 1:
         return None
     operation = start.called[0].root
-    return operation if _says_all(start, operation) else None
+    has_form = _says_all(start, operation) if readable else _is_alone(operation)
+    return operation if has_form else None
 
 
-def is_printed_in_its_start(computation: Computation) -> bool:
+def is_printed_in_its_start(computation: Computation, *, readable: bool) -> bool:
     """Whether the short form of an async-start stands for this computation."""
     return any(
-        caller.opcode is Opcode.ASYNC_START and wrapped_operation(caller) is not None
+        caller.opcode is Opcode.ASYNC_START
+        and wrapped_operation(caller, readable=readable) is not None
         for caller in computation.callers
     )
 
 
-def merge_attributes(of_start: Attributes, of_operation: Attributes) -> Attributes:
-    """The printed attributes of a start and of what it wraps, as those of the short form."""
-    return [
-        *[(k, v) for k, v in of_start if k == THREAD],
-        *[(k, v) for k, v in of_operation if k not in ATTRIBUTES_OF_BOTH],
-        *[(k, v) for k, v in of_start if k not in (THREAD, "calls")],
-    ]
+def _is_alone(operation: Instruction) -> bool:
+    """Whether an operation, the root of its computation, has only parameters beside it."""
+    if operation.opcode is Opcode.PARAMETER or operation.opcode in ASYNC:
+        return False
+    members = operation.parent.instructions
+    return all(i is operation or i.opcode is Opcode.PARAMETER for i in members)
 
 
 def _says_all(start: Instruction, operation: Instruction) -> bool:

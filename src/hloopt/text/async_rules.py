@@ -40,7 +40,7 @@ def complete_async(instruction: Instruction, calls: Sequence[Computation]) -> No
     if opcode is Opcode.ASYNC_START:
         start = instruction
         _check_called(instruction.called)
-        _set_thread(instruction.called[0], thread_of(start))
+        instruction.called[0].move_to_thread(thread_of(start))
     else:
         start = _check_chain(instruction, calls)
     _share_attributes(instruction, start.called[0].root)
@@ -84,19 +84,6 @@ def _check_chain(instruction: Instruction, calls: Sequence[Computation]) -> Inst
             f"its async-start of '{thread_of(start)}'"
         )
     return start
-
-
-def _set_thread(computation: Computation, thread: str) -> None:
-    """Give a computation and all that it calls the thread of its async-start."""
-    seen = {computation}
-    waiting = [computation]
-    while waiting:
-        current = waiting.pop()
-        current.execution_thread = thread
-        for instruction in current.instructions:
-            new = [called for called in instruction.called if called not in seen]
-            seen.update(new)
-            waiting += new
 
 
 def _share_attributes(instruction: Instruction, operation: Instruction) -> None:

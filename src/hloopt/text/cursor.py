@@ -16,6 +16,7 @@ _ATTRIBUTE_NAME = pattern(r"([A-Za-z_][\w.\-]*)=")
 _WORD_AT = pattern(r"[\w.\-%]+|\S")
 _SHAPE_AHEAD = pattern(r"\(|[a-z][a-z0-9]*\s*\[|b\s*\(")
 _INTEGER = pattern(r"-?\d+")
+_LONGEST_INTEGER = 20  # digits: more do not fit into 64 bits
 
 RESERVED_NAMES = frozenset(
     (
@@ -39,7 +40,7 @@ class Cursor:
 
     def error(
         self, message: str, start: int | None = None, end: int | None = None, *,
-        help: str | None = None,
+        help: str | None = None, code: str | None = None,
     ) -> HloSyntaxError:  # fmt: skip
         """An error at `start` (default: here), marking one token unless `end` is given."""
         if start is None:
@@ -48,7 +49,7 @@ class Cursor:
         if end is None:
             token = _WORD_AT.match(self.text, start)
             end = token.end() if token else start + 1
-        return HloSyntaxError(message, span=Span(self.source, start, end), help=help)
+        return HloSyntaxError(message, span=Span(self.source, start, end), help=help, code=code)
 
     def check_characters(self) -> None:
         """Refuse what cannot be HLO text at all."""
@@ -56,6 +57,7 @@ class Cursor:
             raise self.error(
                 "a NUL byte is not allowed in HLO text: is this a binary file?",
                 self.text.index("\0"),
+                code="HLO002",
             )
 
     def after_trivia(self, position: int) -> int:
@@ -109,7 +111,7 @@ class Cursor:
         has_colon = not match[1] and self.text.startswith(":", match.end())
         is_marked = match[1] or has_colon
         if (not is_marked and name in RESERVED_NAMES) or name in ELEMENT_TYPES:
-            raise self.error(f"'{name}' is a reserved word and cannot be {what}")
+            raise self.error(f"'{name}' is a reserved word and cannot be {what}", code="HLO112")
         self.position = match.end() + has_colon
         return name
 
@@ -126,7 +128,7 @@ class Cursor:
         try:
             self.position = scan_value(self.text, start, key)
         except HloSyntaxError as error:
-            raise self.error(error.message, start, help=error.help) from None
+            raise self.error(error.message, start, help=error.help, code="HLO108") from None
         return self.text[start : self.position]
 
     def string(self) -> str:
@@ -144,13 +146,15 @@ class Cursor:
         try:
             self.position = scan_literal(self.text, start)
         except HloSyntaxError as error:
-            raise self.error(error.message, start) from None
+            raise self.error(error.message, start, code="HLO110") from None
         return self.text[start : self.position]
 
     def integer(self) -> int:
         match = _INTEGER.match(self.text, self.position)
         if match is None:
             raise self.error(f"expected an integer, found {self.found()}")
+        if match.end() - match.start() > _LONGEST_INTEGER:
+            raise self.error("an integer has at most 64 bits")
         self.position = match.end()
         return int(match[0])
 
@@ -163,7 +167,7 @@ class Cursor:
             _, self.position = scan_shape(self.text, start)
             return parse_shape(self.text[start : self.position])
         except HloSyntaxError as error:
-            raise self.error(error.message, start, help=error.help) from None
+            raise self.error(error.message, start, help=error.help, code="HLO109") from None
 
     def signature_parameter(self) -> None:
         """`name: shape`; the name is not looked at, as in XLA."""

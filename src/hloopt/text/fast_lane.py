@@ -180,7 +180,7 @@ def _read_rows(
         instruction.attribute_text = attributes
         instruction.opcode, kind = kinds[opcode]
         if kind == _PAYLOAD:
-            if opcode == "parameter" and not operands.isdecimal():
+            if opcode == "parameter" and not (operands.isdecimal() and operands.isascii()):
                 raise KeyError(operands)
             instruction.operands = []
             instruction.payload = operands
@@ -221,20 +221,28 @@ def _find_operands(operands: str, scope: dict[str, Instruction]) -> list[Instruc
 
 def _link_control(scope: dict[str, Instruction]) -> None:
     above: dict[str, Instruction] = {}  # a control predecessor stands above, as operands do
+    edges: dict[Instruction, list[Instruction]] = {}
     for own_name, instruction in scope.items():
         text = instruction.attribute_text or ""
         if "control-predecessors=" in text:
             names = split_attributes(text).get("control-predecessors")
-            for name in names.strip("{}").split(",") if names else ():
-                link_control(above[name.strip().removeprefix("%")], instruction)
+            edges[instruction] = [
+                above[name.strip().removeprefix("%")]
+                for name in (names.strip("{}").split(",") if names else ())
+            ]
         above[own_name] = instruction
+    link_control(edges)
 
 
-def link_control(predecessor: Instruction, successor: Instruction) -> None:
-    """Add a control edge that stands in the text."""
-    if predecessor not in successor.control_predecessors:
-        successor.control_predecessors = (*successor.control_predecessors, predecessor)
-        predecessor.control_successors = (*predecessor.control_successors, successor)
+def link_control(predecessors: dict[Instruction, list[Instruction]]) -> None:
+    """Set the control edges that stand in a computation's text. O(edges)."""
+    successors: dict[Instruction, list[Instruction]] = {}
+    for successor, found in predecessors.items():
+        successor.control_predecessors = tuple(dict.fromkeys(found))
+        for predecessor in successor.control_predecessors:
+            successors.setdefault(predecessor, []).append(successor)
+    for predecessor, after in successors.items():
+        predecessor.control_successors = tuple(after)
 
 
 def _link_called(callers: list[Instruction], module: Module) -> None:

@@ -52,7 +52,7 @@ def format_header(module: Module, options: PrintOptions) -> str:
         header = module.header_text or _as_written(module)
         tables = module.stack_frames
     else:
-        header = _canonical(module)
+        header = _canonical(module, options)
         tables = ""
         if module.stack_frames and options.print_metadata:
             from hloopt.ir.stack_frames import canonical_frames
@@ -69,13 +69,13 @@ def _as_written(module: Module) -> str:
     return ", ".join((f"HloModule {module.name}", *parts))
 
 
-def _canonical(module: Module) -> str:
+def _canonical(module: Module, options: PrintOptions) -> str:
     """The header as XLA writes it, its values looked into."""
     from hloopt.text.header_values import canonical_header_value
 
     values = dict(module.attributes)
     values.setdefault("entry_computation_layout", entry_layout(module))
-    header = f"HloModule {module.name}"
+    header = f"HloModule {module.name if options.print_ids else ''}"
     key_of_last = ""
     for key in HEADER_ATTRIBUTES:
         value = canonical_header_value(key, values[key]) if key in values else None

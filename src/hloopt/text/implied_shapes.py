@@ -26,7 +26,7 @@ def implied_shape(instruction: Instruction, stated: Shape | None) -> Shape | Non
             return tuple_shape((operands[0], array_shape("u32"), token))
         case Opcode.RECV_DONE if operands and operands[0].elements:
             return tuple_shape((operands[0].elements[0], token))
-        case Opcode.ADD_DEPENDENCY if operands:
+        case Opcode.ADD_DEPENDENCY if len(operands) == 2:
             return operands[0]
         case Opcode.RECV if stated and stated.elements:
             return tuple_shape((stated.elements[0], array_shape("u32"), token))

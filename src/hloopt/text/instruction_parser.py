@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
-from hloopt.ir.shape import Shape, agrees
+from hloopt.ir.shape import Shape, agrees, format_shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
 from hloopt.text.async_rules import complete_async
@@ -39,6 +39,7 @@ class InstructionParser:
         self.is_verbatim = True
         """Whether the text of each instruction can be printed as it stands."""
         self._nesting = 0
+        self._control_edges: dict[Instruction, list[Instruction]] = {}
         self._invents_parameters = False
 
     @property
@@ -58,16 +59,19 @@ class InstructionParser:
                 help=f"write '{name} = …'",
             )
         if name in self.scope:
-            raise cursor.error(f"instruction '%{name}' is defined twice", start)
+            raise cursor.error(f"instruction '%{name}' is defined twice", start, code="HLO103")
         if name.startswith("__") and not name.startswith("__xla_"):
-            raise cursor.error(f"the name '{name}' is reserved: it begins with '__'", start)
+            raise cursor.error(
+                f"the name '{name}' is reserved: it begins with '__'", start, code="HLO112"
+            )
         cursor.skip()
         cursor.expect("=")
         instruction = self._operation(name, start)
         if is_root:
             if self.root is not None:
-                raise cursor.error("a second ROOT in the computation", root_start)
+                raise cursor.error("a second ROOT in the computation", root_start, code="HLO113")
             self.root = instruction
+        self.module_parser.note_place(root_start, cursor.position, instruction)
 
     def parse_single(self) -> None:
         """A text that is one instruction; operands not defined become parameters."""
@@ -76,7 +80,7 @@ class InstructionParser:
         self.is_verbatim = False
         name = None
         start = cursor.position
-        named = re.compile(r"%?[A-Za-z_][\w.\-]*\s+=").match(cursor.text, start)
+        named = re.compile(r"%?[A-Za-z_][\w.\-]*\s+=", re.A).match(cursor.text, start)
         if named:
             name = cursor.name("an instruction name")
             cursor.skip()
@@ -86,6 +90,7 @@ class InstructionParser:
     def finish(self, *, is_pristine: bool) -> None:
         """Give the computation what was read."""
         computation = self.computation
+        link_control(self._control_edges)
         computation.adopt(self.scope.values())
         computation.root = self.root or next(reversed(self.scope.values()))
         computation.is_pristine = is_pristine and self.is_verbatim
@@ -109,7 +114,10 @@ class InstructionParser:
         text = match[0]
         if text not in OPCODES and text not in ASYNC_SUGAR:
             raise cursor.error(
-                f"unknown opcode '{text}'", opcode_start, help=did_you_mean(text, OPCODES)
+                f"unknown opcode '{text}'",
+                opcode_start,
+                help=did_you_mean(text, OPCODES),
+                code="HLO101",
             )
         cursor.skip()
         instruction = Instruction()
@@ -129,7 +137,8 @@ class InstructionParser:
             if instruction.opcode in IMPLIED_SHAPE:
                 shape = implied_shape(instruction, shape)
             instruction.shape = shape or self._infer(instruction, opcode_start)
-        self._link_predecessors(instruction)
+        if self._predecessors:
+            self._control_edges[instruction] = self._predecessors
         instruction.text = cursor.text[start : cursor.position]
         self.scope[name] = instruction
         return instruction
@@ -164,7 +173,9 @@ class InstructionParser:
                 instruction.called,
             )
         except HloError as error:
-            raise self.cursor.error(error.message, opcode_start, help=error.help) from None
+            raise self.cursor.error(
+                error.message, opcode_start, help=error.help, code=error.code
+            ) from None
 
     def _arguments(self, instruction: Instruction, opcode: str, shape: Shape | None) -> None:
         cursor = self.cursor
@@ -176,7 +187,7 @@ class InstructionParser:
             self._close()
         elif opcode == "constant":
             if shape is None:
-                raise cursor.error("a constant needs a shape before 'constant'")
+                raise cursor.error("a constant needs a shape before 'constant'", code="HLO111")
             instruction.payload = cursor.literal()
             cursor.skip()
             self._close()
@@ -227,13 +238,16 @@ class InstructionParser:
                 name_start,
                 cursor.position,
                 help=self._defined_later(name) or did_you_mean(name, self.scope),
+                code="HLO102",
             )
         while element := _ELEMENT.match(cursor.text, cursor.position):
             cursor.position = element.end()
             operand = self._element(operand, element[1])
-        if shape and not agrees(shape, operand.shape):
+        if shape is not None and not agrees(shape, operand.shape):
             raise cursor.error(
-                f"operand '%{name}' has the shape {operand.shape.text}, not {shape.text}", start
+                f"the operand is stated to be {format_shape(shape, layout=False)[:100]}, "
+                f"%{name} is {format_shape(operand.shape, layout=False)[:100]}",
+                start,
             )
         return operand
 
@@ -250,7 +264,9 @@ class InstructionParser:
         cursor = self.cursor
         self._nesting += 1
         if self._nesting > _MAXIMUM_NESTING:
-            raise cursor.error(f"instructions are nested more than {_MAXIMUM_NESTING} deep", start)
+            raise cursor.error(
+                f"instructions are nested more than {_MAXIMUM_NESTING} deep", start, code="HLO116"
+            )
         cursor.position = start
         instruction = self._operation(None, start)
         self._nesting -= 1
@@ -286,7 +302,7 @@ class InstructionParser:
     def _invent_parameter(self, name: str, shape: Shape | None, start: int) -> Instruction:
         if shape is None:
             raise self.cursor.error(
-                f"operand '%{name}' of a single instruction needs a shape", start
+                f"operand '%{name}' of a single instruction needs a shape", start, code="HLO111"
             )
         parameter = Instruction()
         parameter.parent = self.computation
@@ -314,7 +330,7 @@ class InstructionParser:
             start = cursor.position
             key = cursor.attribute_name()
             if key in attributes or key in references:
-                raise cursor.error(f"attribute '{key}' is given twice", start)
+                raise cursor.error(f"attribute '{key}' is given twice", start, code="HLO107")
             if key == "control-predecessors":
                 self._predecessors = self._control_predecessors()
             elif key in REFERENCE_ATTRIBUTES:
@@ -339,6 +355,7 @@ class InstructionParser:
                     start,
                     cursor.position,
                     help=self._defined_later(name) or did_you_mean(name, self.scope),
+                    code="HLO102",
                 )
             found.append(self.scope[name])
             cursor.skip()
@@ -348,11 +365,6 @@ class InstructionParser:
             raise cursor.error("expected ',' or '}' after a control predecessor")
         cursor.position += 1
         return found
-
-    def _link_predecessors(self, instruction: Instruction) -> None:
-        """Add the control edges that the last attributes named."""
-        for predecessor in self._predecessors:
-            link_control(predecessor, instruction)
 
     def _references(self, key: str) -> list[Computation]:
         cursor = self.cursor

@@ -15,6 +15,7 @@ from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.shape import agrees, parse_shape
+from hloopt.text.comments import Element, Place
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
 from hloopt.text.header import HEADER_ATTRIBUTES, check_header_value
@@ -23,8 +24,8 @@ from hloopt.text.unique_names import make_names_unique
 _MAXIMUM_NESTING = 64  # computations written inside each other
 
 
-def parse_module(source: Source | str) -> Module:
-    """Read one HLO module.
+def parse_module(source: Source | str, places: list[Place] | None = None) -> Module:
+    """Read one HLO module; where its parts stand is added to `places`, if given.
 
     The text may be all that XLA accepts: with or without a header, a single instruction, free
     white space, comments. Attribute values are not looked into (see `verifier.verify_module`).
@@ -32,12 +33,12 @@ def parse_module(source: Source | str) -> Module:
     """
     if isinstance(source, str):
         source = Source("<text>", source)
-    with _collector_paused():
-        return ModuleParser(source).parse()
+    with collector_paused():
+        return ModuleParser(source, places).parse()
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """No garbage collection while objects that will all stay alive are made in bulk."""
     enabled = gc.isenabled()
     gc.disable()
@@ -49,10 +50,14 @@ def _collector_paused() -> Iterator[None]:
 
 
 class ModuleParser:
-    """Reads one module; `cursor`, `module` and the lookups are shared with its parts."""
+    """Reads one module; `cursor`, `module` and the lookups are shared with its parts.
 
-    def __init__(self, source: Source) -> None:
+    To note `places`, all is read in the general lane.
+    """
+
+    def __init__(self, source: Source, places: list[Place] | None = None) -> None:
         self.cursor = Cursor(source)
+        self.places = places
         self.module = Module("", source)
         self.depth = 0
 
@@ -61,7 +66,7 @@ class ModuleParser:
         cursor.check_characters()
         cursor.skip()
         if cursor.at_end():
-            raise cursor.error("the text is empty: expected an HloModule")
+            raise cursor.error("the text is empty: expected an HloModule", code="HLO114")
         if cursor.peek_word("HloModule"):
             self._header()
         elif not cursor.peek_word("ENTRY") and not self._second_token_opens_body():
@@ -71,7 +76,7 @@ class ModuleParser:
             last = self._computation()
             cursor.skip()
         if last is None:
-            raise cursor.error("the module has no computation")
+            raise cursor.error("the module has no computation", code="HLO114")
         if module.entry is None:
             module.entry = last
         if not module.name:
@@ -85,26 +90,32 @@ class ModuleParser:
         start = cursor.position
         cursor.word("HloModule")
         module.name = cursor.name("a module name")
+        end = cursor.position
         cursor.skip()
         while cursor.accept(","):
             key_start = cursor.position
             key = cursor.attribute_name()
             if key in module.attributes:
-                raise cursor.error(f"attribute '{key}' is given twice", key_start)
+                raise cursor.error(f"attribute '{key}' is given twice", key_start, code="HLO107")
             if key not in HEADER_ATTRIBUTES:
                 raise cursor.error(
                     f"unexpected attribute '{key}' of a module",
                     key_start,
                     help=did_you_mean(key, HEADER_ATTRIBUTES),
+                    code="HLO105",
                 )
             start_of_value = cursor.position
             value = module.attributes[key] = cursor.value(key)
             try:
                 check_header_value(key, value)
             except HloSyntaxError as error:
-                raise cursor.error(error.message, start_of_value, help=error.help) from None
+                raise cursor.error(
+                    error.message, start_of_value, help=error.help, code="HLO108"
+                ) from None
+            end = cursor.position
             cursor.skip()
         module.header_text = cursor.text[start : cursor.position].rstrip()
+        self.note_place(start, end, module)
         if cursor.peek_word("FileNames"):
             self._stack_frames()
         cursor.skip()
@@ -122,7 +133,7 @@ class ModuleParser:
         self.cursor.position = tables.end()
 
     def _second_token_opens_body(self) -> bool:
-        match = re.compile(rf"%?{IDENTIFIER}").match(self.cursor.text, self.cursor.position)
+        match = re.compile(rf"%?{IDENTIFIER}", re.A).match(self.cursor.text, self.cursor.position)
         if match is None:
             return False
         return self.cursor.text.startswith("{", self.cursor.after_trivia(match.end()))
@@ -152,24 +163,27 @@ class ModuleParser:
         cursor, module = self.cursor, self.module
         had_entry = module.entry
         start = cursor.position
-        fast = read_computation(module, cursor.text, start)
+        fast = None
+        if self.places is None:
+            fast = read_computation(module, cursor.text, start)
         if fast:
             computation, cursor.position = fast
             if had_entry and module.entry is not had_entry:
-                raise cursor.error("a second ENTRY computation", start)
+                raise cursor.error("a second ENTRY computation", start, code="HLO113")
             return computation
         is_entry = cursor.accept_word("ENTRY")
         if is_entry and had_entry:
-            raise cursor.error("a second ENTRY computation", start)
+            raise cursor.error("a second ENTRY computation", start, code="HLO113")
         cursor.skip()
         name_start = cursor.position
         name = cursor.name("a computation name")
         if name in module.computations:
-            raise cursor.error(f"computation '%{name}' is defined twice", name_start)
+            raise cursor.error(f"computation '%{name}' is defined twice", name_start, code="HLO103")
         cursor.skip()
         signature = self._signature()
         computation = Computation(module, name)
         computation.signature = signature
+        self.note_place(start, cursor.position, computation)
         self._body(computation)
         module.computations[name] = computation
         computation.source_range = (start, cursor.position)
@@ -208,18 +222,25 @@ class ModuleParser:
         while not cursor.looking_at("}"):
             if cursor.at_end():
                 raise cursor.error(
-                    f"the body of computation '%{computation.name}' is never closed", open_brace
+                    f"the body of computation '%{computation.name}' is never closed",
+                    open_brace,
+                    code="HLO115",
                 )
             parser.parse()
             cursor.skip()
         if parser.is_empty:
-            raise cursor.error(f"computation '%{computation.name}' has no instruction", open_brace)
+            raise cursor.error(
+                f"computation '%{computation.name}' has no instruction", open_brace, code="HLO114"
+            )
         cursor.position += 1
         end = cursor.position
+        self.note_place(end - 1, end, (computation,))
         cursor.skip()
         if re.compile(r",\s*execution_thread=").match(cursor.text, cursor.position):
             cursor.expect(",")
             cursor.attribute_name()
+            if not cursor.looking_at('"') and not cursor.looking_at("'"):
+                raise cursor.error(f"expected a string, found {cursor.found()}")
             computation.execution_thread = cursor.string()
         else:
             cursor.position = end
@@ -237,14 +258,20 @@ class ModuleParser:
                 f"the signature of computation '%{computation.name}' gives the shape "
                 f"{stated.text}, its root %{computation.root.name} has {actual.text}",
                 open_brace,
+                code="HLO117",
             )
+
+    def note_place(self, start: int, end: int, element: Element) -> None:
+        """Note where an element of the module stands, if somebody wants to know."""
+        if self.places is not None:
+            self.places.append(Place(start, end, element))
 
     def nested_computation(self, start: int) -> Computation:
         """A computation written in place, at the cursor: `{ … }`."""
         self.depth += 1
         if self.depth > _MAXIMUM_NESTING:
             raise self.cursor.error(
-                f"computations are nested more than {_MAXIMUM_NESTING} deep", start
+                f"computations are nested more than {_MAXIMUM_NESTING} deep", start, code="HLO116"
             )
         computation = Computation(self.module, "_")
         self._body(computation)
@@ -267,6 +294,7 @@ class ModuleParser:
                 help="a computation stands before its callers, so calls cannot form a cycle"
                 if defined_later
                 else did_you_mean(name, self.module.computations),
+                code="HLO104",
             )
         return found
 

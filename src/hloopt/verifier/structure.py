@@ -8,25 +8,30 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, stable_order
+from hloopt.verifier.report import broken
+
+_NUMBERS = [str(number) for number in range(100)]
+"""What parameters mostly have between their parentheses, in order."""
 
 
 def check_module(module: Module) -> list[HloError]:
     """Problems between computations. O(computations + calls)."""
     if module.entry is None or module.entry.name not in module.computations:
-        return [HloVerifyError(f"module {module.name} has no entry computation")]
+        return [HloVerifyError(f"module {module.name} has no entry computation", code="HLO200")]
     errors: list[HloError] = []
     if module.entry.callers:
         caller = next(iter(module.entry.callers))
         errors.append(
             HloVerifyError(
                 f"%{caller.name} calls the entry computation %{module.entry.name}",
+                code="HLO205",
                 span=module.span_of(caller),
             )
         )
     try:
         depth_first(module.computations.values(), _callers)
     except HloVerifyError:
-        errors.append(HloVerifyError("computations call each other in a cycle"))
+        errors.append(HloVerifyError("computations call each other in a cycle", code="HLO205"))
     return errors
 
 
@@ -46,18 +51,15 @@ def check_computation(computation: Computation) -> list[HloError]:
     return errors
 
 
-def _error(message: str, instruction: Instruction) -> HloVerifyError:
-    span = instruction.parent.module.span_of(instruction)
-    return HloVerifyError(f"%{instruction.name}: {message}", span=span)
-
-
 def _check_members(computation: Computation) -> list[HloError]:
     module = computation.module
     members = computation.instructions
     errors: list[HloError] = []
     if computation.root not in computation:
         errors.append(
-            HloVerifyError(f"the root of computation %{computation.name} is not part of it")
+            HloVerifyError(
+                f"the root of computation %{computation.name} is not part of it", code="HLO202"
+            )
         )
     member_set = set(members)
     computations = module.computations
@@ -65,11 +67,13 @@ def _check_members(computation: Computation) -> list[HloError]:
         if not member_set.issuperset(instruction.operands):
             stranger = next(o for o in instruction.operands if o not in member_set)
             errors.append(
-                _error(f"operand %{stranger.name} is not in the same computation", instruction)
+                broken(
+                    instruction, f"operand %{stranger.name} is in a different computation", "HLO202"
+                )
             )
         if instruction.called:
             errors += [
-                _error(f"calls %{callee.name}, which is not in the module", instruction)
+                broken(instruction, f"calls %{callee.name}, which is not in the module", "HLO203")
                 for callee in instruction.called
                 if computations.get(callee.name) is not callee
             ]
@@ -77,26 +81,29 @@ def _check_members(computation: Computation) -> list[HloError]:
 
 
 def _check_parameters(computation: Computation) -> list[HloError]:
+    parameters = [i for i in computation.instructions if i.opcode is Opcode.PARAMETER]
+    if [i.payload for i in parameters] == _NUMBERS[: len(parameters)]:
+        return []
     seen: dict[str, Instruction] = {}
     errors: list[HloError] = []
-    parameters = [i for i in computation.instructions if i.opcode is Opcode.PARAMETER]
     for parameter in parameters:
         number = parameter.payload.strip()
         if not number.isdecimal() or len(number) > 9:
-            errors.append(_error(f"'{number}' is no parameter number", parameter))
+            errors.append(broken(parameter, f"'{number}' is no parameter number", "HLO201"))
         elif number in seen:
             other = seen[number].name
-            errors.append(_error(f"parameter {number} is already %{other}", parameter))
+            errors.append(broken(parameter, f"parameter {number} is already %{other}", "HLO201"))
         seen[number] = parameter
     if errors:
         return errors
     for parameter in parameters:
         if parameter.parameter_number >= len(parameters):
             errors.append(
-                _error(
+                broken(
+                    parameter,
                     f"parameter number {parameter.payload}: the computation has "
                     f"{len(parameters)} parameters, numbered from 0 without gaps",
-                    parameter,
+                    "HLO201",
                 )
             )
     return errors
@@ -108,12 +115,13 @@ def _check_order(computation: Computation) -> list[HloError]:
         try:
             stable_order(computation)
         except HloVerifyError as error:
-            return [error]
+            return [error.coded("HLO205")]
         return []
     seen: set[Instruction] = set()
     for instruction in computation.instructions:
         for before in (*instruction.operands, *instruction.control_predecessors):
             if before not in seen:
-                return [_error(f"is scheduled before %{before.name}, which it needs", instruction)]
+                message = f"is scheduled before %{before.name}, which it needs"
+                return [broken(instruction, message, "HLO206")]
         seen.add(instruction)
     return []

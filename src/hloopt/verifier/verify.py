@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from itertools import chain
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.verifier.instruction_rules import InstructionRules
+from hloopt.verifier.options import Setting, VerifierOptions
+from hloopt.verifier.report import header_span, placed
+from hloopt.verifier.rules import COMPUTATION_RULES, MODULE_RULES, OF_INTEREST, broken_rules
 from hloopt.verifier.structure import check_computation, check_module
-
-
-class VerifierOptions(NamedTuple):
-    """What is checked; names are XLA's.
-
-    `allow_mixed_precision` accepts operands that differ in floating-point precision only.
-    """
-
-    allow_mixed_precision: bool = True
 
 
 class VerifiedState:
@@ -28,6 +22,7 @@ class VerifiedState:
     def __init__(self) -> None:
         self.versions: dict[Computation, int] = {}
         self.module_version = -1
+        self.setting: Setting | None = None
 
 
 def verify_module(
@@ -41,10 +36,20 @@ def verify_module(
     options = options or VerifierOptions()
     if state is None:
         state = VerifiedState()
+    try:
+        counts = _count(module, "replica_count"), _count(module, "num_partitions")
+    except HloError as error:
+        span = header_span(module, "HloModule")
+        return [HloVerifyError(error.message, span=span, code="HLO108")]
+    setting = Setting(options, *counts)
+    if setting != state.setting:
+        state.setting = setting
+        state.versions.clear()
+        state.module_version = -1
     if state.module_version == module.version:
         return []
     errors = check_module(module)
-    rules = InstructionRules(allow_mixed_precision=options.allow_mixed_precision)
+    rules = InstructionRules(setting)
     changed = [
         computation
         for computation in module.computations.values()
@@ -53,9 +58,17 @@ def verify_module(
     ]
     for computation in changed:
         state.versions.pop(computation, None)
+    of_interest = {
+        computation: [i for i in computation.instructions if i.opcode in OF_INTEREST]
+        for computation in module.computations.values()
+    }
+    if not errors:
+        all_of_interest = list(chain.from_iterable(of_interest.values()))
+        parameters = _parameters(module.entry)
+        errors += broken_rules(MODULE_RULES, module, all_of_interest, setting, parameters)
     for computation in changed:
         try:
-            found = list(_check(computation, rules))
+            found = list(_check(computation, rules, of_interest[computation]))
         except HloError as error:  # a callee without a signature
             found = [error]
         errors += found
@@ -66,13 +79,31 @@ def verify_module(
     return errors
 
 
+def _parameters(entry: Computation) -> list[Instruction]:
+    try:
+        return entry.parameters
+    except HloError:  # their numbers are wrong, which is reported
+        return []
+
+
+def _count(module: Module, name: str) -> int:
+    text = module.attributes.get(name)
+    if text is None:
+        return 1
+    from hloopt.ir.attribute_values import parse_int
+
+    return parse_int(text)
+
+
 def verify_changes(module: Module, state: VerifiedState, options: VerifierOptions) -> None:
     """Raise the first problem of what changed since `state`. See `verify_module`."""
     errors = verify_module(module, options, state)
     if errors:
         first = errors[0]
         more = f" (and {len(errors) - 1} more problems)" if len(errors) > 1 else ""
-        raise HloVerifyError(first.message + more, span=first.span, help=first.help)
+        raise HloVerifyError(
+            first.message + more, span=first.span, help=first.help, code=first.code
+        )
 
 
 def _callees_kept(computation: Computation, state: VerifiedState) -> bool:
@@ -88,16 +119,13 @@ def _callees_kept(computation: Computation, state: VerifiedState) -> bool:
     )
 
 
-def _check(computation: Computation, rules: InstructionRules) -> Iterable[HloError]:
+def _check(
+    computation: Computation, rules: InstructionRules, of_interest: list[Instruction]
+) -> Iterable[HloError]:
     problems = check_computation(computation)
     yield from problems
     if problems:
         return
     for instruction, error in rules.problems(computation):
-        yield _placed(error, instruction)
-
-
-def _placed(error: HloError, instruction: Instruction) -> HloVerifyError:
-    """`error` with the instruction's name and place."""
-    span = error.span or instruction.parent.module.span_of(instruction)
-    return HloVerifyError(f"%{instruction.name}: {error.message}", span=span, help=error.help)
+        yield placed(error, instruction)
+    yield from broken_rules(COMPUTATION_RULES, computation, of_interest, rules.setting)

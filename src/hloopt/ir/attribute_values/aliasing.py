@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hloopt.ir.attribute_values.numbers import split_ints
+from hloopt.ir.attribute_values.numbers import parse_int, split_ints
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
@@ -34,7 +34,7 @@ _OPERAND_ALIAS = pattern(rf"{_INDEX}:\((-?\d+),{_INDEX}\)")
 def parse_aliasing(text: str) -> tuple[Alias, ...]:
     """`{ {0}: (0, {}, may-alias), {1}: (1, {}) }` of the header's input_output_alias."""
     return tuple(
-        Alias(split_ints(m[1]), int(m[2]), split_ints(m[3]), m[4] or "may-alias")
+        Alias(split_ints(m[1]), parse_int(m[2]), split_ints(m[3]), m[4] or "may-alias")
         for m in _entries(text, _ALIAS, "aliases { {output}: (parameter, {index}, may-alias), … }")
     )
 
@@ -43,14 +43,14 @@ def parse_aliasing(text: str) -> tuple[Alias, ...]:
 def parse_buffer_donor(text: str) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """`{ (0, {}), (1, {0}) }`: parameter numbers and indices."""
     matches = _entries(text, _DONOR, "buffer donors { (parameter, {index}), … }")
-    return tuple((int(m[1]), split_ints(m[2])) for m in matches)
+    return tuple((parse_int(m[1]), split_ints(m[2])) for m in matches)
 
 
 @memoized
 def parse_output_to_operand_aliasing(text: str) -> tuple[Alias, ...]:
     """`{{0}: (1, {}), …}` of fusions, custom calls and asynchronous starts."""
     return tuple(
-        Alias(split_ints(m[1]), int(m[2]), split_ints(m[3]), "must-alias")
+        Alias(split_ints(m[1]), parse_int(m[2]), split_ints(m[3]), "must-alias")
         for m in _entries(text, _OPERAND_ALIAS, "aliases {{output}: (operand, {index}), …}")
     )
 

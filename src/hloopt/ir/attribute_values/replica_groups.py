@@ -246,7 +246,7 @@ def _parse_mesh_groups(dense: str, text: str) -> ReplicaGroups:
     if match is None:
         raise malformed("replica groups mesh['axis'=size,…] {'axis',…}", text)
     mesh = parse_mesh(match[1], match[2], text)
-    axes = tuple(parse_sub_axis(axis, mesh, text) for axis in match[3].split(",") if match[3])
+    axes = parse_axes(match[3], mesh, text)
     groups = ReplicaGroups(mesh=mesh, mesh_axes=axes)
     if groups.group_size < 2:
         raise HloSyntaxError(f"the groups of '{text}' need more than one device")
@@ -266,6 +266,11 @@ def parse_mesh(axes: str, device_ids: str | None, text: str) -> Mesh:
         found[name] = parse_int(axis[3])
     sizes = tuple(found.items())
     return Mesh(sizes, _mesh_devices(device_ids, sizes, text))
+
+
+def parse_axes(axes: str, mesh: Mesh, text: str) -> tuple[SubAxis, ...]:
+    """Axes `'a','b':(1)2` of a mesh; `text` is what messages show."""
+    return tuple(parse_sub_axis(axis, mesh, text) for axis in axes.split(",") if axes)
 
 
 def parse_sub_axis(axis: str, mesh: Mesh, text: str) -> SubAxis:

@@ -26,7 +26,7 @@ _PART = pattern(
       | devices=(?P<tile>{_LIST})
         (?: \ ?<=\ ?(?P<reshape>{_LIST})(?:\ ?T\ ?\((?P<permutation>[\d,]+)\))?
           | (?P<devices>\d+(?:,\d+)*))
-      | device=(?P<device>-?\d+)
+      | device=(?P<device>\d{{1,18}})(?!\d)
       | last_tile_dims=(?P<subgroups>\{{[a-z_]*(?:,[a-z_]+)*\}})
       | (?P<metadata>metadata=)(?=\{{)
       | (?P<flag>[a-z_]+)(?![a-z_=])
@@ -56,6 +56,19 @@ def canonical_sharding(text: str) -> str:
     if end + 1 != len(dense):
         raise malformed("a tuple of shardings {{…}, {…}}", text)
     return "{" + "".join(_index(i) + e for i, e in enumerate(elements)) + "}"
+
+
+_METADATA = pattern(r",? metadata=(?=\{)")
+
+
+def without_metadata(sharding: str) -> str:
+    """A sharding as `canonical_sharding` gives it, its metadata left out. Linear."""
+    parts: list[str] = []
+    position = 0
+    while match := _METADATA.search(sharding, position):
+        parts.append(sharding[position : match.start()])
+        position = dictionary_end(sharding, match.end()) or len(sharding)
+    return "".join((*parts, sharding[position:]))
 
 
 def _index(number: int) -> str:

@@ -10,7 +10,7 @@ from hloopt.ir.attribute_values.tokens import malformed, memoized
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
-STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _IS_STRING = pattern(STRING, re.S)
 _IS_PLAIN = pattern(r"[ !#-&(-\[\]-~]*")
 _ESCAPE = pattern(
@@ -73,7 +73,7 @@ def _escape(byte: re.Match[bytes]) -> bytes:
     return _ESCAPED.get(code) or b"\\%03o" % code
 
 
-_DICTIONARY_PIECE = pattern(r'[^{}"]+|"(?:[^"\\]|\\.)*"|([{}])', re.S)
+_DICTIONARY_PIECE = pattern(r'[^{}"]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|([{}])', re.S)
 
 
 def dictionary_end(text: str, start: int) -> int | None:

@@ -34,11 +34,15 @@ def malformed(what: str, text: str) -> HloSyntaxError:
     return HloSyntaxError(f"expected {what}, found '{shown}'")
 
 
-_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
+# What is never closed goes on to the end: looking for its end again and again is quadratic.
+_STRING = (
+    r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|'
+    r"'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)"
+)
 _IS_COMPACT = pattern(r"[^\s/\"']*")
+_BLANK = r"(?:\s|/\*.*?(?:\*/|\Z)|//[^\r\n]*)"
 _PIECE = pattern(
-    rf"({_STRING})|(?:\s|/\*.*?\*/|//[^\r\n]*)*([{{}}(),\[\]:])(?:\s|/\*.*?\*/|//[^\r\n]*)*"
-    r"|((?:\s|/\*.*?\*/|//[^\r\n]*)+)",
+    rf"({_STRING})|{_BLANK}*+([{{}}(),\[\]:]){_BLANK}*+|({_BLANK}++)",
     re.S,
 )
 _AFTER_EQUALS = pattern(r"= ")

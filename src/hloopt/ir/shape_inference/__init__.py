@@ -9,6 +9,7 @@ from hloopt.diagnostics import HloSyntaxError, HloVerifyError
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape
 from hloopt.ir.shape_inference.control_flow import (
+    infer_add_dependency,
     infer_call,
     infer_conditional,
     infer_get_tuple_element,
@@ -30,7 +31,7 @@ from hloopt.ir.shape_inference.stated import STATED_RULES, with_stated_type
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee
 
-__all__ = ["check_shape", "infer_shape"]
+__all__ = ["check_shape", "infer_shape", "infer_stated_shape"]
 
 _Rule = Callable[[Operation], Shape]
 
@@ -50,8 +51,15 @@ def infer_shape(
     """
     rule = None if opcode in _ALWAYS_STATED else _find_rule(opcode)
     if rule is None:
-        raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}")
-    return rule(Operation(opcode, operands, attributes, called))
+        raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}", code="HLO111")
+    return _apply(rule, Operation(opcode, operands, attributes, called))
+
+
+def _apply(rule: _Rule, operation: Operation) -> Shape:
+    try:
+        return rule(operation)
+    except HloVerifyError as error:
+        raise error.coded("HLO301") from None
 
 
 def check_shape(
@@ -70,18 +78,33 @@ def check_shape(
     contradict or operands do not fit, HloSyntaxError for a malformed attribute. O(ranks), with
     callees O(their parameters).
     """
-    rule = STATED_RULES.get(opcode) or _find_rule(opcode)
-    if rule is None:
-        return
-    operation = Operation(opcode, operands, attributes, called, stated)
-    inferred = rule(operation)
-    if opcode in _STATED_TYPE:
-        inferred = with_stated_type(operation, inferred)
-    if not agree(stated, inferred, any_precision=any_precision):
+    inferred = infer_stated_shape(opcode, stated, operands, attributes, called)
+    if inferred is not None and not agree(stated, inferred, any_precision=any_precision):
         raise HloVerifyError(
             f"Expected instruction to have shape equal to {show(inferred)}, "
-            f"actual shape is {show(stated)}"
+            f"actual shape is {show(stated)}",
+            code="HLO300",
         )
+
+
+def infer_stated_shape(
+    opcode: Opcode,
+    stated: Shape,
+    operands: Sequence[Shape],
+    attributes: Mapping[str, str],
+    called: Sequence[Callee] = (),
+) -> Shape | None:
+    """The result shape of an operation whose shape is stated; None where nothing decides it.
+
+    What operands and attributes leave open, such as the element type of a conversion, is taken
+    from `stated`. Raises as `check_shape` does.
+    """
+    rule = STATED_RULES.get(opcode) or _find_rule(opcode)
+    if rule is None:
+        return None
+    operation = Operation(opcode, operands, attributes, called, stated)
+    inferred = _apply(rule, operation)
+    return with_stated_type(operation, inferred) if opcode in _STATED_TYPE else inferred
 
 
 def _infer_token(operation: Operation) -> Shape:
@@ -96,9 +119,8 @@ _RULES: dict[Opcode, _Rule] = {
     **dict.fromkeys(UNARY, infer_unary),
     **dict.fromkeys(BINARY, infer_binary),
     Opcode.COPY: infer_operand,
-    Opcode.OPT_BARRIER: infer_operand,
     Opcode.DOMAIN: infer_operand,
-    Opcode.ADD_DEPENDENCY: infer_operand,
+    Opcode.ADD_DEPENDENCY: infer_add_dependency,
     Opcode.AFTER_ALL: _infer_token,
     Opcode.PARTITION_ID: _infer_device_id,
     Opcode.REPLICA_ID: _infer_device_id,
@@ -148,11 +170,19 @@ _RULES_BY_NAME = {
     Opcode.RAGGED_ALL_TO_ALL: "collectives:ragged_all_to_all",
     Opcode.COLLECTIVE_PERMUTE: "collectives:collective_permute",
     Opcode.COLLECTIVE_PERMUTE_START: "collectives:collective_permute_start",
+    Opcode.SEND: "transfers:send",
+    Opcode.SEND_DONE: "transfers:send_done",
+    Opcode.RECV: "transfers:recv",
+    Opcode.RECV_DONE: "transfers:recv_done",
+    Opcode.INFEED: "transfers:infeed",
+    Opcode.OUTFEED: "transfers:outfeed",
 }
 """Rules imported when they are first needed, as `module:function`: most modules need few."""
 
 _ALWAYS_STATED = frozenset(
-    opcode for opcode, rule in _RULES_BY_NAME.items() if rule.startswith("collectives:")
+    opcode
+    for opcode, rule in _RULES_BY_NAME.items()
+    if rule.startswith(("collectives:", "transfers:"))
 )
 """Opcodes whose rule reads the stated shape."""
 

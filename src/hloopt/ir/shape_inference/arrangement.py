@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
@@ -13,6 +12,7 @@ from hloopt.ir.shape_inference.operation import (
     expect_array,
     same_kind,
     show,
+    sizes_agree,
 )
 
 
@@ -23,7 +23,9 @@ def infer_broadcast(operation: Operation) -> Shape:
     """
     (operand,) = operation.take_operands(1)
     expect_array(operand, "operand of broadcast")
-    sizes = operation.optional_ints("dimensions")
+    if min(operand.dimensions, default=0) < 0:
+        raise HloVerifyError(f"Broadcast of an unbounded operand: {show(operand)}.")
+    sizes = operation.ints("dimensions") if operand.rank else operation.optional_ints("dimensions")
     if min(sizes, default=0) < 0:
         raise HloVerifyError("Broadcast with negative dimension size.")
     static = (False,) * len(sizes)
@@ -42,6 +44,8 @@ def infer_transpose(operation: Operation) -> Shape:
             f"Transpose dimensions [{','.join(map(str, order))}] are not a permutation of the "
             f"operand dimensions (operand shape is {show(operand)})."
         )
+    if sorted(operand.layout.minor_to_major) != list(range(operand.rank)):
+        raise HloVerifyError(f"The layout of {show(operand)} is not a permutation.")
     new_place = {old: new for new, old in enumerate(order)}
     minor_to_major = tuple(new_place[d] for d in operand.layout.minor_to_major)
     return array_shape(
@@ -81,7 +85,8 @@ def infer_concatenate(operation: Operation) -> Shape:
         raise HloVerifyError(f"Concatenate dimension out of bounds: {dimension}.")
     for operand in operands[1:]:
         _check_concatenated(first, operand, dimension)
-    element_type = reduce(higher_precision, (operand.type_name for operand in operands))
+    # XLA compares each operand with the first one and keeps the last answer.
+    element_type = higher_precision(first.type_name, operands[-1].type_name)
     places = [
         (_joined_size if i == dimension else _shared_size)(operands, i) for i in range(first.rank)
     ]
@@ -169,10 +174,44 @@ def infer_sort(operation: Operation) -> Shape:
     if not bool(operands):
         raise HloVerifyError("Sort expects at least one operand")
     for operand in operands:
-        expect_array(operand, "operand of sort")
-        if operand.dimensions != operands[0].dimensions:
+        if len(operands) > 1 or operation.stated is not None:  # XLA reads any single operand
+            expect_array(operand, "operand of sort")
+        if not sizes_agree(operand.dimensions, operands[0].dimensions):
             raise HloVerifyError(
                 "Sort keys and values dimensions must match. Keys shape is: "
                 f"{show(operands[0])}\n, Values shape is: {show(operand)}"
             )
+    if operation.stated is not None:
+        _check_sort(operation)
     return operands[0] if len(operands) == 1 else tuple_shape(operands)
+
+
+def _check_sort(operation: Operation) -> None:
+    """What XLA looks at only where the shape is stated: the dimension and the comparison."""
+    operands = operation.operands
+    dimension = operation.dimension()
+    if dimension >= operands[0].rank:
+        raise HloVerifyError(
+            f"Expected the sort_dimension {dimension} of sort to be smaller than the rank "
+            f"{operands[0].rank} of the operand(s)."
+        )
+    (comparison,) = operation.take_callees(1)
+    parameters = [parameter.shape for parameter in comparison.parameters]
+    if len(parameters) != 2 * len(operands):
+        raise HloVerifyError(
+            f"Expected computation called from sort to have {2 * len(operands)} parameters, has "
+            f"{len(parameters)}"
+        )
+    for number, parameter in enumerate(parameters):
+        operand = operands[number // 2]
+        if not (parameter.is_scalar and same_kind(parameter, operand)):
+            raise HloVerifyError(
+                f"Expected the {number}-th parameter of the compare computation of sort to have "
+                f"shape {operand.type_name}[], but got {show(parameter)}"
+            )
+    result = comparison.root.shape
+    if not (result.is_scalar and result.type_name == "pred"):
+        raise HloVerifyError(
+            "The Sort compare computation shape does not lead to a scalar predicate shape: "
+            f"{show(result)}"
+        )

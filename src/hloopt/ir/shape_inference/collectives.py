@@ -63,6 +63,10 @@ def collective_permute(operation: Operation) -> Shape:
 def all_to_all(operation: Operation) -> Shape:
     operands = _arrays(operation)
     if "dimensions" in operation.attributes:
+        if any(_is_bounded(operand) for operand in operands):
+            raise HloVerifyError(
+                f"AllToAll does not support bounded dynamic shapes: {show(*operands)}"
+            )
         if not (0 <= operation.dimension() < operands[0].rank):
             raise HloVerifyError(
                 f"all-to-all dimension {operation.dimension()} is out of bounds in "
@@ -77,6 +81,12 @@ def all_to_all(operation: Operation) -> Shape:
                 f"all-to-all operands differ in size: {show(operands[0])} and {show(operand)}."
             )
     return tuple_shape(operands)
+
+
+def _is_bounded(shape: Shape) -> bool:
+    """Whether a dimension is dynamic and has a bound."""
+    sizes = zip(shape.dimensions, shape.dynamic, strict=True)
+    return any(is_dynamic and size >= 0 for size, is_dynamic in sizes)
 
 
 def ragged_all_to_all(operation: Operation) -> Shape:
@@ -141,6 +151,6 @@ def _shard_count(operation: Operation, small: int, large: int) -> int:
     crosses_both = "channel_id" in operation.attributes and not operation.flag(
         "use_global_device_ids"
     )
-    if groups.group_count and groups.group_size and not crosses_both:
+    if groups.group_count and groups.group_size > 1 and not crosses_both:
         return groups.group_size
     return max(large // small, 1) if small else 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape
 from hloopt.ir.shape_inference.element_types import higher_precision
-from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show, sizes_agree
 
 _Dimensions = tuple[int, ...]
 
@@ -87,9 +88,11 @@ def _check_pairs(dot: _Dot, lhs: _Dimensions, rhs: _Dimensions, what: str) -> No
             )
 
 
-def _result(dot: _Dot, rhs_left_out: _Dimensions = (), leading: _Dimensions = ()) -> Shape:
+def _result(
+    dot: _Dot, rhs_left_out: _Dimensions = (), leading: Sequence[tuple[int, bool]] = ()
+) -> Shape:
     places = [
-        *((size, False) for size in leading),
+        *leading,
         *_sizes(dot.lhs, (*dot.lhs_batch, *dot.lhs_free())),
         *_sizes(dot.rhs, [d for d in dot.rhs_free() if d not in rhs_left_out]),
     ]
@@ -129,6 +132,7 @@ def infer_ragged_dot(operation: Operation) -> Shape:
         )
     prefix = _group_prefix(dot, ragged)
     count = _group_count(lhs, group_sizes, prefix, title)
+    leading = (count, group_sizes.dynamic[-1])
     if ragged in dot.lhs_batch or ragged in dot.lhs_contracting:
         if groups:
             raise HloVerifyError(
@@ -136,7 +140,7 @@ def infer_ragged_dot(operation: Operation) -> Shape:
                 "dimension "
                 "is batch or contracting."
             )
-        return _result(dot, (), (count,) if ragged in dot.lhs_contracting else ())
+        return _result(dot, (), [leading] if ragged in dot.lhs_contracting else [])
     _check_group(dot, groups, count, title)
     return _result(dot, groups)
 
@@ -183,7 +187,7 @@ def _check_group(dot: _Dot, groups: _Dimensions, count: int, title: str) -> None
             f"{title}rhs group dimension cannot be a batch or contracting dimension"
         )
     size = dot.rhs.dimensions[group]
-    if size != count:
+    if not sizes_agree((size,), (count,)):
         raise HloVerifyError(
             f"{title}rhs group dimension is expected to have size={count}, got {size}"
         )

@@ -19,6 +19,17 @@ def infer_operand(operation: Operation) -> Shape:
     return operation.operands[0]
 
 
+def infer_add_dependency(operation: Operation) -> Shape:
+    """The shape of the first of two operands.
+
+    The second is a token, which XLA does not look at where the shape is left out.
+    """
+    operand, token = operation.take_operands(2)
+    if operation.stated is not None and not token.is_token:
+        raise HloVerifyError(f"add-dependency waits for a token, not for {show(token)}.")
+    return operand
+
+
 def infer_tuple(operation: Operation) -> Shape:
     """The tuple of the operands' shapes."""
     return tuple_shape(operation.operands)

@@ -39,6 +39,11 @@ def component_of(name: str) -> str:
     return _COMPONENT_OF.get(name, name)
 
 
+def is_packed(name: str) -> bool:
+    """Whether several elements of this type can share a byte."""
+    return ELEMENT_TYPES[name].bits < 8 and name != "pred"
+
+
 def with_type(shape: Shape, name: str) -> Shape:
     """`shape` with another element type, its packing `E(n)` dropped if that changes the type."""
     if shape.type_name == name:

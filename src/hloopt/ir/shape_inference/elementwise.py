@@ -11,6 +11,7 @@ from hloopt.ir.shape_inference.element_types import (
     complex_of,
     component_of,
     higher_precision,
+    is_packed,
     with_type,
 )
 from hloopt.ir.shape_inference.operation import (
@@ -102,6 +103,8 @@ def infer_binary(operation: Operation) -> Shape:
             f"Binary op {opcode} with different element types: {show(lhs)} and {show(rhs)}."
         )
     shape = _common_shape(lhs, rhs)
+    if operation.stated is not None:
+        _check_not_broadcast(operation, shape)
     match opcode:
         case Opcode.COMPARE:
             return with_type(shape, "pred")
@@ -116,6 +119,16 @@ def infer_binary(operation: Operation) -> Shape:
                 raise HloVerifyError("Complex component type is not implemented.")
             return with_type(shape, result_type)
     return shape
+
+
+def _check_not_broadcast(operation: Operation, shape: Shape) -> None:
+    """Scalars and sizes of 1 spread out only when XLA infers a shape that is left out."""
+    for operand in operation.operands:
+        if not sizes_agree(operand.dimensions, shape.dimensions):
+            raise HloVerifyError(
+                "Implicit broadcast is not allowed in HLO. Found different shapes for instruction "
+                f"{operation.opcode}: output {show(shape)}, operand {show(operand)}"
+            )
 
 
 def _check_binary_type(opcode: Opcode, operand: Shape) -> None:
@@ -142,8 +155,10 @@ def _check_binary_type(opcode: Opcode, operand: Shape) -> None:
 
 def _common_shape(lhs: Shape, rhs: Shape) -> Shape:
     element_type = higher_precision(lhs.type_name, rhs.type_name)
-    if lhs.dimensions == rhs.dimensions and lhs.dynamic == rhs.dynamic:
-        return with_type(lhs, element_type)
+    if lhs.dimensions == rhs.dimensions:
+        dynamic = tuple(a or b for a, b in zip(lhs.dynamic, rhs.dynamic, strict=True))
+        shape = array_shape(lhs.type_name, lhs.dimensions, dynamic, lhs.layout)
+        return _like(shape, element_type)
     if lhs.is_scalar or rhs.is_scalar:
         array = rhs if lhs.is_scalar else lhs
         return array_shape(element_type, array.dimensions, array.dynamic)
@@ -152,28 +167,38 @@ def _common_shape(lhs: Shape, rhs: Shape) -> Shape:
         raise HloVerifyError(
             f"Shapes must be equal rank, but are {show(smaller)} and {show(larger)}"
         )
-    sizes: list[int] = []
-    dynamic: list[bool] = []
+    places: list[tuple[int, bool]] = []
     for i in range(lhs.rank):
-        merged = _merge_dimension(lhs, rhs, i)
-        if merged is None:
+        place = _merge_dimension(lhs, rhs, i)
+        if place is None:
             raise HloVerifyError(
                 f"Binary op with incompatible shapes: {show(lhs)} and {show(rhs)}."
             )
-        assert merged is not None
-        sizes.append(merged[0])
-        dynamic.append(merged[1])
-    layout = lhs.layout if lhs.dimensions == rhs.dimensions else None
-    return array_shape(element_type, tuple(sizes), tuple(dynamic), layout)
+        places.append(place)
+    sizes, is_dynamic = zip(*places, strict=True)
+    return array_shape(element_type, sizes, is_dynamic)
+
+
+def _like(shape: Shape, element_type: str) -> Shape:
+    """`shape` with an element type.
+
+    As XLA has it, unbounded dimensions lose the layout and whole bytes the element size.
+    """
+    if shape.dynamic and min(shape.dimensions) < 0:
+        return array_shape(element_type, shape.dimensions, shape.dynamic)
+    if shape.layout.element_bits and not is_packed(element_type):
+        layout = shape.layout._replace(element_bits=0)
+        return array_shape(element_type, shape.dimensions, shape.dynamic, layout)
+    return with_type(shape, element_type)
 
 
 def _merge_dimension(lhs: Shape, rhs: Shape, i: int) -> tuple[int, bool] | None:
     """Size and dynamism of dimension `i` after implicit broadcasting, None if impossible."""
     a, b = lhs.dimensions[i], rhs.dimensions[i]
+    if a == 1 or (a < 0 and b not in (1, a)):
+        return b, rhs.dynamic[i]
     if a == b:
         return a, lhs.dynamic[i] or rhs.dynamic[i]
-    if a == 1 or (a < 0 and b != 1):
-        return b, rhs.dynamic[i]
     if b == 1 or b < 0:
         return a, lhs.dynamic[i]
     return None
@@ -188,35 +213,38 @@ def infer_select(operation: Operation) -> Shape:
         raise HloVerifyError(
             f"Select's pred operand must have PRED element type; got {show(predicate)}."
         )
-    branches = _same_sizes((on_true, on_false))
-    if branches is None or not same_kind(on_true, on_false):
+    if not (sizes_agree(on_true.dimensions, on_false.dimensions) and same_kind(on_true, on_false)):
         raise HloVerifyError(
             f"Operands to select must be the same shape; got {show(on_true)} and {show(on_false)}."
         )
     element_type = higher_precision(on_true.type_name, on_false.type_name)
     if predicate.is_scalar:
-        return array_shape(element_type, *branches, on_true.layout)
-    sizes = _same_sizes((array_shape(element_type, *branches), predicate))
-    if sizes is None:
+        return array_shape(element_type, *_selected((on_true, on_false)), on_true.layout)
+    if not all(sizes_agree(predicate.dimensions, s.dimensions) for s in (on_true, on_false)):
         raise HloVerifyError(
             "Operands to select and predicate must be the same shape; "
             f"got {show(on_true)} and {show(on_false)} and {show(predicate)}."
         )
     layout = predicate.layout._replace(element_bits=on_true.layout.element_bits)
-    return array_shape(element_type, *sizes, layout)
+    return array_shape(element_type, *_selected((on_true, on_false, predicate)), layout)
 
 
-def _same_sizes(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], tuple[bool, ...]] | None:
-    """The sizes shapes have in common, an unbounded dimension going with any other."""
-    first = shapes[0]
-    if any(not sizes_agree(first.dimensions, shape.dimensions) for shape in shapes[1:]):
-        return None
+def _selected(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """Sizes and dynamism of a selection, of two branches and maybe a predicate.
+
+    Where one branch is unbounded the other decides, else an unbounded operand does.
+    """
+    on_true, on_false, *_ = shapes
     sizes: list[int] = []
     dynamic: list[bool] = []
-    for i in range(first.rank):
-        bounded = [shape for shape in shapes if shape.dimensions[i] >= 0]
-        sizes.append(bounded[0].dimensions[i] if bounded else -1)
-        dynamic.append(any(shape.dynamic[i] for shape in bounded or shapes))
+    for i, (a, b) in enumerate(zip(on_true.dimensions, on_false.dimensions, strict=True)):
+        if (a < 0) != (b < 0):
+            bounded = on_true if b < 0 else on_false
+            sizes.append(bounded.dimensions[i])
+            dynamic.append(bounded.dynamic[i])
+        else:
+            sizes.append(min(shape.dimensions[i] for shape in shapes))
+            dynamic.append(any(shape.dynamic[i] for shape in shapes))
     return tuple(sizes), tuple(dynamic)
 
 
@@ -230,4 +258,6 @@ def infer_clamp(operation: Operation) -> Shape:
     for bound in (low, high):
         if not (bound.is_scalar or sizes_agree(bound.dimensions, operand.dimensions)):
             raise HloVerifyError(f"Clamp with incompatible shapes: {show(low, operand, high)}.")
+    if not (low.is_scalar or high.is_scalar or sizes_agree(low.dimensions, high.dimensions)):
+        raise HloVerifyError(f"Clamp with incompatible shapes: {show(low, operand, high)}.")
     return operand

@@ -50,6 +50,10 @@ class _Indexing:
         left_out = {*self.dropped, *self.operand_batching}
         return [d for d in range(self.operand.rank) if d not in left_out]
 
+    def window_rank(self) -> int:
+        """How many window dimensions are wanted; XLA counts a dimension left out twice twice."""
+        return self.operand.rank - len(self.dropped) - len(self.operand_batching)
+
     def check(self) -> None:
         """Check the numbers against the ranks. Raises HloVerifyError."""
         self._check_index_map()
@@ -98,12 +102,18 @@ class _Indexing:
                 f"{len(self.indices_batching)}."
             )
         self._check_sorted_in_range(self.operand_batching, "batching dims of the operand")
+        # Vectors of one element need no dimension; XLA counts it all the same.
+        rank = self.indices.rank + (self.index_vector_dim == self.indices.rank)
         for i, dimension in enumerate(self.indices_batching):
-            if not (0 <= dimension < self.indices.rank):
+            if not (0 <= dimension < rank):
                 raise HloVerifyError(
                     f"Invalid batching dims of {self.indices_name}; domain is "
-                    f"[0, {self.indices.rank}), got: {i}->{dimension}."
+                    f"[0, {rank}), got: {i}->{dimension}."
                 )
+        _check_unique(
+            self.indices_batching,
+            f"Repeated dimensions are not allowed in the batching dims of {self.indices_name}",
+        )
 
 
 def infer_gather(operation: Operation) -> Shape:
@@ -145,7 +155,7 @@ def infer_gather(operation: Operation) -> Shape:
             f"len(slice_sizes)={len(slice_sizes)}, input_shape={show(operand)}."
         )
     taken = indexing.window_operand_dimensions()
-    if len(taken) != len(window):
+    if len(window) != indexing.window_rank():
         raise HloVerifyError(
             "All components of the offset index in a gather op must either be a offset dimension "
             "or "
@@ -172,7 +182,7 @@ def infer_gather(operation: Operation) -> Shape:
                 )
     window_sizes = [
         (slice_sizes[d], operand.dynamic[d] and slice_sizes[d] == operand.dimensions[d])
-        for d in taken
+        for d in taken[: len(window)]
     ]
     return _interleave(operand.type_name, window, window_sizes, batch)
 
@@ -250,14 +260,14 @@ def _check_scattered(operation: Operation, operand: Shape, indices: Shape, updat
             )
     indexing.check()
     taken = indexing.window_operand_dimensions()
-    if len(taken) != len(window):
+    if len(window) != indexing.window_rank():
         raise HloVerifyError(
             f"Scatter op has window of size {len(window)}; doesn't match operand of rank "
             f"{operand.rank}."
         )
-    for place, d in zip(window, taken, strict=True):
+    for place, d in zip(window, taken, strict=False):
         size, bound = updates.dimensions[place], operand.dimensions[d]
-        if not (size <= bound or bound < 0):
+        if size > bound:  # XLA counts an unbounded dimension as the smallest number
             raise HloVerifyError(
                 "Bounds of the window dimensions of updates must not exceed the bounds of the "
                 "corresponding dimensions of operand. For dimension "

@@ -59,7 +59,8 @@ def _check_lengths(operand: Shape, lengths: Sequence[int], kind: str, skipped: i
     """Compare lengths with the dimensions before the last `skipped` ones."""
     first = operand.rank - skipped - len(lengths)
     for d, length in enumerate(lengths, first):
-        if operand.dimensions[d] not in (length, -1):
+        may_be_unbounded = not skipped  # as XLA has it
+        if operand.dimensions[d] != length and not (may_be_unbounded and operand.dimensions[d] < 0):
             raise HloVerifyError(
                 f"{kind} requires innermost dimensions match fft_length but dimension {d} is "
                 f"{operand.dimensions[d]} and should be {length}."
@@ -73,7 +74,7 @@ def _with_innermost(operand: Shape, element_type: str, size: int) -> Shape:
         element_type,
         (*operand.dimensions[:-1], size),
         (*operand.dynamic[:-1], dynamic),
-        operand.layout,
+        operand.layout._replace(element_bits=0),
     )
 
 
@@ -131,7 +132,7 @@ def infer_triangular_solve(operation: Operation) -> Shape:
             f"The shared dimension of 'a' and 'b' does not match, got shapes {show(a)} and "
             f"{show(b)}"
         )
-    if not sizes_agree(a.dimensions[:-2], b.dimensions[:-2]):
+    if a.dimensions[:-2] != b.dimensions[:-2]:
         raise HloVerifyError(
             "The leading batch dimensions of the arguments to triangular solve must be equal; got "
             f"{show(b)} and {show(a)}."

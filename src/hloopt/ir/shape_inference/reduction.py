@@ -13,6 +13,7 @@ from hloopt.ir.shape_inference.operation import (
     expect_array,
     same_kind,
     show,
+    sizes_agree,
 )
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def infer_reduce(operation: Operation) -> Shape:
     inputs, initial = operands[:count], operands[count:]
     for shape in inputs:
         expect_array(shape, "operand of reduce")
-    sizes, dynamic = _common_sizes(inputs)
+    _check_sizes(inputs)
     dimensions = operation.ints("dimensions")
     for i, dimension in enumerate(dimensions):
-        if not (0 <= dimension < len(sizes)):
+        if not (0 <= dimension < inputs[0].rank):
             raise HloVerifyError(
                 f"Reducing out-of-bounds dimension {dimension} in shape {show(inputs[0])}."
             )
@@ -44,9 +45,9 @@ def infer_reduce(operation: Operation) -> Shape:
             raise HloVerifyError(f"Duplicate reduction dimension: {dimension}")
     (reducer,) = operation.take_callees(1)
     check_reducer(reducer, initial, inputs)
-    kept = [i for i in range(len(sizes)) if i not in dimensions]
-    kept_sizes = tuple(sizes[i] for i in kept)
-    kept_dynamic = tuple(dynamic[i] for i in kept)
+    kept = [i for i in range(inputs[0].rank) if i not in dimensions]
+    kept_sizes = tuple(inputs[0].dimensions[i] for i in kept)
+    kept_dynamic = tuple(inputs[0].dynamic[i] for i in kept)
     results = [
         array_shape(accumulator.type_name, kept_sizes, kept_dynamic)
         for accumulator in accumulators(reducer)
@@ -54,21 +55,13 @@ def infer_reduce(operation: Operation) -> Shape:
     return tuple_shape(results) if reducer.root.shape.is_tuple else results[0]
 
 
-def _common_sizes(inputs: Sequence[Shape]) -> tuple[list[int], list[bool]]:
-    sizes, dynamic = list(inputs[0].dimensions), list(inputs[0].dynamic)
+def _check_sizes(inputs: Sequence[Shape]) -> None:
     for shape in inputs[1:]:
-        fits = shape.rank == len(sizes) and all(
-            a == b or a < 0 or b < 0 for a, b in zip(sizes, shape.dimensions, strict=True)
-        )
-        if not fits:
+        if not sizes_agree(inputs[0].dimensions, shape.dimensions):
             raise HloVerifyError(
                 "All reduced tensors must have compatible dimension; got "
                 f"{show(inputs[0])} vs {show(shape)}."
             )
-        for i, size in enumerate(shape.dimensions):
-            if sizes[i] < 0:
-                sizes[i], dynamic[i] = size, shape.dynamic[i]
-    return sizes, dynamic
 
 
 def accumulators(reducer: Callee) -> Sequence[Shape]:
@@ -105,6 +98,11 @@ def check_reducer(reducer: Callee, initial: Sequence[Shape], inputs: Sequence[Sh
                 f"Reduction function's {i}-th parameter shape differs from the result shape: "
                 f"{show(parameters[i])} vs {show(result)}"
             )
+        if not agree(parameters[count + i], result, any_precision=True):
+            raise HloVerifyError(
+                f"Reduction function's {count + i}-th parameter shape must match the result "
+                f"shape, but got {show(parameters[count + i])} vs {show(result)}."
+            )
         if not agree(result, initial[i], any_precision=True):
             raise HloVerifyError(
                 f"Reduction function's accumulator shape at index {i} differs from the "
@@ -119,7 +117,7 @@ def check_reducer(reducer: Callee, initial: Sequence[Shape], inputs: Sequence[Sh
 
 
 def infer_map(operation: Operation) -> Shape:
-    """The shape of the operands, all of equal sizes, with the function's result type.
+    """The shape of the operands, all of equal sizes or scalars, with the function's result type.
 
     XLA looks at the dimensions only where the shape is left out.
     """
@@ -130,7 +128,12 @@ def infer_map(operation: Operation) -> Shape:
     first = operands[0]
     for shape in operands:
         expect_array(shape, "operand of map")
-        if shape.dimensions != first.dimensions:
+        if first.is_scalar and same_kind(first, shape):
+            first = shape
+        elif not (
+            sizes_agree(shape.dimensions, first.dimensions)
+            or (shape.is_scalar and same_kind(shape, first))
+        ):
             raise HloVerifyError(
                 "Map operation requires all operands to have the same shape; got: "
                 f"{show(*operands)}."

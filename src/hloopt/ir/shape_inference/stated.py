@@ -11,7 +11,14 @@ from hloopt.ir.element_type import ElementType
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_inference.control_flow import infer_operand
-from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+from hloopt.ir.shape_inference.operation import (
+    Operation,
+    agree,
+    expect_array,
+    same_kind,
+    show,
+    show_type,
+)
 
 
 def stated_array(operation: Operation) -> Shape:
@@ -73,7 +80,7 @@ def _stochastic_convert(operation: Operation) -> Shape:
         raise HloVerifyError(
             f"Random numbers for stochastic-convert must be unsigned; got {show(random)}."
         )
-    if operand.dimensions != random.dimensions:
+    if (operand.dimensions, operand.dynamic) != (random.dimensions, random.dynamic):
         raise HloVerifyError(
             f"Operand and random number of stochastic-convert differ in size: {show(operand)} and "
             f"{show(random)}."
@@ -208,6 +215,11 @@ def _dynamic_update_slice(operation: Operation) -> Shape:
     )
     if not fits:
         raise HloVerifyError(f"Update {show(update)} does not fit into {show(operand)}.")
+    if not same_kind(operand, update):
+        raise HloVerifyError(
+            "Dynamic update slice update element type does not match argument: "
+            f"{show(update)} and {show(operand)}."
+        )
     return operand
 
 
@@ -220,6 +232,11 @@ def _check_start_indices(operation: Operation, first: int) -> None:
         if not _element_type(index).is_integral:
             raise HloVerifyError(
                 f"{operation.opcode} start indices must be of integral type; got {show(index)}."
+            )
+        if index.element_type is not indices[0].element_type:
+            raise HloVerifyError(
+                f"{operation.opcode} start indices must all have the same shape; got "
+                f"{show(indices[0])} and {show(index)}."
             )
     if len(indices) == 1 and indices[0].rank == 1:
         if indices[0].dimensions[0] not in (rank, -1):
@@ -256,6 +273,82 @@ def _tuple_part(operation: Operation, index: int) -> Shape:
     return operand.elements[index]
 
 
+def _reduce_precision(operation: Operation) -> Shape:
+    operand = _operand_array(operation)
+    if not _element_type(operand).is_floating:
+        raise HloVerifyError(
+            "Expected element type in shape to be floating point for ReducePrecision operation; "
+            f"got {show_type(operand)}."
+        )
+    exponent, mantissa = operation.integer("exponent_bits"), operation.integer("mantissa_bits")
+    if exponent < 1:
+        raise HloVerifyError(f"Expected exponent_bits >= 1; got {exponent}.")
+    if mantissa < 0:
+        raise HloVerifyError(f"Expected non-negative mantissa_bits; got {mantissa}.")
+    return operand
+
+
+def _dynamic_reshape(operation: Operation) -> Shape:
+    """The stated sizes, with one s32 operand for each."""
+    operand, stated = _operand_array(operation), stated_array(operation)
+    sizes = operation.take_operands(1 + stated.rank)[1:]
+    for number, size in enumerate(sizes, 1):
+        if size.type_name != "s32":
+            raise HloVerifyError(
+                f"The sizes of dynamic-reshape must be s32; operand {number} is {show(size)}."
+            )
+    before, after = prod(operand.dimensions), prod(stated.dimensions)
+    if before != after:
+        raise HloVerifyError(
+            "dynamic-reshape has mismatched element counts: "
+            f"from={before} ({show(operand)}) to={after} ({show(stated)})."
+        )
+    return array_shape(operand.type_name, stated.dimensions, stated.dynamic)
+
+
+def _bitcast(operation: Operation) -> Shape:
+    """The stated shape: layouts decide what a bitcast makes of the bytes of its operand."""
+    assert operation.stated is not None
+    operation.take_operands(1)
+    return operation.stated
+
+
+def _rng(operation: Operation) -> Shape:
+    """The stated array, of the type of two scalars: bounds, or mean and deviation."""
+    for parameter in operation.take_operands(2):
+        if not parameter.is_scalar:
+            raise HloVerifyError(
+                "Expected scalar types for the two operands of Rng instruction; got "
+                f"{show(parameter)}."
+            )
+    stated = stated_array(operation)
+    return array_shape(operation.operands[0].type_name, stated.dimensions, stated.dynamic)
+
+
+def _rng_bit_generator(operation: Operation) -> Shape:
+    """The new state, as the old one, and the stated array; or that array alone."""
+    assert operation.stated is not None
+    (state,) = operation.take_operands(1)
+    if operation.stated.is_array:
+        return operation.stated
+    if len(operation.stated.elements) != 2:
+        raise HloVerifyError(
+            "Expected tuple shape with 2 elements for RngBitGenerator. Got: "
+            f"{show(operation.stated)}"
+        )
+    if not agree(state, operation.stated.elements[0]):
+        raise HloVerifyError(
+            "Expected state shape to match between input and output for RngBitGenerator. Got "
+            f"{show(state)} vs. {show(operation.stated.elements[0])}"
+        )
+    return tuple_shape((state, operation.stated.elements[1]))
+
+
+def _rng_state(operation: Operation) -> Shape:
+    operation.take_operands(0)
+    return array_shape("u64", (2,))
+
+
 def _fusion(operation: Operation) -> Shape:
     return operation.take_callees(1)[0].root.shape
 
@@ -264,7 +357,7 @@ STATED_RULES: dict[Opcode, Callable[[Operation], Shape]] = {
     Opcode.CONVERT: _convert,
     Opcode.BITCAST_CONVERT: _bitcast_convert,
     Opcode.STOCHASTIC_CONVERT: _stochastic_convert,
-    Opcode.REDUCE_PRECISION: _operand_array,
+    Opcode.REDUCE_PRECISION: _reduce_precision,
     Opcode.OPT_BARRIER: infer_operand,
     Opcode.BROADCAST: _broadcast,
     Opcode.RESHAPE: _reshape,
@@ -278,6 +371,11 @@ STATED_RULES: dict[Opcode, Callable[[Operation], Shape]] = {
     Opcode.COLLECTIVE_PERMUTE_DONE: _async_result,
     Opcode.ALL_REDUCE_DONE: infer_operand,
     Opcode.FUSION: _fusion,
+    Opcode.DYNAMIC_RESHAPE: _dynamic_reshape,
+    Opcode.BITCAST: _bitcast,
+    Opcode.RNG: _rng,
+    Opcode.RNG_BIT_GENERATOR: _rng_bit_generator,
+    Opcode.RNG_GET_AND_UPDATE_STATE: _rng_state,
 }
 """How the result follows from operands and the stated shape."""
 

@@ -130,12 +130,16 @@ def _dilate(size: int, factor: int) -> int:
 def infer_convolution(operation: Operation) -> Shape:
     """Batch, output features and window positions as `dim_labels` orders them."""
     lhs, rhs = operation.take_operands(2)
+    rhs = _values(rhs)
     expect_array(lhs, "lhs of convolution")
     expect_array(rhs, "rhs of convolution")
-    if sparsity := operation.attributes.get("sparsity_config"):
-        lhs, rhs = _densify(lhs, "lhs", sparsity), _densify(rhs, "rhs", sparsity)
-    labels = _labels(operation)
+    labels = parse_dim_labels(operation.attribute("dim_labels"))
     rank = len(labels.input)
+    if any(len(part.rstrip("?")) > rank for part in (labels.kernel, labels.output)):
+        raise HloVerifyError(
+            f"dim_labels {labels.input}_{labels.kernel}->{labels.output} name a dimension that a "
+            f"shape of rank {rank} does not have"
+        )
     for shape, side in ((lhs, "LHS"), (rhs, "RHS")):
         if shape.rank != rank:
             raise HloVerifyError(
@@ -151,9 +155,10 @@ def infer_convolution(operation: Operation) -> Shape:
             f"Window dimensions do not match RHS shape: {show(rhs)}, "
             f"window={operation.attributes.get('window', '{}')}."
         )
+    labels = _with_features(operation, lhs, rhs, labels)
     _check_features(operation, lhs, rhs, labels)
     output_features = rhs.dimensions[labels.kernel_output_feature_dimension]
-    if not (not rhs.dynamic[labels.kernel_output_feature_dimension] or output_features < 0):
+    if rhs.dynamic[labels.kernel_output_feature_dimension]:
         raise HloVerifyError(
             "Dynamic output feature dim on convolution kernel is not supported: rhs shape is "
             f"{show(rhs)}"
@@ -172,7 +177,8 @@ def infer_convolution(operation: Operation) -> Shape:
     for i, dimension in enumerate(window.dimensions):
         source = labels.input_spatial_dimensions[i]
         size = _positions(dimension, lhs.dimensions[source])
-        places[labels.output_spatial_dimensions[i]] = (size, lhs.dynamic[source])
+        is_dynamic = lhs.dynamic[source] or rhs.dynamic[labels.kernel_spatial_dimensions[i]]
+        places[labels.output_spatial_dimensions[i]] = (size, is_dynamic)
     return array_shape(
         higher_precision(lhs.type_name, rhs.type_name),
         tuple(places[d][0] for d in range(rank)),
@@ -215,7 +221,9 @@ def _check_features(
             )
     features = lhs.dimensions[labels.input_feature_dimension]
     kernel_features = rhs.dimensions[labels.kernel_input_feature_dimension]
-    if not (min(features, kernel_features) < 0 or features == kernel_features * feature_groups):
+    kernel_features *= _sparsity(operation)
+    are_unbounded = features < 0 and kernel_features < 0
+    if not (are_unbounded or features == kernel_features * feature_groups):
         raise HloVerifyError(
             f"Expected LHS feature dimension (value {features}) to be a multiple of "
             f"feature_group_count (value {feature_groups}), and LHS feature dimension / "
@@ -223,29 +231,46 @@ def _check_features(
         )
 
 
-def _labels(operation: Operation) -> ConvolutionLabels:
-    """The dimension labels; the gradient of the data uses the kernel's features swapped.
+def _with_features(
+    operation: Operation, lhs: Shape, rhs: Shape, labels: ConvolutionLabels
+) -> ConvolutionLabels:
+    """The labels, with the kernel's features swapped where that makes them fit.
 
-    Where the shape is left out, XLA does not look at the kind of convolution.
+    The gradient of the data takes what its forward convolution gives. Released versions of XLA
+    want the kernel labelled as for this convolution, newer ones as for the forward one, where the
+    shape is stated; both are accepted.
     """
-    labels = parse_dim_labels(operation.attribute("dim_labels"))
-    is_stated = operation.stated is not None
-    if is_stated and operation.attributes.get("convolution_kind") == "dgrad":
-        swapped = labels.kernel.translate(str.maketrans("io", "oi"))
-        return replace(labels, kernel=swapped)
-    return labels
+    is_gradient = operation.attributes.get("convolution_kind") == "dgrad"
+    if operation.stated is None or not is_gradient:
+        return labels
+    features = lhs.dimensions[labels.input_feature_dimension]
+    groups = operation.integer("feature_group_count", 1)
+    inputs = rhs.dimensions[labels.kernel_input_feature_dimension]
+    outputs = rhs.dimensions[labels.kernel_output_feature_dimension]
+    if features == inputs * groups or features != outputs * groups:
+        return labels
+    return replace(labels, kernel=labels.kernel.translate(str.maketrans("io", "oi")))
 
 
-def _densify(shape: Shape, side: str, config: str) -> Shape:
-    """The shape with the elements a sparse operand leaves out."""
-    found = re.search(rf"{side}\s*=\s*\{{\s*sparsity=(\d+)x(\d+)\s+dimension=(\d+)", config)
+def _values(kernel: Shape) -> Shape:
+    """The elements of a kernel, which may be a tuple of them and of their places."""
+    if not kernel.is_tuple:
+        return kernel
+    if len(kernel.elements) != 2:
+        raise HloVerifyError(
+            "rhs of convolution, if a tuple, must have 2 elements for sparsity; got: "
+            f"{show(kernel)}"
+        )
+    return kernel.elements[0]
+
+
+def _sparsity(operation: Operation) -> int:
+    """How many input features of the kernel each one that is stored stands for."""
+    config = operation.attributes.get("sparsity_config", "")
+    found = re.search(r"rhs\s*=\s*\{\s*sparsity=(\d{1,18})x(\d{1,18})", config)
     if found is None:
-        return shape
-    kept, group, dimension = (int(number) for number in found.groups())
+        return 1
+    kept, group = int(found[1]), int(found[2])
     if kept != 1:
         raise HloVerifyError(f"Only 1:N sparsity is currently supported. Got {kept}:{group}.")
-    if dimension >= shape.rank:
-        raise HloVerifyError(f"Sparse dimension {dimension} is out of bounds in {show(shape)}.")
-    sizes = list(shape.dimensions)
-    sizes[dimension] *= group
-    return array_shape(shape.type_name, tuple(sizes), shape.dynamic, shape.layout)
+    return group

@@ -1,0 +1,67 @@
+"""`hloopt explain`: what an error code means."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    make_console,
+    print_json,
+)
+from hloopt.explanations import Explanation, codes, explain
+
+
+@click.command(cls=HloCommand)
+@click.argument("code", required=False)
+@format_option
+@color_option
+def command(code: str | None, output_format: str, color: str) -> int:
+    """Explain an error code (HLO101, or just 101), or list all codes."""
+    known = codes()
+    if code is None:
+        found = [_find(each) for each in known]
+        if output_format == "json":
+            print_json([{"code": e.code, "family": e.family, "title": e.title} for e in found])
+        else:
+            _list(found, color)
+        return 0
+    wanted = code.upper() if code.upper().startswith("HLO") else f"HLO{code}"
+    if wanted not in known:
+        from hloopt.diagnostics import HloError, did_you_mean
+
+        hint = did_you_mean(wanted, known) or "`hloopt explain` lists all codes"
+        raise HloError(f"no error code '{code}'", help=hint, code="HLO009")
+    explanation = _find(wanted)
+    if output_format == "json":
+        print_json(explanation._asdict())
+    elif sys.stdout.isatty() or color == "always":
+        from rich.markdown import Markdown
+
+        make_console(color).print(Markdown(explanation.text))
+    else:
+        click.echo(explanation.text, nl=False)
+    return 0
+
+
+def _find(code: str) -> Explanation:
+    explanation = explain(code)
+    assert explanation is not None
+    return explanation
+
+
+def _list(found: list[Explanation], color: str) -> None:
+    from itertools import groupby
+
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for family, members in groupby(found, lambda explanation: explanation.family):
+        table.add_row(f"[bold]{family}[/]")
+        for explanation in members:
+            table.add_row(f"  {explanation.code}", explanation.title)
+    make_console(color).print(table)

@@ -1,0 +1,95 @@
+"""`hloopt fmt`: write HLO in XLA's form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from hloopt.commands.common import HloCommand, print_style_option
+from hloopt.diagnostics import HloError, Source, render_error
+
+
+@click.command(cls=HloCommand)
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--check", is_flag=True, help="write nothing; exit 1 if a file would change")
+@click.option("--diff", "show_diff", is_flag=True, help="as --check, and show what would change")
+@click.option("-o", "--output", metavar="PATH", help="where to write; default: the file itself")
+@print_style_option
+def command(
+    files: tuple[str, ...],
+    check: bool,
+    show_diff: bool,
+    output: str | None,
+    print_style: str | None,
+    print_changes: tuple[str, ...],
+) -> int:
+    """Format HLO files.
+
+    FILE is a file, a folder or - (standard input, written to standard output). The result has
+    XLA's default form with constants in full; comments stay, and nothing moves that need not.
+    With --print it is what XLA itself would print in that style, without comments.
+
+    \b
+    hloopt fmt tests/
+    hloopt fmt --check dumps/
+    hloopt fmt step.hlo --print canonical -o -
+    """
+    from hloopt.files import STANDARD_STREAM, find_inputs, read_source, write_whole
+    from hloopt.reports.text_diff import unified_diff
+
+    paths = find_inputs(files)
+    writes = not (check or show_diff)
+    if output is not None and len(paths) > 1:
+        raise click.UsageError("-o takes a single input")
+    if writes and print_style and output is None and paths != [STANDARD_STREAM]:
+        raise click.UsageError("--print drops comments, some styles more: give -o PATH")
+    changed, failed = [], 0
+    for path in paths:
+        try:
+            source = read_source(path)
+            text = _format(source, print_style, print_changes)
+            if writes and (output or path == STANDARD_STREAM or text != source.text):
+                write_whole(output or path, text)
+        except HloError as error:
+            print(render_error(error), file=sys.stderr)
+            failed += 1
+            continue
+        if text != source.text:
+            changed.append(path)
+            if show_diff:
+                write_whole(STANDARD_STREAM, unified_diff(source.text, text, path))
+            elif check:
+                print(f"would reformat: {path}", file=sys.stderr)
+    if output is None and paths != [STANDARD_STREAM]:
+        _summarize(len(changed), len(paths) - len(changed) - failed, failed, writes=writes)
+    return 2 if failed else int(bool(changed) and not writes)
+
+
+def _format(source: Source, style: str | None, changes: Sequence[str]) -> str:
+    from hloopt.split import split_source
+    from hloopt.text import parse_module, print_module
+    from hloopt.text.formatter import format_source
+    from hloopt.text.print_options import print_options
+
+    options = print_options(style or "formatted", changes)
+    if style is None:
+        return format_source(source, options)
+    file = split_source(source)
+    return file.join([print_module(parse_module(chunk), options) for chunk in file.chunks])
+
+
+def _summarize(changed: int, unchanged: int, failed: int, *, writes: bool) -> None:
+    would = "" if writes else "would be "
+    parts = [
+        f"{_files(changed)} {would}reformatted" if changed else "",
+        f"{_files(unchanged)} {'left' if writes else 'already'} "
+        f"{'unchanged' if writes else 'formatted'}" if unchanged else "",
+        f"{_files(failed)} not read" if failed else "",
+    ]  # fmt: skip
+    print(", ".join(part for part in parts if part), file=sys.stderr)
+
+
+def _files(number: int) -> str:
+    return f"{number} file{'' if number == 1 else 's'}"

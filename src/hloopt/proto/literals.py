@@ -1,0 +1,286 @@
+"""Literals as messages: the text of a constant, and the values in a LiteralProto.
+
+A message has the values in the order of its shape's layout, the text in row-major order. Types of
+less than 8 bits take a byte each. Floating-point values are handled as bits, NaNs included.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise, product
+from math import prod
+from typing import Any
+
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
+from hloopt.ir.literal import (
+    ELIDED,
+    canonical_literal,
+    float_text,
+    nest_values,
+    small_float_type,
+)
+from hloopt.ir.shape import Shape
+from hloopt.patterns import pattern
+from hloopt.proto.shapes import ShapeReader, write_shape
+
+_EMPTY_LIMIT = 1 << 20  # rows of an array without elements that are spelled out
+_VALUE = pattern(r"\((?:[^()]|\([^()]*\))*\)|-?nan\(0x[0-9a-f]+\)|[^\s{},()]+")
+_COMMENT = pattern(r"/\*.*?\*/")
+_NAN = pattern(r"(-?)nan(?:\((0x[0-9a-f]+)\))?")
+
+_FIELDS = {"pred": "preds"}
+_PACKED = frozenset(("s1", "s2", "s4", "s8", "u1", "u2", "u4", "u8", "s16", "u16"))
+"""Integers that stand in a `bytes` field, little-endian; others are in repeated fields."""
+
+
+def _field(element: ElementType) -> str:
+    return _FIELDS.get(element.name) or f"{element.name}s"
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def read_literal(proto: Any, shape: Shape, shapes: ShapeReader) -> str:
+    """The text between the parentheses of a constant of `shape`. Raises HloSyntaxError."""
+    if shape.is_tuple:
+        if len(proto.tuple_literals) != len(shape.elements):
+            raise HloSyntaxError(
+                f"a tuple literal has {len(proto.tuple_literals)} elements, "
+                f"its shape {len(shape.elements)}"
+            )
+        inner = [
+            read_literal(literal, element, shapes)
+            for literal, element in zip(proto.tuple_literals, shape.elements, strict=True)
+        ]
+        return f"( {', '.join(inner)} )" if inner else "()"
+    element = shape.element_type
+    if element is None or not shape.is_array:
+        raise HloSyntaxError(f"a {shape.type_name} has no literal")
+    texts = _read_values(proto, element)
+    count = shape.element_count()
+    if len(texts) != count:
+        raise HloSyntaxError(f"the literal has {len(texts)} values, {shape.text} has {count}")
+    if not shape.dimensions:
+        return {"1": "true", "0": "false"}[texts[0]] if element.kind == "pred" else texts[0]
+    if not count and prod(size or 1 for size in shape.dimensions) > _EMPTY_LIMIT:
+        raise HloSyntaxError(f"a literal of {shape.text} is too large to write")
+    own = shapes.read(proto.shape) if proto.HasField("shape") else shape
+    order = own.layout.minor_to_major if own.rank == shape.rank else shape.layout.minor_to_major
+    if not _is_row_major(order):
+        texts = _reordered(texts, _places(shape.dimensions, order))
+    return nest_values(texts, shape.dimensions)
+
+
+def _is_row_major(order: tuple[int, ...]) -> bool:
+    return all(a > b for a, b in pairwise(order))
+
+
+def _places(dimensions: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
+    """For each element in row-major order its place among those in the order of a layout."""
+    if sorted(order) != list(range(len(dimensions))):
+        raise HloSyntaxError(f"a literal has the layout {{{','.join(map(str, order))}}}")
+    strides = [prod(dimensions[d] for d in order[: order.index(i)]) for i in range(len(order))]
+    ranges = [
+        range(0, size * stride, stride) for size, stride in zip(dimensions, strides, strict=True)
+    ]
+    return [sum(index) for index in product(*ranges)]
+
+
+def _reordered(values: Sequence[Any], places: list[int]) -> list[Any]:
+    return [values[place] for place in places]
+
+
+def _read_values(proto: Any, element: ElementType) -> list[str]:
+    """The values as text, in the order of the message."""
+    values = getattr(proto, _field(element))
+    if element.kind == "pred":
+        return ["1" if value else "0" for value in values]
+    if element.kind == "complex":
+        part = "f32" if element.bits == 64 else "f64"
+        numbers = _texts(values, part)
+        return [f"({re}, {im})" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
+    if element.is_floating:
+        return _texts(_codes(values, element.bytes), element.name)
+    if element.name in _PACKED:
+        signed = element.kind == "signed"
+        half = 1 << (element.bits - 1)
+        mask = (1 << element.bits) - 1
+        codes = (code & mask for code in _codes(values, element.bytes))
+        return [str((code ^ half) - half if signed else code) for code in codes]
+    return list(map(str, values))
+
+
+def _codes(values: Any, size: int) -> Sequence[int]:
+    """The bits of the values of a field, which is packed into bytes for small types."""
+    if not isinstance(values, bytes):
+        return values  # type: ignore[no-any-return]  # a repeated field of integers
+    if len(values) % size:
+        raise HloSyntaxError(f"a literal has {len(values)} bytes for values of {size}")
+    return values if size == 1 else struct.unpack(f"<{len(values) // size}H", values)
+
+
+def _texts(codes: Sequence[int], name: str) -> list[str]:
+    """Floating-point values given as bits."""
+    known: dict[int, str] = {}
+    as_text = _float_text(name)
+    for code in codes:
+        if code not in known:
+            known[code] = as_text(code)
+    return [known[code] for code in codes]
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write_literal(text: str, shape: Shape, proto: Any) -> None:
+    """Fill the LiteralProto `proto` from the text of a constant. Raises HloSyntaxError."""
+    _write(canonical_literal(text, shape), shape, proto)
+
+
+def _write(canonical: str, shape: Shape, proto: Any) -> None:
+    write_shape(unpacked(shape), proto.shape)
+    if shape.is_tuple:
+        for part, inner in zip(_tuple_parts(canonical), shape.elements, strict=True):
+            _write(part, inner, proto.tuple_literals.add())
+        return
+    element = shape.element_type
+    assert element is not None
+    if ELIDED in canonical:
+        raise HloSyntaxError("an element of a tuple literal is elided")
+    tokens = _VALUE.findall(_COMMENT.sub("", canonical))
+    count = shape.element_count()
+    if len(tokens) == 1 and count > 1:  # one scalar stands for itself and zeros behind it
+        tokens += ["(0, 0)" if element.kind == "complex" else "0"] * (count - 1)
+    order = shape.layout.minor_to_major
+    if not _is_row_major(order):
+        places = _places(shape.dimensions, order)
+        moved = [""] * count
+        for token, place in zip(tokens, places, strict=True):
+            moved[place] = token
+        tokens = moved
+    _write_values(tokens, element, proto)
+
+
+def unpacked(shape: Shape) -> Shape:
+    """An array without `E(n)`: in a message each value has bytes of its own."""
+    if not shape.layout.element_bits:
+        return shape
+    return shape.with_layout(shape.layout._replace(element_bits=0))
+
+
+def _tuple_parts(text: str) -> list[str]:
+    """The elements of a canonical tuple literal."""
+    parts: list[str] = []
+    depth = start = 0
+    for position, character in enumerate(text):
+        if character in "({":
+            depth += 1
+            start = position + 1 if depth == 1 else start
+        elif character in ")}":
+            depth -= 1
+        if (character == "," and depth == 1) or (character == ")" and depth == 0):
+            parts.append(text[start:position].strip())
+            start = position + 1
+    return [part for part in parts if part]
+
+
+def _write_values(tokens: list[str], element: ElementType, proto: Any) -> None:
+    if element.kind == "pred":
+        proto.preds.extend(token in ("1", "true") for token in tokens)
+        return
+    if element.kind == "complex":
+        part = "f32" if element.bits == 64 else "f64"
+        halves = [half.strip() for token in tokens for half in token[1:-1].split(",")]
+        getattr(proto, _field(element)).extend(map(_float_code(part), halves))
+        return
+    if element.is_floating:
+        codes = list(map(_float_code(element.name), tokens))
+    else:
+        codes = list(map(int, tokens))
+    if element.name in _PACKED or (element.is_floating and element.bits <= 16):
+        mask = (1 << element.bits) - 1
+        packed = struct.pack(
+            f"<{len(codes)}{'B' if element.bytes == 1 else 'H'}", *[code & mask for code in codes]
+        )
+        setattr(proto, _field(element), packed)
+    else:
+        getattr(proto, _field(element)).extend(codes)
+
+
+# -- floating point -------------------------------------------------------------------------------
+
+_MANTISSA = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e5m2": 2, "f8e4m3": 3, "f8e3m4": 4}
+"""Bits of the mantissa of types with infinities, whose NaNs have a payload."""
+_WIDTHS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
+_FORMATS = {"f64": ("<Q", "<d"), "f32": ("<I", "<f"), "f16": ("<H", "<e"), "bf16": ("<I", "<f")}
+
+
+@cache
+def _float_text(name: str) -> Callable[[int], str]:
+    """Turns the bits of a value into a text that is read as these bits.
+
+    That is the text XLA prints unless XLA reads it as another value: -0 as 0, for instance.
+    """
+    mantissa = _MANTISSA.get(name)
+    width = _WIDTHS.get(name, 8)
+    exponents = (1 << (width - 1)) - (1 << mantissa) if mantissa else 0
+
+    def text(code: int) -> str:
+        if mantissa and code & exponents == exponents and code & ((1 << mantissa) - 1):
+            sign = "-" if code >> (width - 1) else ""
+            return float_text(f"{sign}nan({code & ((1 << mantissa) - 1):#x})", name)
+        exact = _plain_text(code, name)
+        printed = float_text(exact, name)
+        return printed if float_text(printed, name) == printed else exact
+
+    return text
+
+
+def _plain_text(code: int, name: str) -> str:
+    if name not in _FORMATS:
+        return _small_floats(name)[code & (len(_small_floats(name)) - 1)]
+    integer, real = _FORMATS[name]
+    bits = code << 16 if name == "bf16" else code
+    return repr(struct.unpack(real, struct.pack(integer, bits))[0])
+
+
+@cache
+def _small_floats(name: str) -> list[str]:
+    """The text of every value of a type of at most 8 bits, by its bits."""
+    import numpy as np
+
+    codes = np.arange(1 << ELEMENT_TYPES[name].bits, dtype=np.uint8)
+    with np.errstate(all="ignore"):
+        values = codes.view(small_float_type(name)).astype(np.float64)
+    has_sign = name != "f8e8m0fnu"
+    return [
+        "-nan" if has_sign and np.isnan(value) and np.signbit(value) else repr(float(value))
+        for value in values
+    ]
+
+
+@cache
+def _float_code(name: str) -> Callable[[str], int]:
+    """Turns a text that XLA prints into the bits of the value."""
+    if name not in _FORMATS:
+        as_text = _float_text(name)
+        every = range(len(_small_floats(name)))
+        return {float_text(as_text(code), name): code for code in every}.__getitem__
+    mantissa = _MANTISSA[name]
+    width = _WIDTHS[name]
+    quiet = 1 << (mantissa - 1)
+    exponents = (1 << (width - 1)) - (1 << mantissa)
+    integer, real = _FORMATS[name]
+
+    def code(token: str) -> int:
+        nan = _NAN.fullmatch(token)
+        if nan:
+            payload = int(nan[2], 16) if nan[2] else quiet
+            return exponents | payload | (bool(nan[1]) << (width - 1))
+        bits = int(struct.unpack(integer, struct.pack(real, float(token)))[0])
+        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if name == "bf16" else bits
+
+    return code

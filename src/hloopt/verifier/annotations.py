@@ -1,0 +1,79 @@
+"""Rules about attributes that describe where an instruction comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.attribute_annotations import origin
+from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.patterns import pattern
+from hloopt.verifier.options import Setting
+from hloopt.verifier.report import broken
+
+_LEAF_OR_PAREN = pattern(r'\{(?:"(?:[^"\\]|\\.)*"(?: ?\{[\d,]*\})?)?\}|[(),]')
+_COPIES = pattern(r"(?:\.(?:remat|clone)\d*|\.\d+)+$")
+
+
+def check_original_value(instruction: Instruction, setting: Setting) -> None:
+    """The original value (`origin`) is a tree like the shape."""
+    text = instruction.attributes.get("origin")
+    if text is None:
+        return
+    canonical = origin(text)
+    if canonical == "{[synthetic_call]}":
+        return
+    found = _leaf_indices(canonical[1:-1])
+    expected = {index for index, part in instruction.shape.subshapes() if not part.is_tuple}
+    if found != expected:
+        raise HloVerifyError(
+            "Mismatched tuple structure in original_value: leaf indices in shape and "
+            f"original_value do not match; in shape only: {_show(expected - found)}, in "
+            f"original_value only: {_show(found - expected)}"
+        )
+
+
+def _leaf_indices(tree: str) -> set[tuple[int, ...]]:
+    leaves = set()
+    path: list[int] = []
+    for token in _LEAF_OR_PAREN.findall(tree):
+        if token == "(":
+            path.append(0)
+        elif token == ")":
+            path.pop()
+        elif token == ",":
+            path[-1] += 1
+        else:
+            leaves.add(tuple(path))
+    return leaves
+
+
+def _show(indices: set[tuple[int, ...]]) -> str:
+    return ", ".join("{" + ",".join(map(str, index)) + "}" for index in sorted(indices)) or "none"
+
+
+def check_names(
+    computation: Computation, found: Sequence[Instruction], setting: Setting
+) -> Iterator[HloVerifyError]:
+    """An instruction has the name it was scheduled under, or is a copy of the one that has.
+
+    Only with `verify_instruction_name_unchanged`.
+    """
+    if not setting.options.verify_instruction_name_unchanged:
+        return
+    for instruction in computation.instructions:
+        text = instruction.attributes.get("metadata")
+        scheduled = parse_metadata(text).scheduling_name if text else ""
+        if not scheduled or instruction.name == scheduled:
+            continue
+        is_copy = instruction.name.startswith(scheduled) and _COPIES.fullmatch(
+            instruction.name, len(scheduled)
+        )
+        if not is_copy:
+            yield broken(
+                instruction,
+                f"Expected instruction name to remain the same. Was '{scheduled}' in scheduling, "
+                f"is '{instruction.name}'",
+            )

@@ -1,0 +1,228 @@
+"""Rules about layouts and memory spaces; most apply to a layout-sensitive verifier only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hloopt.diagnostics import HloError, HloVerifyError
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import Layout, Shape, compatible, format_shape, parse_shape, tuple_shape
+from hloopt.ir.shape_inference import infer_shape
+from hloopt.verifier.options import Setting
+from hloopt.verifier.report import broken, header_span
+
+HOST_MEMORY = 5
+_MAY_CHANGE_LAYOUT = frozenset(
+    (
+        *(Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE, Opcode.BATCH_NORM_GRAD),
+        *(Opcode.BATCH_NORM_INFERENCE, Opcode.BATCH_NORM_TRAINING, Opcode.BITCAST),
+        *(Opcode.BROADCAST, Opcode.CALL, Opcode.COLLECTIVE_PERMUTE_START, Opcode.CONDITIONAL),
+        *(Opcode.COLLECTIVE_PERMUTE_DONE, Opcode.CONSTANT, Opcode.CONVOLUTION, Opcode.COPY),
+        *(Opcode.COPY_START, Opcode.COPY_DONE, Opcode.DOMAIN, Opcode.DOT, Opcode.RAGGED_DOT),
+        *(Opcode.SCALED_DOT, Opcode.FUSION, Opcode.GATHER, Opcode.GET_TUPLE_ELEMENT),
+        *(Opcode.INFEED, Opcode.OUTFEED, Opcode.IOTA, Opcode.PARAMETER, Opcode.PARTITION_ID),
+        *(Opcode.REPLICA_ID, Opcode.RECV, Opcode.RECV_DONE, Opcode.SEND, Opcode.SEND_DONE),
+        *(Opcode.REDUCE, Opcode.RESHAPE, Opcode.DYNAMIC_RESHAPE, Opcode.RNG),
+        *(Opcode.RNG_BIT_GENERATOR, Opcode.RNG_GET_AND_UPDATE_STATE, Opcode.AFTER_ALL),
+        *(Opcode.TRANSPOSE, Opcode.TUPLE, Opcode.GET_DIMENSION_SIZE, Opcode.CUSTOM_CALL),
+    )
+)
+"""What layout assignment lets have another layout than its operands."""
+_PASSES_ON = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.WHILE))
+"""Results that are operands or results of computations as they are, layout included."""
+
+
+def check_layouts(instruction: Instruction, setting: Setting) -> None:
+    """What only passes values on keeps their layouts; so do opcodes that layout assignment does
+    not let change them (with `instruction_can_change_layout="layout-assignment"`)."""
+    options = setting.options
+    if not options.layout_sensitive:
+        return
+    shape = instruction.shape
+    operands = [operand.shape for operand in instruction.operands]
+    if instruction.opcode in _PASSES_ON:
+        inferred = infer_shape(
+            instruction.opcode, operands, instruction.attributes, instruction.called
+        )
+        if not _same_order(shape, inferred):
+            raise HloVerifyError(
+                f"Expected instruction to have shape equal to {inferred.text}, actual shape is "
+                f"{shape.text}"
+            )
+    if options.instruction_can_change_layout == "all" or not shape.is_array:
+        return
+    is_free = instruction.opcode in _MAY_CHANGE_LAYOUT
+    if is_free and instruction.attributes.get("custom_call_target") != '"LayoutConstraint"':
+        return
+    for number, operand in enumerate(operands):
+        if operand.rank != shape.rank or not operand.is_array:
+            continue
+        if not _same_order(shape, operand):
+            raise HloVerifyError(
+                f"Instruction shouldn't change layouts: operand {number} is {operand.text}, the "
+                f"result {shape.text}"
+            )
+
+
+def _same_order(a: Shape, b: Shape) -> bool:
+    """Whether arrays of two compatible shapes have the same order of dimensions."""
+    return all(
+        x.layout.minor_to_major == y.layout.minor_to_major
+        for x, y in zip(a.leaves(), b.leaves(), strict=False)
+    )
+
+
+def check_copy_precision(instruction: Instruction, setting: Setting) -> None:
+    """A copy has the element type of its operand, whatever the precision allowed."""
+    operand = instruction.operands[0].shape if instruction.operands else None
+    if operand is None or compatible(operand, instruction.shape):
+        return
+    both = operand, instruction.shape
+    expected, actual = (
+        [shape.text for shape in both]
+        if setting.options.layout_sensitive
+        else [format_shape(shape, layout=False) for shape in both]
+    )
+    raise HloVerifyError(
+        f"Expected instruction to have shape equal to {expected}, actual shape is {actual}"
+    )
+
+
+def check_dynamic_slice_memory(instruction: Instruction, setting: Setting) -> None:
+    """A dynamic-slice does not move its result from device to host memory."""
+    if not (setting.options.layout_sensitive and instruction.operands):
+        return
+    operand = instruction.operands[0].shape
+    if (
+        instruction.shape.layout.memory_space == HOST_MEMORY
+        and operand.layout.memory_space != HOST_MEMORY
+    ):
+        raise HloVerifyError(
+            "DynamicSlice instruction shouldn't change layout memory space from device to host: "
+            f"{operand.text} to {instruction.shape.text}"
+        )
+
+
+def check_host_memory(instruction: Instruction, setting: Setting) -> None:
+    """No result is in host memory, with `verify_no_host_memory_space`."""
+    if setting.options.verify_no_host_memory_space and any(
+        leaf.layout.memory_space == HOST_MEMORY for leaf in instruction.shape.leaves()
+    ):
+        raise HloVerifyError("Instruction shouldn't have the layout of host memory space")
+
+
+def check_broadcast_order(instruction: Instruction, setting: Setting) -> None:
+    """Dimensions of a broadcast ascend, with `verify_broadcast_dimensions_order`."""
+    if not setting.options.verify_broadcast_dimensions_order:
+        return
+    text = instruction.attributes.get("dimensions", "{}")
+    dimensions = [int(d) for d in text.strip("{} ").split(",") if d.strip()]
+    if dimensions != sorted(dimensions):
+        raise HloVerifyError(f"Broadcast dimensions should be ordered, found {text}")
+
+
+def check_reshape(instruction: Instruction, setting: Setting) -> None:
+    """A reshape only reinterprets memory, with `verify_reshape_is_bitcast`."""
+    options = setting.options
+    if not (options.layout_sensitive and options.verify_reshape_is_bitcast):
+        return
+    shapes = (instruction.operands[0].shape, instruction.shape)
+    if any(shape.layout.tiles or shape.is_dynamic for shape in shapes):
+        return  # what tiles do to memory depends on the target
+    before, after = (_strides_by_position(shape) for shape in shapes)
+    if before != after:
+        raise HloVerifyError(
+            f"Reshape should be a physical bitcast: {shapes[0].text} to {shapes[1].text} moves data"
+        )
+
+
+def _strides_by_position(shape: Shape) -> list[tuple[int, int]]:
+    """Where elements lie: by dimension, most major first, its size and its stride in memory,
+    neighbours that are dense in both orders taken together."""
+    stride_of: dict[int, int] = {}
+    stride = 1
+    for dimension in shape.layout.minor_to_major:
+        stride_of[dimension] = stride
+        stride *= shape.dimensions[dimension]
+    merged: list[tuple[int, int]] = []
+    for dimension, size in enumerate(shape.dimensions):
+        if size == 1:
+            continue
+        stride = stride_of.get(dimension, 0)
+        if merged and merged[-1][1] == stride * size:
+            merged[-1] = merged[-1][0] * size, stride
+        else:
+            merged.append((size, stride))
+    return merged
+
+
+def check_scan(instruction: Instruction, setting: Setting) -> None:
+    """Only an associative scan survives until layouts are assigned."""
+    is_associative = instruction.attributes.get("is_associative") == "true"
+    if setting.options.layout_sensitive and not is_associative:
+        raise HloVerifyError(
+            "Non-associative scan reached layout-sensitive HloVerifier; the pass ScanExpander "
+            "turns it into a loop"
+        )
+
+
+def check_entry_layout(
+    module: Module, found: Sequence[Instruction], setting: Setting
+) -> Iterator[HloVerifyError]:
+    """`entry_computation_layout` has the shapes of the entry's parameters and result; with
+    `layout_sensitive` the layouts, too."""
+    text = module.attributes.get("entry_computation_layout")
+    shapes = tuple_shape(parameter.shape for parameter in found)
+    if text is None or text == f"{{{shapes.text}->{module.entry.root.shape.text}}}":
+        return
+    try:
+        stated = parse_shape(text.strip()[1:-1].rpartition("->")[0])
+        result = parse_shape(text.strip()[1:-1].rpartition("->")[2])
+    except HloError as error:
+        span = header_span(module, "entry_computation_layout")
+        yield HloVerifyError(error.message, span=span, help=error.help)
+        return
+    if len(stated.elements) != len(found):
+        yield HloVerifyError(
+            f"entry_computation_layout has {len(stated.elements)} parameters, the entry "
+            f"computation {len(found)}",
+            span=header_span(module, "entry_computation_layout"),
+        )
+        return
+    layouts_count = setting.options.layout_sensitive
+    for number, parameter in enumerate(found):
+        if not _fits(parameter.shape, stated.elements[number], layouts_count):
+            yield broken(
+                parameter,
+                f"Shape of the entry computation parameter {number} is {parameter.shape.text} "
+                "should be compatible to the one specified in module's entry computation layout "
+                f"{stated.elements[number].text}",
+            )
+    if not _fits(module.entry.root.shape, result, layouts_count):
+        yield broken(
+            module.entry.root,
+            "Shape of the root instruction of entry computation "
+            f"({module.entry.root.shape.text}) should be compatible to one specified in module's "
+            f"entry computation layout ({result.text})",
+        )
+
+
+def _fits(shape: Shape, stated: Shape, layouts_count: bool) -> bool:
+    """Whether shapes agree, dynamic sizes aside."""
+    if shape is stated:
+        return True
+    mine, theirs = shape.subshapes(), stated.subshapes()
+    if len(mine) != len(theirs):
+        return False
+    return all(
+        a.type_name == b.type_name
+        and a.dimensions == b.dimensions
+        and not (layouts_count and _order(a.layout) != _order(b.layout))
+        for (_, a), (_, b) in zip(mine, theirs, strict=True)
+    )
+
+
+def _order(layout: Layout) -> tuple[object, ...]:
+    return layout.minor_to_major, layout.tiles

@@ -1,0 +1,175 @@
+"""Commands take `.pb` files as they take text."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hloopt.cli import main
+from hloopt.files import load, read_source, save
+from hloopt.proto import encode, encode_file
+from hloopt.text import parse_module, print_module
+
+TEXT = """HloModule m
+
+f {
+  a = f32[4]{0} parameter(0)
+  ROOT n = f32[4]{0} negate(a)
+}
+
+ENTRY e {
+  p = f32[4]{0} parameter(0)
+  unused = f32[4]{0} abs(p)
+  ROOT c = f32[4]{0} call(p), to_apply=f
+}
+"""
+INVALID = TEXT.replace("ROOT n = f32[4]{0}", "ROOT n = f32[5]{0}")
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Path:
+    path = tmp_path / "step.hlo.pb"
+    path.write_bytes(encode_file(parse_module(TEXT)))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".pb", ".pb.gz", ".pb.zst"])
+def test_what_is_saved_is_loaded_again(tmp_path: Path, suffix: str) -> None:
+    path = str(tmp_path / f"m{suffix}")
+    save(parse_module(TEXT), path)
+    assert encode(load(path)) == encode(parse_module(TEXT))
+
+
+def test_opt_reads_a_proto_and_writes_by_the_suffix(
+    step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["opt", str(step), "--passes", "call-inliner,dce", "--no-report"]
+    assert main(arguments) == 0
+    text = capsys.readouterr().out
+    assert "call(" not in text
+    assert "abs(" not in text
+    for name in ("out.hlo", "out.pb", "out.hlo.pb.gz"):
+        assert main([*arguments, "-o", str(tmp_path / name)]) == 0
+        assert print_module(load(str(tmp_path / name))) == text
+    assert main(["diff", str(tmp_path / "out.hlo"), str(tmp_path / "out.pb")]) == 0
+    assert main(["diff", str(step), str(tmp_path / "out.pb")]) == 1
+
+
+def test_opt_says_whether_a_proto_would_change(
+    step: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["opt", str(step), "--passes", "cse", "--check"]) == 0
+    assert main(["opt", str(step), "--passes", "dce", "--check"]) == 1
+    assert main(["opt", str(step), "--passes", "dce", "--diff"]) == 1
+    assert "-  %unused = f32[4]{0} abs(%p)" in capsys.readouterr().out
+
+
+def test_remarks_on_a_proto_name_no_line(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--passes", "call-inliner", "--remarks", "applied", "-o", "-"]
+    assert main(["opt", str(step), *arguments]) == 0
+    assert f"{step}: applied: call-inliner: %c: inlined %f" in capsys.readouterr().err
+
+
+def test_opt_says_what_a_proto_has_no_place_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(TEXT.replace("HloModule m", "HloModule m, replica_count=4, num_partitions=2"))
+    out = tmp_path / "m.pb"
+    assert main(["opt", str(path), "--passes", "dce", "-o", str(out), "--no-report"]) == 0
+    expected = f"{out}: a proto has no place for replica_count=4, num_partitions=2"
+    assert expected in capsys.readouterr().err
+
+
+def test_a_problem_names_file_computation_and_instruction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.pb"
+    path.write_bytes(encode_file(parse_module(INVALID)))
+    assert main(["verify", str(path)]) == 1
+    assert f"error[HLO300]: {path}: %n in computation %f: " in capsys.readouterr().err
+    assert main(["opt", str(path), "--passes", "dce"]) == 2
+    assert f"error[HLO300]: {path}: %n in computation %f: " in capsys.readouterr().err
+
+
+def test_a_proto_cannot_be_split(
+    step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(step), "--split-input-file"]) == 2
+    assert main(["opt", str(step), "--split-input-file", "--passes", "dce"]) == 2
+    assert capsys.readouterr().err.count("is an HLO proto, where text is needed") == 2
+    path = tmp_path / "two.hlo"
+    path.write_text(f"{TEXT}// -----\n{TEXT}")
+    out = str(tmp_path / "two.pb")
+    assert main(["opt", str(path), "--split-input-file", "--passes", "dce", "-o", out]) == 2
+    assert "has 2 modules" in capsys.readouterr().err
+
+
+def test_standard_input_may_be_a_proto(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for data in (encode(parse_module(TEXT)), encode_file(parse_module(TEXT)), TEXT.encode()):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert main(["opt", "-", "--passes", "dce"]) == 0
+        assert "%unused" not in capsys.readouterr().out
+
+
+def test_text_that_begins_with_an_empty_line_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text("\n\t\r\n" + TEXT)
+    assert read_source(str(path)).text.lstrip() == TEXT
+    assert load(str(path)).name == "m"
+
+
+def test_a_folder_of_protos_is_worked_on(step: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["--passes", "dce", "-o", str(out), "-j", "2", "--no-report"]
+    (step.parent / "other.hlo").write_text(TEXT)
+    assert main(["opt", str(step.parent), *arguments]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["other.hlo", "step.hlo.pb"]
+    assert "unused" not in print_module(load(str(out / "step.hlo.pb")))
+
+
+@pytest.mark.parametrize("data", [b"", b"HloModule m", b"\x0a\x03abc", b"\xff" * 9])
+def test_what_is_no_proto_is_one_clear_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes
+) -> None:
+    path = tmp_path / "bad.pb"
+    path.write_bytes(data)
+    assert main(["verify", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"error[HLO012]: {path}: ")
+
+
+PROGRAM = """
+import sys
+{before}
+from hloopt.cli import main
+code = main(sys.argv[1:])
+print("google.protobuf" in sys.modules, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def run(before: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = PROGRAM.format(before=before)
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_without_protobuf_a_proto_is_refused_with_what_to_install(step: Path) -> None:
+    result = run("sys.modules['google'] = None", "verify", str(step))
+    assert result.returncode == 2
+    assert "error[HLO011]: reading and writing .pb files needs protobuf" in result.stderr
+    assert "pip install 'hloopt[proto]'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_text_needs_no_protobuf(tmp_path: Path) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(TEXT)
+    result = run("", "opt", str(path), "--passes", "dce")
+    assert (result.returncode, result.stderr) == (0, "False\n")

@@ -1,0 +1,66 @@
+"""Formatting real files: nothing is lost, and once is enough."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hloopt.diagnostics import HloError, Source
+from hloopt.split import split_source
+from hloopt.text import parse_module, print_module
+from hloopt.text.formatter import format_source
+from hloopt.text.print_options import PrintOptions
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted([*(ROOT / "testdata").glob("*.hlo"), *(ROOT / "tests" / "golden").rglob("*.hlo")])
+WHOLE = PrintOptions(print_large_constants=True)
+STYLE = PrintOptions.formatted()
+
+
+def modules(text: str) -> list[str]:
+    """Each module of a file as XLA would print it."""
+    chunks = split_source(Source("x", text)).chunks
+    return [print_module(parse_module(chunk), WHOLE) for chunk in chunks]
+
+
+def comments(text: str) -> list[str]:
+    """Comments that begin with slashes, sorted: some move with what they stand at."""
+    return sorted(re.findall(r"(?m)(?:^|\s)(//.*?)\s*$", text))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_formatting_keeps_the_module_and_its_comments(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    try:
+        before = modules(text)
+    except HloError:
+        assert "golden/errors" in path.as_posix()
+        return
+    formatted = format_source(Source("x", text), STYLE)
+    assert modules(formatted) == before
+    assert comments(formatted) == comments(text)
+    assert format_source(Source("x", formatted), STYLE) == formatted
+
+
+@pytest.mark.parametrize("comment", ["// a", "/* a */", "/* a\n b */", '// "', "/* } */"])
+@pytest.mark.parametrize("gap", range(14))
+def test_a_comment_between_any_two_tokens_stays(gap: int, comment: str) -> None:
+    module = "HloModule m\n#ENTRY#e#{#p =#f32[2]#parameter(#0#)#ROOT#n =#negate(#p#)\n}"
+    tokens = module.split("#")
+    text = "#".join(tokens[: gap + 1]) + f"@{comment}\n" + "#".join(tokens[gap + 1 :])
+    formatted = format_source(Source("x", re.sub("[#@]", " ", text)), STYLE)
+    assert comment in formatted
+    assert modules(formatted) == modules(re.sub("[#@]", " ", "#".join(tokens)))
+    assert format_source(Source("x", formatted), STYLE) == formatted
+
+
+def test_a_comment_in_a_string_is_none() -> None:
+    text = 'HloModule m\nENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="// a /* b"} }'
+    assert '{op_name="// a /* b"}\n}\n' in format_source(Source("x", text), STYLE)
+
+
+def test_empty_lines_between_comments_stay() -> None:
+    text = "// a\n\n// b\n// c\nHloModule m\n\nENTRY e { ROOT p = f32[] parameter(0) }\n"
+    assert format_source(Source("x", text), STYLE).startswith("// a\n\n// b\n// c\nHloModule m,")

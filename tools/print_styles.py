@@ -1,0 +1,144 @@
+"""How many modules we print as XLA does, character for character, in each of its styles.
+
+    tools/print_styles.py --shared FOLDER [--every N] [--style STYLE…] [--verbose]
+
+Reads the modules of the corpus that XLA accepts, at most 300 kB long; needs jaxlib. XLA prints in
+a process of its own, since some texts bring it down. Exits 1 if a style is below its bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import hashlib
+import json
+import multiprocessing
+import sys
+from collections import Counter
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from hloopt.diagnostics import HloError
+from hloopt.text import parse_module, print_module
+from hloopt.text.print_options import print_options
+
+BARS = {"default": 0.99, "short-parsable": 0.98, "canonical": 0.98, "fingerprint": 0.0}
+"""The share of modules that must be the same, by style."""
+_LONGEST = 300_000
+_SECONDS = 60
+
+
+def main() -> int:
+    """Compare, and say how many are the same."""
+    arguments = _arguments()
+    modules = _modules(arguments.shared / "corpus")[:: arguments.every]
+    counts = {style: Counter[str]() for style in arguments.style}
+    with _Xla() as xla:
+        for name, text in modules:
+            for style in arguments.style:
+                expected = xla.print(text, style)
+                outcome, difference = _compare(text, style, expected)
+                counts[style][outcome] += 1
+                if outcome == "different" and arguments.verbose:
+                    print(f"{style} {name}\n{difference}")
+    shares = {style: _report(style, counts[style]) for style in arguments.style}
+    return int(any(share < BARS[style] for style, share in shares.items()))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--shared", type=Path, required=True, help="the folder with corpus/")
+    parser.add_argument("--every", type=int, default=1, help="take every Nth module only")
+    parser.add_argument("--style", nargs="+", choices=BARS, default=list(BARS))
+    parser.add_argument("--verbose", action="store_true", help="show the first differences")
+    return parser.parse_args()
+
+
+def _modules(corpus: Path) -> list[tuple[str, str]]:
+    """Identifier and text of what XLA accepts. Elided constants differ from parse to parse."""
+    lines = (corpus / "index.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    return [
+        (record["id"], (corpus / record["module"]).read_text(encoding="utf-8"))
+        for record in records
+        if record["verdict"] == "ok"
+        and record["bytes"] <= _LONGEST
+        and not record.get("short_constants")
+        and not record.get("huge_constants")
+    ]
+
+
+def _compare(text: str, style: str, expected: str | None) -> tuple[str, str]:
+    if expected is None:
+        return "not printed by XLA", ""
+    try:
+        printed = print_module(parse_module(text), print_options(style))
+    except HloError as error:
+        return "different", error.message
+    if printed == expected:
+        return "same", ""
+    lines = difflib.unified_diff(expected.splitlines(), printed.splitlines(), "XLA", "ours", n=0)
+    return "different", "\n".join(line[:300] for line in list(lines)[2:8])
+
+
+def _report(style: str, counts: Counter[str]) -> float:
+    compared = counts["same"] + counts["different"]
+    share = counts["same"] / compared if compared else 1.0
+    print(
+        f"{style}: {counts['same']} of {compared} the same ({share:.2%}), "
+        f"{counts['not printed by XLA']} not printed by XLA"
+    )
+    return share
+
+
+class _Xla:
+    """A process that asks XLA; started again where a text brought it down."""
+
+    def __enter__(self) -> _Xla:
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def print(self, text: str, style: str) -> str | None:
+        """The text as XLA prints it; None where it does not."""
+        try:
+            self._connection.send((text, style))
+            if self._connection.poll(_SECONDS):
+                answer: str | None = self._connection.recv()
+                return answer
+        except (EOFError, ConnectionError):
+            pass
+        self._process.kill()
+        self._start()
+        return None
+
+
+def _serve(connection: Connection) -> None:
+    hlo = import_module("jaxlib._hlo")
+    known: dict[str, Any] = {}
+    while True:
+        text, style = connection.recv()
+        options = hlo.HloPrintOptions
+        make = options if style == "default" else getattr(options, style.replace("-", "_"))
+        key = hashlib.sha256(text.encode()).hexdigest()
+        try:
+            if key not in known:
+                known = {key: hlo.hlo_module_from_text(text)}
+            connection.send(known[key].to_string(make()))
+        except RuntimeError:
+            connection.send(None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
