@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hloopt.ir.names import NameTable
 
 NAMES = st.sampled_from(
-    ("x", "x.0", "x.1", "x.00", "x.01", "x.1.2", "x.0.0", "x.1.0", "y", "x.clone")
+    ("x", "x.0", "x.1", "x.00", "x.01", "x.1.2", "x.0.0", "x.1.0", "x.-1", "y", "x.clone")
 )
 
 
@@ -24,6 +24,24 @@ def test_the_example_of_the_specification() -> None:
 def test_a_bare_name_counts_as_suffix_zero() -> None:
     table = NameTable()
     assert [table.unique(name) for name in ("x", "x.0", "y.0", "y")] == ["x", "x.1", "y.0", "y.1"]
+
+
+@pytest.mark.parametrize(
+    ("names", "made"),
+    [
+        ("x.01 x.1", "x.1 x.0"),  # what XLA makes of each
+        ("x.1 x.2 x.3 x.01", "x.1 x.2 x.3 x.0"),
+        ("x x.00 x.007", "x x.1 x.7"),
+        ("x.-1 x.-1 x.-0", "x.-1 x.0 x.1"),
+        ("a.1 a.1.0 a.1.1 a.1.1", "a.1 a.1.0 a.1.1 a.1.2"),
+        ("x. x. x..1", "x. x..1 x..2"),
+        ("x.99999999999999999999 x.99999999999999999999",
+         "x.99999999999999999999 x.99999999999999999999.1"),
+    ],
+)  # fmt: skip
+def test_suffixes_are_numbers(names: str, made: str) -> None:
+    table = NameTable()
+    assert [table.unique(name) for name in names.split()] == made.split()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.stack_frames import FrameConcatenation, StackFrames
+from hloopt.text import PrintOptions, parse_module, print_module
 
 TEXT = """FileNames
 1 "a.py"
@@ -71,3 +73,40 @@ def test_nothing_to_do_where_a_frame_is_missing_or_there_already(tables: StackFr
     assert frames.on_top_of(2, 1) == 2
     assert frames.on_top_of(2, 2) == 2
     assert not frames.has_new_frames
+
+
+def test_frames_are_numbered_as_instructions_refer_to_them() -> None:
+    text = f"""HloModule m
+
+{TEXT}
+
+ENTRY e {{
+  p = f32[] parameter(0), metadata={{op_name="p" stack_frame_id=3}}
+  q = f32[] parameter(1), metadata={{op_name="q" stack_frame_id=7}}
+  ROOT r = f32[] add(p, q), metadata={{op_name="r" stack_frame_id=3}}
+}}
+"""
+    printed = print_module(parse_module(text), PrintOptions.default())
+    assert '%p = f32[] parameter(0), metadata={op_name="p" stack_frame_id=1}' in printed
+    assert '%q = f32[] parameter(1), metadata={op_name="q"}' in printed
+    tables = StackFrames.parse(printed[printed.index("FileNames") :])
+    assert tables.files == ['"dir/b \\"x\\".py"']
+    assert tables.functions == ['"layer"']
+    assert tables.frames == [(1, 0)]
+    assert print_module(parse_module(printed), PrintOptions.default()) == printed
+
+
+def test_frames_that_are_their_own_ancestors_vanish() -> None:
+    text = TEXT.replace("parent_frame_id=2", "parent_frame_id=3")
+    module = parse_module(
+        f"HloModule m\n{text}\nENTRY e {{ ROOT p = f32[] parameter(0), "
+        'metadata={op_name="p" stack_frame_id=2} }'
+    )
+    printed = print_module(module, PrintOptions.default())
+    assert "FileNames" not in printed
+    assert "stack_frame_id" not in printed
+
+
+def test_tables_need_every_field() -> None:
+    with pytest.raises(HloSyntaxError, match="end_column"):
+        StackFrames.parse(TEXT.replace(" end_column=9", ""))

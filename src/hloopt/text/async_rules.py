@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.shape import Shape
 
 ASYNC_CONTINUES = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
@@ -87,6 +87,8 @@ def _check_chain(instruction: Instruction, calls: Sequence[Computation]) -> Inst
 
 
 def _share_attributes(instruction: Instruction, operation: Instruction) -> None:
+    if operation.opcode in ASYNC:
+        return  # what it would get does not go on to what it wraps: printed, it would
     shared = {k: v for k, v in instruction.attributes.items() if k in ATTRIBUTES_OF_BOTH}
     if any(operation.attributes.get(k) != v for k, v in shared.items()):
         operation.attributes = {**operation.attributes, **shared}

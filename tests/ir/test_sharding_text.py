@@ -1,0 +1,82 @@
+"""Shardings are written in the one form XLA keeps; what is expected here is what XLA prints."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_values.replica_groups import IotaTile
+from hloopt.ir.attribute_values.sharding_text import canonical_sharding
+from hloopt.ir.attribute_values.tile_devices import iota_of
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("{devices=[1,1,2,2]0,1,2,3 last_tile_dims={replicated, manual}}",
+         "{devices=[1,1,2,2]0,2,1,3 last_tile_dims={manual, replicated}}"),
+        ("{devices=[1,1,2,2,2]<=[8] last_tile_dims={replicated, manual, replicated}}",
+         "{devices=[1,1,2,4]<=[2,2,2]T(1,0,2) last_tile_dims={manual, replicated}}"),
+        ("{devices=[1,1,2,2]<=[4] last_tile_dims={manual, manual}}", "{manual}"),
+        ("{devices=[2,1,1]<=[2] last_tile_dim_replicate}", "{devices=[2,1]<=[2]}"),
+        ("{devices=[2,1,2]3,2,1,0 last_tile_dim_replicate}",
+         "{devices=[2,1,2]2,3,0,1 last_tile_dim_replicate}"),
+        ("{devices=[2,1,4]<=[2,4]T(1,0) last_tile_dim_replicate}",
+         "{devices=[2,1,4]<=[2,2,2]T(1,0,2) last_tile_dim_replicate}"),
+        ("{devices=[2,1,6]<=[4,3]T(1,0) last_tile_dim_replicate}",
+         "{devices=[2,1,6]0,1,3,4,6,9,2,5,7,8,10,11 last_tile_dim_replicate}"),
+        ("{devices=[1,1,2]<=[2] last_tile_dims={maximal}}",
+         "{devices=[1,1,2]<=[2] last_tile_dims={maximal}}"),
+        ("{mesh['x'=2], [], unreduced={'x'}}", "{mesh['x'=2], unreduced}"),
+        ("{mesh['x'=2][]}", "{mesh['x'=2], replicated}"),
+        ("{mesh['x'=2,'y'=2], [{\"0\",'y',?},{}], manual={}}",
+         "{mesh['x'=2,'y'=2], [{'x', 'y', ?}, {}]}"),
+        ("{mesh['x'=2,'y'=2,'z'=2], [{'x'}], manual={'y'}, replicated={'z'}}",
+         "{mesh['x'=2,'y'=2,'z'=2], [{'x'}], replicated={'z'}, manual={'y'}}"),
+        ("{mesh['x'=2,'y'=2], device_ids=([2,2]T(0,1)), [{'x'}]}",
+         "{mesh['x'=2,'y'=2], [{'x'}]}"),
+        ("{mesh['x'=2,'y'=2], [{'x'}], unreduced=max{'y'}}",
+         "{mesh['x'=2,'y'=2], [{'x'}], unreduced=max{'y'}}"),
+        ("{mesh['x'=2,'y'=2], [{'x'}], unreduced{'y'}}",
+         "{mesh['x'=2,'y'=2], [{'x'}], unreduced={'y'}}"),
+    ],
+)  # fmt: skip
+def test_one_form_of_many(text: str, printed: str) -> None:
+    assert canonical_sharding(text) == printed
+    assert canonical_sharding(printed) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{mesh['x'=2], [{'z'}]}", "has no axis 'z'"),
+        ("{mesh['x'=2], [{'x'}, {'x'}]}", "uses 'x' twice"),
+        ("{mesh['x'=8], [{'x':(1)2}, {'x':(1)4}]}", "twice"),
+        ("{mesh['x'=4], [{'x':(1)2,'x':(2)2}]}", "are one part"),
+        ("{mesh['x'=4], [{'x':(1)3}]}", "is no part of the axis"),
+        ("{mesh['x'=2,'x'=2], [{'x'}]}", "has the axis 'x' twice"),
+        ("{mesh['x'=2], [{}], unreduced=avg{'x'}}", "unknown reduction 'avg'"),
+        ("{mesh['x'=2,'y'=2], [], manual={'y','x'}}", "another order"),
+        ("{devices=[2,2]<=[4] last_tile_dims={manual} last_tile_dim_replicate}",
+         "has last_tile_dims and"),
+    ],
+)  # fmt: skip
+def test_what_is_no_sharding_is_explained(text: str, message: str) -> None:
+    with pytest.raises(HloSyntaxError, match=message):
+        canonical_sharding(text)
+
+
+@given(st.permutations(range(3)), st.tuples(*[st.integers(2, 4)] * 3))
+def test_a_transposed_count_is_found_again(permutation: list[int], sizes: tuple[int, ...]) -> None:
+    devices = IotaTile((), sizes, tuple(permutation)).devices()
+    found = iota_of(devices)
+    assert found is not None
+    assert found.devices() == devices
+
+
+def test_what_is_no_transposed_count_is_listed() -> None:
+    assert iota_of([0, 1, 3, 2]) is None
+    assert iota_of([1, 2, 3, 4]) is None
+    assert iota_of([0]) == IotaTile((1,), (1,), (0,))
