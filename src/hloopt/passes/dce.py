@@ -76,6 +76,15 @@ def _without_live_callers(computations: list[Computation]) -> list[Computation]:
     )
 
 
+_CONTINUES = frozenset(
+    (
+        *(Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE, Opcode.COPY_DONE, Opcode.ALL_REDUCE_DONE),
+        *(Opcode.ALL_GATHER_DONE, Opcode.COLLECTIVE_PERMUTE_DONE),
+    )
+)
+"""Opcodes that continue or finish what their first operand has started."""
+
+
 class DeadCode:
     """Cleans computations of one module; `clean` them callers first."""
 
@@ -121,6 +130,11 @@ class DeadCode:
     def _may_go(self, instruction: Instruction) -> bool:
         if instruction.has_control_dependencies:
             return False
+        start = instruction
+        while start.opcode in _CONTINUES and start.operands:
+            start = start.operands[0]
+            if start.has_control_dependencies:
+                return False  # a start that has to stay keeps its done
         opcode = instruction.opcode
         if opcode is Opcode.WHILE:
             return self._while_may_go(instruction)
