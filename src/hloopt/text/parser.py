@@ -10,16 +10,19 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.shape import agrees, parse_shape
-from hloopt.text.comments import Element, Place
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
 from hloopt.text.header import HEADER_ATTRIBUTES, check_header_value
 from hloopt.text.unique_names import make_names_unique
+
+if TYPE_CHECKING:
+    from hloopt.text.comments import Element, Place
 
 _MAXIMUM_NESTING = 64  # computations written inside each other
 
@@ -264,6 +267,8 @@ class ModuleParser:
     def note_place(self, start: int, end: int, element: Element) -> None:
         """Note where an element of the module stands, if somebody wants to know."""
         if self.places is not None:
+            from hloopt.text.comments import Place
+
             self.places.append(Place(start, end, element))
 
     def nested_computation(self, start: int) -> Computation:
