@@ -9,7 +9,7 @@ from hloopt.ir.stack_frames import StackFrames
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
-FULL = PrintOptions(print_large_constants=True)
+FULL = PrintOptions.formatted()._replace(keep_order=False)
 DIGITS = "9" * 5000
 """More than Python makes a number of."""
 

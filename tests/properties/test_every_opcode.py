@@ -21,7 +21,7 @@ from hloopt.ir.opcode_attributes import canonical_value
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
-FULL = PrintOptions(keep_text=False)
+FULL = PrintOptions.formatted()._replace(keep_order=False)
 NOT_GENERATED: dict[Opcode, str] = {}
 """Opcodes no recipe has, with the reason."""
 MODULES = modules_of_all_opcodes()

@@ -39,7 +39,7 @@ LEAVES_MORE_TO_DO = [
 ]
 """What need not be done after one run."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
-DEFAULT = PrintOptions.default()
+DEFAULT = PrintOptions.formatted()._replace(keep_order=False)
 
 
 def run(name: str, options: dict[str, Any], module: Module) -> bool:

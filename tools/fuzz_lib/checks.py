@@ -18,8 +18,8 @@ from hloopt.reports.module_diff import diff_modules
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
-FULL = PrintOptions(print_large_constants=True)
-_FORMS = {"full": FULL, "default": PrintOptions.default(), "kept": PrintOptions()}
+FULL = PrintOptions.formatted()._replace(keep_order=False)
+_FORMS = {"full": FULL, "default": PrintOptions.default(), "kept": PrintOptions.keep()}
 _MADE_UP = re.compile(r"\b(async_wrapped|async_param|async_op|call)(\.\d+)*\b")
 _LOST_BY_ROUNDING = ("5.9e-39", "1.2e-38")  # the smallest f8e8m0fnu, printed with two digits
 _MINUS_ZERO = re.compile(r"(?<![\w.])-0(?![\w.])")

@@ -236,22 +236,23 @@ class _Copier:
         below = chain.pop() if chain and not 0 < chain[-1] <= len(self.old.frames) else None
         parent = self.frames[number]
         is_whole = below is None and (number == 0 or parent != 0)
-        for number in reversed(chain):
-            location = self._location(self.old.frames[number - 1][0]) if is_whole else 0
-            is_whole = location != 0
-            if is_whole:
+        if is_whole and all(self._is_location(self.old.frames[n - 1][0]) for n in chain):
+            for number in reversed(chain):
+                location = self._location(self.old.frames[number - 1][0])
                 parent = self._number(
                     ("frame", location, parent), self.new.frames, (location, parent)
                 )
                 self.frames[number] = parent
         return self.frames[chain[0]] if chain else parent
 
-    def _location(self, number: int) -> int:
+    def _is_location(self, number: int) -> bool:
         if not 0 < number <= len(self.old.locations):
-            return 0
+            return False
         at = self.old.locations[number - 1]
-        if not (0 < at.file <= len(self.old.files) and 0 < at.function <= len(self.old.functions)):
-            return 0
+        return 0 < at.file <= len(self.old.files) and 0 < at.function <= len(self.old.functions)
+
+    def _location(self, number: int) -> int:
+        at = self.old.locations[number - 1]
         file, function = self.old.files[at.file - 1], self.old.functions[at.function - 1]
         moved = replace(
             at,

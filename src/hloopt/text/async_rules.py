@@ -93,3 +93,4 @@ def _share_attributes(instruction: Instruction, operation: Instruction) -> None:
     if any(operation.attributes.get(k) != v for k, v in shared.items()):
         operation.attributes = {**operation.attributes, **shared}
         operation.attribute_text = operation.text = None
+        operation.parent.is_pristine = False  # its text does not say so

@@ -124,7 +124,7 @@ class ModuleParser:
         cursor.skip()
 
     def _stack_frames(self) -> None:
-        from hloopt.ir.stack_frames import TABLES
+        from hloopt.ir.stack_frames import TABLES, StackFrames
 
         tables = TABLES.match(self.cursor.text, self.cursor.position)
         if tables is None:
@@ -132,6 +132,10 @@ class ModuleParser:
                 "the stack-frame tables are not complete: expected FileNames, FunctionNames, "
                 "FileLocations and StackFrames"
             )
+        try:
+            StackFrames.parse(tables[0])
+        except HloSyntaxError as error:
+            raise self.cursor.error(error.message, help=error.help) from None
         self.module.stack_frames = tables[0].rstrip()
         self.cursor.position = tables.end()
 
