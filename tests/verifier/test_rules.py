@@ -111,6 +111,22 @@ def recv(number: int, pairs: str) -> str:
             "shard_count = 3, subgroup_size = 2",
         ),
         (
+            "a = f32[16] all-gather(p, p), dimensions={0}",
+            "a = (f32[16], f32[16]) all-gather(p, p), dimensions={0}",
+            "2 operands need a tuple of as many results",
+        ),
+        (
+            "t = (f32[8]) tuple(p)\na = f32[16] all-gather(t), dimensions={0}",
+            "a = f32[16] all-gather(p), dimensions={0}",
+            "an array with a dimension 0 is needed",
+        ),
+        (
+            "s = f32[16] all-gather-start(p), dimensions={0}\nd = f32[16] all-gather-done(s)",
+            "s = (f32[8], f32[16]) all-gather-start(p), dimensions={0}\n"
+            "d = f32[16] all-gather-done(s)",
+            "is a tuple of operands and results",
+        ),
+        (
             "a = f32[8] reduce-scatter(p), dimensions={0}, to_apply=add, replica_groups={{0,1}}",
             "a = f32[4] reduce-scatter(p), dimensions={0}, to_apply=add, replica_groups={{0,1}}",
             "shard_count = 1, subgroup_size = 2",
@@ -118,7 +134,7 @@ def recv(number: int, pairs: str) -> str:
         (
             "a = (f32[8], f32[8]) all-to-all(p, p), replica_groups={{0,1,2}}",
             "a = (f32[8], f32[8]) all-to-all(p, p), replica_groups={{0,1}}",
-            "2 operands for groups of 3",
+            "an all-to-all of 2 operands for groups of 3",
         ),
         (
             "a = f32[8] all-to-all(p), dimensions={0}, replica_groups={{0,1,2}}",

@@ -111,24 +111,22 @@ def check_gathered_sizes(instruction: Instruction, setting: Setting) -> None:
     if instruction.opcode is Opcode.ALL_GATHER_START:
         if len(result.elements) != 2:
             raise HloVerifyError(
-                "ag->shape().IsTuple(): the shape of an all-gather-start is a tuple of operands "
+                "the shape of an all-gather-start is a tuple of operands "
                 f"and results, not {format_shape(result, layout=False)}"
             )
         result = result.elements[1]
     is_gather = instruction.opcode in GATHERING
-    what = "ag" if is_gather else "ars"
     dimension = _dimension(instruction)
     for number, operand in enumerate(operands):
         if not (operand.is_array and 0 <= dimension < operand.rank):
             raise HloVerifyError(
-                f"{what}->operand(i)->shape().IsArray(): operand {number} is "
+                f"operand {number} is "
                 f"{format_shape(operand, layout=False)}, an array with a dimension {dimension} is "
                 "needed"
             )
     if len(operands) > 1 and len(result.elements) != len(operands):
         raise HloVerifyError(
-            f"{what}->shape().IsTuple() && {what}->operand_count() == "
-            f"{what}->shape().tuple_shapes().size(): {len(operands)} operands need a tuple of as "
+            f"{len(operands)} operands need a tuple of as "
             f"many results, not {format_shape(result, layout=False)}"
         )
     subgroup_size = _group_size(instruction, setting)
@@ -178,8 +176,7 @@ def check_all_to_all(instruction: Instruction, setting: Setting) -> None:
             )
     if (has_groups or split_count > 1) and len(operands) != split_count:
         raise HloVerifyError(
-            f"hlo->operand_count() == split_count: {len(operands)} operands for groups of "
-            f"{split_count}"
+            f"an all-to-all of {len(operands)} operands for groups of {split_count}"
         )
 
 
