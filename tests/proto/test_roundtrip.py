@@ -7,9 +7,14 @@ import gzip
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from hloopt.ir.shape import parse_shape
 from hloopt.proto import decode, encode, encode_file
+from hloopt.proto.literals import read_literal, write_literal
 from hloopt.proto.schema import message
+from hloopt.proto.shapes import ShapeReader
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
@@ -228,6 +233,20 @@ def test_a_constant_comes_back(shape: str, value: str | None) -> None:
     assert value in through_proto(text) or shape.startswith("s32[2,1")
     once = decode(encode(parse_module(text)))
     assert encode(once) == encode(parse_module(print_module(once)))
+
+
+@given(
+    st.sampled_from((("f32", 32), ("f64", 64))),
+    st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20),
+)
+@example(("f32", 32), [0, 1 << 31, 1, 0x7F7FFFFF, 0x7F800000, 0xFF800001, 0x7FC00000])
+def test_every_bit_pattern_of_a_float_comes_back(kind: tuple[str, int], codes: list[int]) -> None:
+    name, width = kind
+    shape = parse_shape(f"{name}[{len(codes)}]{{0}}")
+    given_proto, written = message("LiteralProto")(), message("LiteralProto")()
+    getattr(given_proto, f"{name}s").extend(code & ((1 << width) - 1) for code in codes)
+    write_literal(read_literal(given_proto, shape, ShapeReader()), shape, written)
+    assert getattr(written, f"{name}s") == getattr(given_proto, f"{name}s")
 
 
 def test_a_literal_has_its_values_in_the_order_of_the_layout() -> None:

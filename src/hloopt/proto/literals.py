@@ -124,12 +124,25 @@ def _codes(values: Any, size: int) -> Sequence[int]:
 
 def _texts(codes: Sequence[int], name: str) -> list[str]:
     """Floating-point values given as bits."""
-    known: dict[int, str] = {}
+    known: dict[int, str] = _plain_f32_texts(codes) if name == "f32" else {}
     as_text = _float_text(name)
     for code in codes:
         if code not in known:
             known[code] = as_text(code)
     return [known[code] for code in codes]
+
+
+def _plain_f32_texts(codes: Sequence[int]) -> dict[int, str]:
+    """The texts of finite f32 values other than 0, by their bits: what there are millions of."""
+    every = list(set(codes))
+    values = struct.unpack(f"<{len(every)}f", struct.pack(f"<{len(every)}I", *every))
+    found: dict[int, str] = {}
+    pack = struct.Struct("<f").pack
+    for code, value in zip(every, values, strict=True):
+        if value and value - value == 0:
+            text = f"{value:.6g}"
+            found[code] = text if pack(float(text)) == pack(value) else f"{value:.9g}"
+    return found
 
 
 # -- writing --------------------------------------------------------------------------------------
