@@ -23,6 +23,7 @@ TEXT = """HloModule m
 
 ENTRY %e (p: f32[4,2]) -> f32[4,2] {
   %p = f32[4,2]{1,0} parameter(0)
+  %z = f32[] constant(0)
   LINE
   ROOT %root = f32[4,2]{1,0} copy(%p)
 }
@@ -42,6 +43,8 @@ def problems(line: str) -> list[str]:
     ("line", "message"),
     [
         (f"%q = f32[4,2]{{1,0}} parameter({DIGITS})", ""),
+        ("%q = f32[4,2]{1,0} parameter(00)", "parameter 0 is already %p"),
+        ("%q = pad(%p, %z), padding=0_0x9223372036854775807_5", "a size has 63 bits"),
         (f"%q = f32[4,2]{{1,0}} parameter({'9' * 12})", "no parameter number"),
         (f"%r = f32[4,2]{{1,0}} all-reduce(%p), channel_id={DIGITS}, to_apply=%sum", "channel_id"),
         (f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{source_line={DIGITS}}}", "metadata"),

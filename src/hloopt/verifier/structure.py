@@ -84,16 +84,17 @@ def _check_parameters(computation: Computation) -> list[HloError]:
     parameters = [i for i in computation.instructions if i.opcode is Opcode.PARAMETER]
     if [i.payload for i in parameters] == _NUMBERS[: len(parameters)]:
         return []
-    seen: dict[str, Instruction] = {}
+    seen: dict[int, Instruction] = {}
     errors: list[HloError] = []
     for parameter in parameters:
         number = parameter.payload.strip()
         if not number.isdecimal() or len(number) > 9:
             errors.append(broken(parameter, f"'{number}' is no parameter number", "HLO201"))
-        elif number in seen:
-            other = seen[number].name
-            errors.append(broken(parameter, f"parameter {number} is already %{other}", "HLO201"))
-        seen[number] = parameter
+            continue
+        other = seen.setdefault(int(number), parameter)
+        if other is not parameter:
+            message = f"parameter {int(number)} is already %{other.name}"
+            errors.append(broken(parameter, message, "HLO201"))
     if errors:
         return errors
     for parameter in parameters:

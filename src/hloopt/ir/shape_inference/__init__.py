@@ -52,7 +52,16 @@ def infer_shape(
     rule = None if opcode in _ALWAYS_STATED else _find_rule(opcode)
     if rule is None:
         raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}", code="HLO111")
-    return _apply(rule, Operation(opcode, operands, attributes, called))
+    inferred = _apply(rule, Operation(opcode, operands, attributes, called))
+    for leaf in (inferred,) if inferred.is_array else inferred.leaves():
+        if max(leaf.dimensions, default=0) >= _TOO_LARGE:
+            raise HloVerifyError(
+                f"The result would be {show(inferred)}: a size has 63 bits.", code="HLO301"
+            )
+    return inferred
+
+
+_TOO_LARGE = 1 << 63
 
 
 def _apply(rule: _Rule, operation: Operation) -> Shape:
