@@ -6,11 +6,11 @@ import math
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literal import canonical_literal, check_literal
 from hloopt.ir.shape import parse_shape
 
 
@@ -79,3 +79,46 @@ def test_the_canonical_form_is_a_fixed_point(values: list[int]) -> None:
     once = canonical_literal(f"{{{','.join(map(str, values))}}}", shape)
     assert canonical_literal(once, shape) == once
     assert [int(v) for v in once.strip("{}").split(",")] == values
+
+
+_PIECES = st.sampled_from(
+    (
+        *("0", "1", "-1", "9", "99", "12", "1.5", "1.", ".5", "1e5", "2e+30", "1e-300", "3e38"),
+        *("9999", "65504", "300", "999999999", "4294967295", "true", "e", "-", "nan", "...", "1_0"),
+    )
+)
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from(("pred", "s8", "u8", "s16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32")),
+    st.sampled_from(((60,), (30, 2), (2, 30), (0,), (60, 0), (5, 3, 4))),
+    st.data(),
+)
+def test_long_literals_are_read_the_same_at_a_look_and_one_by_one(
+    kind: str, dimensions: tuple[int, ...], data: st.DataObject
+) -> None:
+    """The fast way agrees with the slow one, which reads the same values behind a comment."""
+    one, other = data.draw(_PIECES), data.draw(_PIECES)
+    comma = data.draw(st.sampled_from((", ", ",", " ,")))
+
+    def spell(sizes: tuple[int, ...]) -> str:
+        inner = [spell(sizes[1:]) if sizes[1:] else one for _ in range(sizes[0])]
+        return "{" + comma.join(inner) + "}"
+
+    text = spell(dimensions)
+    place = data.draw(st.integers(0, len(text)))
+    cut = data.draw(st.integers(0, 2))
+    text = (
+        text[:place] + data.draw(st.sampled_from(("", other, "{", "}", ","))) + text[place + cut :]
+    )
+    text = text + " " * 200  # longer than what is remembered
+    shape = parse_shape(f"{kind}[{','.join(map(str, dimensions))}]")
+    results = []
+    for spelled in (text, text + "/**/"):
+        try:
+            check_literal(spelled, shape)
+            results.append(canonical_literal(spelled, shape))
+        except HloSyntaxError:
+            results.append("refused")
+    assert results[0] == results[1]

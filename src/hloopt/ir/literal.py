@@ -11,6 +11,7 @@ from typing import Any
 from hloopt.diagnostics import LiteralError
 from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.element_type import ElementType
+from hloopt.ir.plain_literals import PLAIN_VALUE, is_plain
 from hloopt.ir.shape import Shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
@@ -53,45 +54,8 @@ def check_literal(text: str, shape: Shape) -> None:
 
     A long one in the form XLA prints takes a tenth of the time of any other.
     """
-    if len(text) <= _REMEMBERED or not _is_plain(text, shape):
+    if len(text) <= _REMEMBERED or not is_plain(text, shape):
         canonical_literal(text, shape, 0)
-
-
-def _is_plain(text: str, shape: Shape) -> bool:
-    """Whether this is an array as XLA prints it, with numbers of few digits, at a look."""
-    if shape.is_tuple or shape.element_type is None or not shape.dimensions:
-        return False
-    numbers = _FEW_DIGITS.get(shape.type_name)
-    # Each number takes a character, so the skeleton is no longer than the text.
-    fits = 0 < shape.element_count() < len(text)
-    if numbers is None or not fits or not numbers.fullmatch(text):
-        return False
-    skeleton = "{" + "," * (shape.dimensions[-1] - 1) + "}"
-    for size in reversed(shape.dimensions[:-1]):
-        skeleton = "{" + ",".join([skeleton] * size) + "}"
-    return text.translate(_WITHOUT_NUMBERS) == skeleton
-
-
-def _plain(number: str) -> re.Pattern[str]:
-    """Numbers in any braces, a comma between each two, and blanks."""
-    return pattern(rf"[{{ \n]*+{number}(?:[ }}\n]*+,[ {{\n]*+{number})*+[ }}\n]*+")
-
-
-_FEW_DIGITS = {
-    "pred": _plain("(?:[01]|true|false)"),
-    **dict.fromkeys(("s8", "u8"), _plain(r"\d{1,2}+")),
-    **dict.fromkeys(("s16", "u16"), _plain(r"\d{1,4}+")),
-    "s32": _plain(r"-?\d{1,9}+"),
-    "u32": _plain(r"\d{1,9}+"),
-    "s64": _plain(r"-?\d{1,18}+"),
-    "u64": _plain(r"\d{1,18}+"),
-    "f16": _plain(r"-?\d{1,4}+(?:\.\d*+)?+(?:e-\d{1,3}+)?+"),
-    **dict.fromkeys(
-        ("f32", "bf16"), _plain(r"-?\d{1,9}+(?:\.\d*+)?+(?:e(?:[+]?[012]\d|-\d{1,3}+))?+")
-    ),
-    "f64": _plain(r"-?\d{1,9}+(?:\.\d*+)?+(?:e[+-]?\d\d)?+"),
-}
-_WITHOUT_NUMBERS = {ord(c): None for c in "0123456789.+-aeflrstu \n"}
 
 
 def _canonical(text: str, shape: Shape, limit: int | None) -> str:
@@ -102,17 +66,18 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     format_value = _formatter(shape.element_type, is_array=bool(shape.dimensions))
     if shape.dimensions and not text.lstrip().startswith(("{", "/", "(")):
         return _from_scalar(text.strip(), shape, limit, format_value)
-    is_long = limit is not None and shape.element_count() > limit and len(text) > _REMEMBERED
-    if is_long and _is_plain(text, shape):
+    plain = len(text) > _REMEMBERED and is_plain(text, shape)
+    if plain and limit is not None and shape.element_count() > limit:
         return ELIDED
-    values = _values(text, shape)
+    values = PLAIN_VALUE.findall(text) if plain else _values(text, shape)
     if values is None:
         if shape.element_count():
             return ELIDED
         values = []
     if not shape.dimensions:
         return format_value(values[0])
-    texts = [format_value(value) for value in values]
+    formatted = {value: format_value(value) for value in set(values)}
+    texts = [formatted[value] for value in values]
     if limit is not None and len(texts) > limit:
         return ELIDED
     return nest_values(texts, shape.dimensions)

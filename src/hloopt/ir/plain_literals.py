@@ -1,0 +1,47 @@
+"""Array literals as XLA prints them, recognized at a look."""
+
+from __future__ import annotations
+
+import re
+
+from hloopt.ir.shape import Shape
+from hloopt.patterns import pattern
+
+
+def is_plain(text: str, shape: Shape) -> bool:
+    """Whether this is an array as XLA prints it, with numbers of few digits, at a look."""
+    if shape.is_tuple or shape.element_type is None or not shape.dimensions:
+        return False
+    numbers = _FEW_DIGITS.get(shape.type_name)
+    # Each number takes a character, so the skeleton is no longer than the text.
+    fits = 0 < shape.element_count() < len(text)
+    if numbers is None or not fits or not numbers.fullmatch(text):
+        return False
+    skeleton = "{" + "," * (shape.dimensions[-1] - 1) + "}"
+    for size in reversed(shape.dimensions[:-1]):
+        skeleton = "{" + ",".join([skeleton] * size) + "}"
+    return text.translate(_WITHOUT_NUMBERS) == skeleton
+
+
+def _plain(number: str) -> re.Pattern[str]:
+    """Numbers in any braces, a comma between each two, and blanks."""
+    return pattern(rf"[{{ \n]*+{number}(?:[ }}\n]*+,[ {{\n]*+{number})*+[ }}\n]*+")
+
+
+_FEW_DIGITS = {
+    "pred": _plain("(?:[01]|true|false)"),
+    **dict.fromkeys(("s8", "u8"), _plain(r"\d{1,2}+")),
+    **dict.fromkeys(("s16", "u16"), _plain(r"\d{1,4}+")),
+    "s32": _plain(r"-?\d{1,9}+"),
+    "u32": _plain(r"\d{1,9}+"),
+    "s64": _plain(r"-?\d{1,18}+"),
+    "u64": _plain(r"\d{1,18}+"),
+    "f16": _plain(r"-?\d{1,4}+(?:\.\d*+)?+(?:e-\d{1,3}+)?+"),
+    **dict.fromkeys(
+        ("f32", "bf16"), _plain(r"-?\d{1,9}+(?:\.\d*+)?+(?:e(?:[+]?[012]\d|-\d{1,3}+))?+")
+    ),
+    "f64": _plain(r"-?\d{1,9}+(?:\.\d*+)?+(?:e[+-]?\d\d)?+"),
+}
+PLAIN_VALUE = pattern(r"[^{}, \n]+")
+"""A number of such a literal."""
+_WITHOUT_NUMBERS = {ord(c): None for c in "0123456789.+-aeflrstu \n"}
