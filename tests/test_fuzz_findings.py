@@ -43,6 +43,11 @@ def problems(line: str) -> list[str]:
     ("line", "message"),
     [
         (f"%q = f32[4,2]{{1,0}} parameter({DIGITS})", ""),
+        (
+            '%w = f32[] custom-call(), window={size=2x9223372036854775808}, custom_call_target="f"',
+            "window",
+        ),
+        ("%q = f32[4,1]{1,0} slice(%p), slice={[0:4], [1:18446744073709551618]}", "slice"),
         ("%q = f32[4,2]{1,0} parameter(00)", "parameter 0 is already %p"),
         ("%q = pad(%p, %z), padding=0_0x9223372036854775807_5", "a size has 63 bits"),
         (f"%q = f32[4,2]{{1,0}} parameter({'9' * 12})", "no parameter number"),
@@ -198,3 +203,11 @@ def test_a_comment_among_dimensions_ends(dimensions: str, size: int) -> None:
     else:
         with pytest.raises(HloSyntaxError):
             parse_module(text)
+
+
+@pytest.mark.parametrize("shape", ["f32[2]", "/*->*/ f32[2]", "f32[2] /* -> f32[3] */"])
+def test_an_arrow_in_a_comment_is_no_part_of_a_signature(shape: str) -> None:
+    text = f"HloModule m\nf (x: f32[2] /*->*/) -> {shape} {{ x = f32[2] parameter(0) }}"
+    assert parse_module(text).entry.name == "f"
+    with pytest.raises(HloSyntaxError, match="gives the shape"):
+        parse_module(text.replace("x = f32[2]", "x = f32[3]"))

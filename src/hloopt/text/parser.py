@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
-from hloopt.ir.shape import agrees, parse_shape
+from hloopt.ir.shape import Shape, agrees
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
 from hloopt.text.header import HEADER_ATTRIBUTES, check_header_value
@@ -187,21 +187,30 @@ class ModuleParser:
         if name in module.computations:
             raise cursor.error(f"computation '%{name}' is defined twice", name_start, code="HLO103")
         cursor.skip()
-        signature = self._signature()
         computation = Computation(module, name)
-        computation.signature = signature
+        computation.signature, stated = self._signature()
         self.note_place(start, cursor.position, computation)
+        cursor.skip()
+        open_brace = cursor.position
         self._body(computation)
+        if stated is not None and not agrees(stated, computation.root.shape):
+            raise cursor.error(
+                f"the signature of computation '%{name}' gives the shape {stated.text}, its root "
+                f"%{computation.root.name} has {computation.root.shape.text}",
+                open_brace,
+                code="HLO117",
+            )
         module.computations[name] = computation
         computation.source_range = (start, cursor.position)
         if is_entry:
             module.entry = computation
         return computation
 
-    def _signature(self) -> str | None:
+    def _signature(self) -> tuple[str | None, Shape | None]:
+        """The text of a signature, and the result's shape; that of the parameters is free."""
         cursor = self.cursor
         if not cursor.looking_at("("):
-            return None
+            return None, None
         start = cursor.position
         cursor.expect("(")
         if not cursor.looking_at(")"):
@@ -214,8 +223,8 @@ class ModuleParser:
             raise cursor.error("expected ',' or ')' in the computation's signature")
         cursor.skip()
         cursor.expect("->")
-        cursor.shape()
-        return " " + cursor.text[start : cursor.position]
+        stated = cursor.shape()
+        return " " + cursor.text[start : cursor.position], stated
 
     def _body(self, computation: Computation) -> None:
         from hloopt.text.instruction_parser import InstructionParser  # few modules need it
@@ -252,21 +261,6 @@ class ModuleParser:
         else:
             cursor.position = end
         parser.finish(is_pristine=True)
-        self._check_signature(computation, open_brace)
-
-    def _check_signature(self, computation: Computation, open_brace: int) -> None:
-        """The result shape of a signature must be that of the root; its parameters are free."""
-        if computation.signature is None:
-            return
-        stated = parse_shape(computation.signature.rpartition("->")[2])
-        actual = computation.root.shape
-        if not agrees(stated, actual):
-            raise self.cursor.error(
-                f"the signature of computation '%{computation.name}' gives the shape "
-                f"{stated.text}, its root %{computation.root.name} has {actual.text}",
-                open_brace,
-                code="HLO117",
-            )
 
     def note_place(self, start: int, end: int, element: Element) -> None:
         """Note where an element of the module stands, if somebody wants to know."""

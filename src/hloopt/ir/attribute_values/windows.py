@@ -98,7 +98,7 @@ def _window_parts(dense: str, text: str) -> dict[str, str]:
     return parts
 
 
-_IS_BY_X = pattern(r"-?\d+|\d+(?:x\d+)+")  # only one number alone can be negative
+_IS_BY_X = pattern(r"-?\d+|\d{1,18}(?:x\d{1,18})+")  # only one number alone can be negative
 
 
 def _split_by_x(text: str) -> tuple[int, ...]:
@@ -114,7 +114,7 @@ class PaddingDimension:
     interior: int = 0
 
 
-_PAD = r"-?\d+_-?\d+(?:_\d+)?"
+_PAD = r"-?\d+_-?\d+(?:_\d{1,18})?"
 _IS_PADDING = pattern(rf"{_PAD}(?:x{_PAD})*")
 
 
