@@ -152,6 +152,7 @@ def _values(text: str, shape: Shape) -> list[str] | None:
     values: list[str] = []
     counts = [0] * (rank + 1)  # elements seen so far in the open brace at each depth
     depth = 0
+    is_elided = False
     for kind, token in _tokens(text):
         if kind == "open":
             if depth == rank or (depth and counts[depth] >= dimensions[depth - 1]):
@@ -167,22 +168,24 @@ def _values(text: str, shape: Shape) -> list[str] | None:
                 )
             depth -= 1
         elif kind == "dots":
-            if not rank or depth != 1 or _AFTER_DOTS.search(text) is None:
+            if depth != 1:
                 raise LiteralError(f"'...' cannot stand here in a literal of {shape.text}")
-            return None
+            counts[depth] = dimensions[0]
+            is_elided = True
         else:
             if depth != rank:
                 raise LiteralError(f"expected {rank} braces around the values of {shape.text}")
+            if rank and counts[depth] >= dimensions[depth - 1]:
+                raise LiteralError(f"too many values for {shape.text}")
             counts[depth] += 1
             values.append(token)
+    if is_elided and not depth and counts[0] == 1:
+        return None
     if depth or len(values) != shape.element_count() or (rank and counts[0] != 1):
         raise LiteralError(
             f"the literal has {len(values)} values, {shape.text} has {shape.element_count()}"
         )
     return values
-
-
-_AFTER_DOTS = pattern(r"\.\.\.(?:[\s,]|/\*[^*]*\*/)*\}\s*$")
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
