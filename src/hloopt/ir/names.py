@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from hloopt.patterns import pattern
 
 _SUFFIX = pattern(r"(.+)\.(-?[0-9]{1,100})")
-_IRREGULAR = pattern(r"\S+\.-?0\d*(?=\s|$)|\S+\.-\d+(?=\s|$)")
+_IRREGULAR = pattern(r"\.(?:0\d*|-\d+)(?= |$)")
 
 
 def split_name(name: str) -> tuple[str, int | None]:
@@ -44,9 +44,12 @@ class NameTable:
         self.used.update(names)
         self._noted += len(names)
         if ".0" in joined or ".-" in joined:
-            self._note_irregular(_IRREGULAR.findall(joined))
+            self._note_irregular(
+                joined[joined.rfind(" ", 0, suffix.start()) + 1 : suffix.end()]
+                for suffix in _IRREGULAR.finditer(joined)
+            )
 
-    def _note_irregular(self, names: list[str]) -> None:
+    def _note_irregular(self, names: Iterable[str]) -> None:
         """Look closer at names whose suffix is 0, begins with 0 or is negative."""
         for name in names:
             base, suffix = split_name(name)
