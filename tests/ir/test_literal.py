@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.literal import canonical_literal, check_literal
-from hloopt.ir.shape import parse_shape
+from hloopt.ir.shape_parser import parse_shape
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ from hloopt.ir.shape import (
     array_shape,
     compatible,
     format_shape,
-    parse_shape,
-    scan_shape,
     tuple_shape,
     without_layout,
 )
+from hloopt.ir.shape_parser import parse_shape, scan_shape
 
 LEAVES = st.sampled_from(
     [

@@ -10,8 +10,9 @@ import pytest
 from hloopt.diagnostics import HloError
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.opcode import OPCODES
-from hloopt.ir.shape import Shape, parse_shape
+from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape, infer_shape
+from hloopt.ir.shape_parser import parse_shape
 
 
 @dataclass(frozen=True)

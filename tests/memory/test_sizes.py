@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.ir.shape import parse_shape
+from hloopt.ir.shape_parser import parse_shape
 from hloopt.memory.sizes import shape_bytes, slots_of
 
 

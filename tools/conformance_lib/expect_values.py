@@ -18,7 +18,7 @@ from conformance_lib.selectors import (
     select_one,
 )
 from hloopt.ir import Instruction, Shape
-from hloopt.ir.shape import scan_shape
+from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.stack_frames import StackFrames
 
 

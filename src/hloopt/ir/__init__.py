@@ -4,7 +4,8 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Layout, Shape, array_shape, parse_shape, tuple_shape
+from hloopt.ir.shape import Layout, Shape, array_shape, tuple_shape
+from hloopt.ir.shape_parser import parse_shape
 
 __all__ = [
     "Computation",

@@ -27,7 +27,8 @@ from hloopt.ir.attribute_values import (
 from hloopt.ir.attribute_values.strings import is_dictionary, quote_unless_dictionary
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.ir.literal import canonical_literal
-from hloopt.ir.shape import Shape, format_shape, parse_shape, scan_shape
+from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shape_parser import parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.shape import scan_shape
+from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 

@@ -16,7 +16,8 @@ from hloopt.ir.attribute_values import (
 )
 from hloopt.ir.attribute_values.strings import STRING
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape, scan_shape
+from hloopt.ir.shape import Shape
+from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.stack_frames import Location, StackFrames
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern

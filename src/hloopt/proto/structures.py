@@ -21,7 +21,8 @@ from hloopt.ir.attribute_values import (
 )
 from hloopt.ir.attribute_values.strings import STRING, dictionary_end
 from hloopt.ir.literal import canonical_literal
-from hloopt.ir.shape import Shape, format_shape, parse_shape, scan_shape, tuple_shape
+from hloopt.ir.shape import Shape, format_shape, tuple_shape
+from hloopt.ir.shape_parser import parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 from hloopt.proto.literals import read_literal, write_literal

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hloopt.diagnostics import HloSyntaxError, Source, Span
 from hloopt.ir.attribute_text import scan_literal, scan_value
 from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.shape import Shape, parse_shape, scan_shape
+from hloopt.ir.shape import Shape
+from hloopt.ir.shape_parser import parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 

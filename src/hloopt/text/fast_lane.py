@@ -22,7 +22,8 @@ from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
-from hloopt.ir.shape import SHAPES, format_shape
+from hloopt.ir.shape import format_shape
+from hloopt.ir.shape_parser import SHAPES
 from hloopt.patterns import pattern
 from hloopt.text.cursor import RESERVED_NAMES
 from hloopt.text.implied_shapes import IMPLIED_SHAPE

@@ -15,7 +15,8 @@ from hloopt.ir.attribute_format import (
 )
 from hloopt.ir.attribute_values import parse_aliasing, parse_buffer_donor, parse_int
 from hloopt.ir.attribute_values.tokens import compact, malformed
-from hloopt.ir.shape import Shape, format_shape, scan_shape
+from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 

@@ -8,8 +8,9 @@ from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Layout, Shape, compatible, format_shape, parse_shape, tuple_shape
+from hloopt.ir.shape import Layout, Shape, compatible, format_shape, tuple_shape
 from hloopt.ir.shape_inference import infer_shape
+from hloopt.ir.shape_parser import parse_shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken, header_span
 
