@@ -105,9 +105,12 @@ def bars(figures: Figures) -> list[Bar]:
     slowest = max(f.cold for f in singles)
     growth = max(f.growth for f in figures.scaling if f.name in PASSES)
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
+    largest = max(figures.printed, key=lambda f: f.instructions)
+    verified = next(f.cold for f in figures.verified if f.file == largest.file)
     return [
         _at_least("load+print / XLA, warm", speed(figures.printed, "warm"), 2.0),
         _at_least("load+verify+print / XLA, warm", speed(figures.verified, "warm"), 1.0),
+        _at_most("verifying / loading the largest, cold", ratio(verified, largest.cold) - 1, 1.2),
         _at_most("peak memory / jaxlib, worst file", memory, 1.0),
         _at_most("hloopt --version / python -c pass", ratio(version, bare), 4.0),
         _at_most("hloopt opt, dce / jaxlib process", ratio(opt, jaxlib), 0.5),

@@ -53,6 +53,11 @@ def problems(line: str) -> list[str]:
         (f"%q = f32[4,2]{{1,0}} parameter({'9' * 12})", "no parameter number"),
         (f"%r = f32[4,2]{{1,0}} all-reduce(%p), channel_id={DIGITS}, to_apply=%sum", "channel_id"),
         (f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{source_line={DIGITS}}}", "metadata"),
+        (
+            '%n = f32[4,2]{1,0} negate(%p), metadata={op_name="a" source_line=2147483648}',
+            "does not fit into 32 bits",
+        ),
+        (f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{stack_frame_id={DIGITS}}}", "metadata"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=7", "metadata"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=%p", "metadata"),
         ("%t = f32[2,4]{1,0} transpose(%p), dimensions={1,0}metadata={}", "expected"),
@@ -211,3 +216,21 @@ def test_an_arrow_in_a_comment_is_no_part_of_a_signature(shape: str) -> None:
     assert parse_module(text).entry.name == "f"
     with pytest.raises(HloSyntaxError, match="gives the shape"):
         parse_module(text.replace("x = f32[2]", "x = f32[3]"))
+
+
+def test_a_stack_frame_of_many_digits_is_no_frame() -> None:
+    frames = "FileNames\n\nFunctionNames\n\nFileLocations\n\nStackFrames\n\n"
+    line = f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{stack_frame_id={DIGITS}}}"
+    text = TEXT.replace("LINE", line).replace("HloModule m\n", f"HloModule m\n\n{frames}")
+    with pytest.raises(HloSyntaxError, match="metadata"):
+        print_module(parse_module(text), FULL)
+
+
+def test_an_empty_tuple_has_one_sharding() -> None:
+    """XLA prints `{replicated}` of an empty tuple as the sharding of one leaf."""
+    line = '%c = () custom-call(%p), custom_call_target="f", sharding={replicated}'
+    printed = print_module(parse_module(TEXT.replace("LINE", line)), FULL)
+    assert "sharding={{replicated}}" in printed
+    assert verify_module(parse_module(printed)) == []
+    two = line.replace("{replicated}", "{{replicated}, {replicated}}")
+    assert "2 shardings" in problems(two)[0]

@@ -11,6 +11,7 @@ import hloopt
 from hloopt.analysis.call_graph import callees_first
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Computation, Module
+from hloopt.ir.opcode import ASYNC
 from hloopt.memory import analyze_memory
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass, pass_names
@@ -132,6 +133,8 @@ def _check_print(module: Module, options: PrintOptions, *, must_print: bool) -> 
         return
     if not must_print:
         return
+    if not options.always_readable and any(i.opcode in ASYNC for i in module.instructions()):
+        return  # of some asynchronous operations XLA's print says too little
     try:
         again = parse_module(once)
     except HloError as error:

@@ -168,7 +168,7 @@ def _fields(record: str, *names: str) -> list[int]:
 
 # -- as XLA keeps them ----------------------------------------------------------------------------
 
-_FRAME_ID = pattern(r"\bstack_frame_id=(\d+)")
+_FRAME_ID = pattern(r"\bstack_frame_id=(\d{1,18})(?!\d)")
 
 
 class CanonicalFrames:

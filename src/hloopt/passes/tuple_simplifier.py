@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -11,6 +12,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shape import compatible
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.dce import DeadCode, DeadCodeElimination
 from hloopt.passes.replace import (
     control_dependencies_can_move,
     replace_instruction,
@@ -23,8 +25,8 @@ class TupleSimplifier(ModulePass):
     """Forward tuple elements to their users.
 
     A tuple of all elements of another value, in order, becomes that value. A get-tuple-element
-    that leads to the operand of a tuple instruction becomes that operand. What has no
-    users afterwards is left to `dce`. Linear in the size of the module.
+    that leads to the operand of a tuple instruction becomes that operand. Operands of what was
+    replaced go with it where nothing else uses them. Linear in the size of the module.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,19 +36,22 @@ class TupleSimplifier(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        changed = False
+        orphans: list[Instruction] = []
         for computation in list(module.computations.values()):
             if computation.is_entry and self.options.exclude_entry_computation:
                 continue
-            changed |= _simplify(computation, context)
-        return changed
+            orphans += _simplify(computation, context)
+        if orphans:
+            effects = SideEffects(module)
+            DeadCode(effects, DeadCodeElimination.Options(), context).remove_dead(orphans)
+        return bool(orphans)
 
 
-def _simplify(computation: Computation, context: PassContext) -> bool:
-    tuples = [i for i in computation.instructions if i.opcode is Opcode.TUPLE]
-    if not tuples:
-        return False
-    changed = False
+def _simplify(computation: Computation, context: PassContext) -> list[Instruction]:
+    """Replace what can be replaced; the operands of what was, which may be unused now."""
+    orphans: list[Instruction] = []
+    if not any(i.opcode is Opcode.TUPLE for i in computation.instructions):
+        return orphans
     for instruction in post_order(computation):
         replacement = None
         if instruction.opcode is Opcode.TUPLE:
@@ -59,11 +64,11 @@ def _simplify(computation: Computation, context: PassContext) -> bool:
             context.missed(instruction, reason)
             continue
         context.applied(instruction, f"replaced by %{replacement.name}")
+        orphans += instruction.operands
         replace_instruction(instruction, replacement)
-        changed = True
-    if changed and computation.module.is_scheduled:
+    if orphans and computation.module.is_scheduled:
         computation.reorder(stable_order(computation))
-    return changed
+    return orphans
 
 
 def whole_value(instruction: Instruction) -> Instruction | None:

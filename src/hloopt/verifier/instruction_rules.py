@@ -25,8 +25,8 @@ from hloopt.verifier.rules import INSTRUCTION_RULES, SHAPED_RULES, Rule, check, 
 
 _METADATA = pattern(
     r'(?:op_type="[^"\\]*" ?)?(?:op_name="[^"\\]*" ?)?(?:source_file="[^"\\]*" ?)?'
-    r"(?:source_line=\d{1,18} ?)?(?:source_end_line=\d{1,18} ?)?(?:source_column=\d{1,18} ?)?"
-    r"(?:source_end_column=\d{1,18} ?)?(?:stack_frame_id=\d{1,18} ?)?\}"
+    r"(?:source_line=\d{1,9} ?)?(?:source_end_line=\d{1,9} ?)?(?:source_column=\d{1,9} ?)?"
+    r"(?:source_end_column=\d{1,9} ?)?(?:stack_frame_id=\d{1,9} ?)?\}"
 )
 """Metadata as XLA prints it nearly always, up to the end of the attributes."""
 _CHANNEL = pattern(r"\bchannel_id=\d{1,18}(?!\d)")

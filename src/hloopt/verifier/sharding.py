@@ -50,7 +50,7 @@ def _leaf_shardings(text: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
             "not."
         )
     elements = _elements(text)
-    leaves = shape.leaves()
+    leaves = shape.leaves() or [shape] * bool(elements)  # one may stand for no leaf at all
     if len(elements) != len(leaves):
         raise HloVerifyError(
             f"Invalid sharding for instruction: {len(elements)} shardings for {len(leaves)} leaves "
