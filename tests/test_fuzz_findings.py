@@ -59,6 +59,7 @@ def problems(line: str) -> list[str]:
         ),
         (f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{stack_frame_id={DIGITS}}}", "metadata"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=7", "metadata"),
+        ("%n = f32[4,2]{1,0} negate(%p), sharding={devices=[0,1]1,3}", "a tile dimension of 0"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=%p", "metadata"),
         ("%t = f32[2,4]{1,0} transpose(%p), dimensions={1,0}metadata={}", "expected"),
         ("%c = (f32[], f32[2]{0}) constant({})", "expected '(' in a tuple literal"),

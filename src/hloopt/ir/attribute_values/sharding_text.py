@@ -175,6 +175,8 @@ def _tile(part: re.Match[str], text: str) -> str:
         return parse_iota_tile(f"{tile}<={part['reshape']}{transpose}").text
     count = prod(split_ints(tile[1:-1]))
     devices = part["devices"].split(",")
+    if not count:
+        raise HloSyntaxError(f"the sharding '{text}' has a tile dimension of 0")
     if len(devices) < count:
         raise HloSyntaxError(f"the sharding '{text}' has {count} tiles and {len(devices)} devices")
     if len(devices) < 2:

@@ -48,7 +48,10 @@ def collective_permute_start(operation: Operation) -> Shape:
         )
     if "slice_sizes" in operation.attributes:
         return operation.stated
-    operands = unchanged(operation)
+    # Several operands may be anything: so does XLA combine what was permuted as tuples.
+    operands = (
+        unchanged(operation) if len(operation.operands) == 1 else tuple_shape(operation.operands)
+    )
     return tuple_shape((operands, operands, *elements[2:]))
 
 
