@@ -9,6 +9,7 @@ import re
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_format import braces, one_of, real
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.attribute_values import parse_int, parse_string
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
 from hloopt.ir.attribute_values.strings import dictionary_end
@@ -115,8 +116,7 @@ def domain(text: str) -> str:
     return braces((f"{key}={found[key]}" for key in ("kind", "entry", "exit")), ", ")
 
 
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
-_LEAF = pattern(rf"\{{(?:({_STRING}) ?(\{{(?:-?\d+(?:,-?\d+)*)?\}})?)?\}}", re.S)
+_LEAF = pattern(rf"\{{(?:({STRING}) ?(\{{(?:-?\d+(?:,-?\d+)*)?\}})?)?\}}", re.S)
 
 
 @memoized

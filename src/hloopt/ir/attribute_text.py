@@ -12,8 +12,11 @@ from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
+STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
+"""A string in double or single quotes; for regular expressions with re.S."""
+
 _KEY = pattern(r"([A-Za-z_][\w.\-]*)=")
-_STRING = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'', re.S)
+_STRING = pattern(STRING, re.S)
 _BRACE_PIECE = pattern(
     r'[^{}"/]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([{}])', re.S
 )

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
     parse_aliasing,
@@ -14,7 +15,6 @@ from hloopt.ir.attribute_values import (
     parse_string,
     quote_string,
 )
-from hloopt.ir.attribute_values.strings import STRING
 from hloopt.ir.module import Module
 from hloopt.ir.shape import Shape
 from hloopt.ir.shape_parser import scan_shape

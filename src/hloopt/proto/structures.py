@@ -10,7 +10,7 @@ from hloopt.ir.attribute_annotations import domain as canonical_domain
 from hloopt.ir.attribute_annotations import origin as canonical_origin
 from hloopt.ir.attribute_annotations import result_accuracy, sparsity_config, statistics
 from hloopt.ir.attribute_format import shapes as canonical_shapes
-from hloopt.ir.attribute_text import scan_literal
+from hloopt.ir.attribute_text import STRING, scan_literal
 from hloopt.ir.attribute_values import (
     parse_dim_labels,
     parse_output_to_operand_aliasing,
@@ -19,7 +19,7 @@ from hloopt.ir.attribute_values import (
     parse_window,
     quote_string,
 )
-from hloopt.ir.attribute_values.strings import STRING, dictionary_end
+from hloopt.ir.attribute_values.strings import dictionary_end
 from hloopt.ir.literal import canonical_literal
 from hloopt.ir.shape import Shape, format_shape, tuple_shape
 from hloopt.ir.shape_parser import parse_shape, scan_shape

@@ -13,6 +13,7 @@ from hloopt.ir.attribute_format import (
     integer_unless,
     one_of,
 )
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.attribute_values import parse_aliasing, parse_buffer_donor, parse_int
 from hloopt.ir.attribute_values.tokens import compact, malformed
 from hloopt.ir.shape import Shape, format_shape
@@ -110,9 +111,8 @@ def format_entry_layout(parameters: list[Shape], result: Shape) -> str:
 
 # -- original values --------------------------------------------------------------------------
 
-_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
-_PLACE = rf"\{{\s*(?:({_STRING})\s*(\{{[\d,\s]*\}})?)?\s*\}}"
-_RECOVERY = pattern(rf"\s*{_PLACE}\s*:\s*{_PLACE}\s*(?:,\s*({_STRING}))?\s*", re.S)
+_PLACE = rf"\{{\s*(?:({STRING})\s*(\{{[\d,\s]*\}})?)?\s*\}}"
+_RECOVERY = pattern(rf"\s*{_PLACE}\s*:\s*{_PLACE}\s*(?:,\s*({STRING}))?\s*", re.S)
 
 
 def _recovery_table(text: str) -> str | None:

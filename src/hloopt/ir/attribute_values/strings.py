@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.attribute_values.tokens import malformed, memoized
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
-STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _IS_STRING = pattern(STRING, re.S)
 _IS_PLAIN = pattern(r"[ !#-&(-\[\]-~]*")
 _ESCAPE = pattern(
