@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError, HloVerifyError
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shape import Shape, agree, array_shape
 from hloopt.ir.shape_inference.control_flow import (
     infer_add_dependency,
     infer_call,
@@ -25,7 +25,7 @@ from hloopt.ir.shape_inference.elementwise import (
     infer_select,
     infer_unary,
 )
-from hloopt.ir.shape_inference.operation import Operation, agree, show
+from hloopt.ir.shape_inference.operation import Operation, show
 from hloopt.ir.shape_inference.stated import STATED_RULES, with_stated_type
 
 if TYPE_CHECKING:

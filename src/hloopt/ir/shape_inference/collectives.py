@@ -63,7 +63,7 @@ def collective_permute(operation: Operation) -> Shape:
 def all_to_all(operation: Operation) -> Shape:
     operands = _arrays(operation)
     if "dimensions" in operation.attributes:
-        if any(_is_bounded(operand) for operand in operands):
+        if any(operand.is_bounded_dynamic for operand in operands):
             raise HloVerifyError(
                 f"AllToAll does not support bounded dynamic shapes: {show(*operands)}"
             )
@@ -74,19 +74,13 @@ def all_to_all(operation: Operation) -> Shape:
             )
         return _one_or_tuple(operands)
     for operand in operands:
-        if min(operand.dimensions, default=0) < 0:
+        if operand.is_unbounded_dynamic:
             raise HloVerifyError("AllToAllTuple does not support unbounded dynamic shapes")
         if operand.dimensions != operands[0].dimensions:
             raise HloVerifyError(
                 f"all-to-all operands differ in size: {show(operands[0])} and {show(operand)}."
             )
     return tuple_shape(operands)
-
-
-def _is_bounded(shape: Shape) -> bool:
-    """Whether a dimension is dynamic and has a bound."""
-    sizes = zip(shape.dimensions, shape.dynamic, strict=True)
-    return any(is_dynamic and size >= 0 for size, is_dynamic in sizes)
 
 
 def ragged_all_to_all(operation: Operation) -> Shape:

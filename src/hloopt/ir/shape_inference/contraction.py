@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shape import Shape, array_shape, sizes_agree
 from hloopt.ir.shape_inference.element_types import higher_precision
-from hloopt.ir.shape_inference.operation import Operation, expect_array, show, sizes_agree
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 
 _Dimensions = tuple[int, ...]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import Operation, agree, show
+from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, show
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee

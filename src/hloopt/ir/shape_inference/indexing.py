@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    expect_array,
-    same_kind,
-    show,
-)
+from hloopt.ir.shape import Shape, array_shape, same_kind, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import check_reducer
 
 _Dimensions = tuple[int, ...]

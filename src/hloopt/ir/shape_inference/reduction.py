@@ -6,15 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    agree,
-    expect_array,
-    same_kind,
-    show,
-    sizes_agree,
-)
+from hloopt.ir.shape import Shape, agree, array_shape, same_kind, sizes_agree, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee

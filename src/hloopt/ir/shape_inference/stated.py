@@ -9,16 +9,9 @@ from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import attribute_values
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape import Shape, agree, array_shape, same_kind, tuple_shape
 from hloopt.ir.shape_inference.control_flow import infer_operand
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    agree,
-    expect_array,
-    same_kind,
-    show,
-    show_type,
-)
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show, show_type
 
 
 def stated_array(operation: Operation) -> Shape:
@@ -91,7 +84,7 @@ def _stochastic_convert(operation: Operation) -> Shape:
 def _broadcast(operation: Operation) -> Shape:
     """The stated shape, in which each operand dimension must find its place."""
     operand, stated = _operand_array(operation), stated_array(operation)
-    if any(size < 0 for size in stated.dimensions):
+    if stated.is_unbounded_dynamic:
         raise HloVerifyError(
             f"is_unbounded_dynamic: the result of broadcast is unbounded: {show(stated)}"
         )
@@ -116,14 +109,10 @@ def _broadcast(operation: Operation) -> Shape:
 
 def _reshape(operation: Operation) -> Shape:
     operand, stated = _operand_array(operation), stated_array(operation)
-    if min(stated.dimensions, default=0) < 0:
+    if stated.is_unbounded_dynamic:
         raise HloVerifyError("Reshaping with unbounded result shape is not supported.")
-    if min(operand.dimensions, default=0) < 0:
-        bounded = any(
-            dynamic and size >= 0
-            for size, dynamic in zip(operand.dimensions, operand.dynamic, strict=True)
-        )
-        if bounded:
+    if operand.is_unbounded_dynamic:
+        if operand.is_bounded_dynamic:
             raise HloVerifyError(
                 "Reshape operand with bounded and unbounded dynamism not supported."
             )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import Operation, agree, show
+from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, show
 from hloopt.ir.shape_parser import parse_shape
 
 
