@@ -14,6 +14,8 @@ from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
+    format_int_lists,
+    format_ints,
     parse_bool,
     parse_frontend_attributes,
     parse_int,
@@ -70,7 +72,7 @@ def true_only(text: str) -> str | None:
 @memoized
 def integers(text: str) -> str:
     """`{1,0}`, always printed."""
-    return braces(map(str, parse_ints(text)))
+    return format_ints(parse_ints(text))
 
 
 @memoized
@@ -90,7 +92,7 @@ def one_integer(text: str) -> str:
 @memoized
 def integer_lists(text: str) -> str:
     """`{{0,1},{1,0}}`, always printed."""
-    return braces(braces(map(str, numbers)) for numbers in parse_int_lists(text))
+    return format_int_lists(parse_int_lists(text))
 
 
 @memoized
@@ -299,8 +301,7 @@ def operand_aliasing(text: str) -> str | None:
     from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
 
     aliases = [
-        f"{braces(map(str, a.output_index))}: "
-        f"({a.parameter}, {braces(map(str, a.parameter_index))})"
+        f"{format_ints(a.output_index)}: ({a.parameter}, {format_ints(a.parameter_index)})"
         for a in parse_output_to_operand_aliasing(text)
     ]
     return braces(aliases, ", ") if aliases else None

@@ -34,7 +34,9 @@ def explicit_attributes(instruction: Instruction) -> dict[str, str]:
 
 def _map(instruction: Instruction, values: dict[str, str]) -> None:
     """XLA does not look at what is written: a map is over all dimensions."""
-    values["dimensions"] = f"{{{','.join(map(str, range(instruction.shape.rank)))}}}"
+    from hloopt.ir.attribute_values import format_ints
+
+    values["dimensions"] = format_ints(range(instruction.shape.rank))
 
 
 def _outfeed(instruction: Instruction, values: dict[str, str]) -> None:

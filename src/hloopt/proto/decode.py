@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from hloopt.diagnostics import HloError, HloSyntaxError, Source, did_you_mean
+from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import ELIDED
@@ -267,5 +268,4 @@ def _slice_sizes(proto: Any, operands: list[Instruction]) -> str:
     rank = leaves[0].rank if leaves else 0
     if not rank or len(sizes) % rank:
         raise HloSyntaxError(f"{len(sizes)} slice sizes for an operand of {rank} dimensions")
-    rows = (",".join(map(str, sizes[i : i + rank])) for i in range(0, len(sizes), rank))
-    return f"{{{','.join(f'{{{row}}}' for row in rows)}}}"
+    return format_int_lists(sizes[i : i + rank] for i in range(0, len(sizes), rank))

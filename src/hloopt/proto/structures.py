@@ -12,6 +12,7 @@ from hloopt.ir.attribute_annotations import result_accuracy, sparsity_config, st
 from hloopt.ir.attribute_format import shapes as canonical_shapes
 from hloopt.ir.attribute_text import STRING, scan_literal
 from hloopt.ir.attribute_values import (
+    format_ints,
     parse_dim_labels,
     parse_output_to_operand_aliasing,
     parse_padding,
@@ -136,8 +137,8 @@ def write_sparsity(proto: Any, text: str) -> None:
 
 def read_aliasing(proto: Any) -> str | None:
     entries = [
-        f"{_index(alias.output_shape_index)}: "
-        f"({alias.operand_index}, {_index(alias.operand_shape_index)})"
+        f"{format_ints(alias.output_shape_index)}: "
+        f"({alias.operand_index}, {format_ints(alias.operand_shape_index)})"
         for alias in proto.output_operand_aliasing
     ]
     return f"{{{', '.join(entries)}}}" if entries else None
@@ -150,10 +151,6 @@ def write_aliasing(proto: Any, text: str) -> None:
             operand_index=alias.parameter,
             operand_shape_index=alias.parameter_index,
         )
-
-
-def _index(numbers: Any) -> str:
-    return f"{{{','.join(map(str, numbers))}}}"
 
 
 _DOMAIN_FIELDS = {"entry": "domain_exit_sharding", "exit": "domain_entry_sharding"}
