@@ -31,13 +31,14 @@ _VALUE = pattern(r"\((?:[^()]|\([^()]*\))*\)|-?nan\(0x[0-9a-f]+\)|[^\s{},()]+")
 _COMMENT = pattern(r"/\*.*?\*/")
 _NAN = pattern(r"(-?)nan(?:\((0x[0-9a-f]+)\))?")
 
-_FIELDS = {"pred": "preds"}
-_PACKED = frozenset(("s1", "s2", "s4", "s8", "u1", "u2", "u4", "u8", "s16", "u16"))
-"""Integers that stand in a `bytes` field, little-endian; others are in repeated fields."""
-
 
 def _field(element: ElementType) -> str:
-    return _FIELDS.get(element.name) or f"{element.name}s"
+    return f"{element.name}s"
+
+
+def _is_packed(element: ElementType) -> bool:
+    """Whether the values stand in a `bytes` field, little-endian, not in a repeated field."""
+    return element.bits <= 16 and (element.is_integral or element.is_floating)
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def _read_values(proto: Any, element: ElementType) -> list[str]:
         return [f"({re}, {im})" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
     if element.is_floating:
         return _texts(_codes(values, element.bytes), element.name)
-    if element.name in _PACKED:
+    if _is_packed(element):
         signed = element.kind == "signed"
         half = 1 << (element.bits - 1)
         mask = (1 << element.bits) - 1
@@ -213,7 +214,7 @@ def _write_values(tokens: list[str], element: ElementType, proto: Any) -> None:
         codes = list(map(_float_code(element.name), tokens))
     else:
         codes = list(map(int, tokens))
-    if element.name in _PACKED or (element.is_floating and element.bits <= 16):
+    if _is_packed(element):
         mask = (1 << element.bits) - 1
         packed = struct.pack(
             f"<{len(codes)}{'B' if element.bytes == 1 else 'H'}", *[code & mask for code in codes]
