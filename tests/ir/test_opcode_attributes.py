@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.instruction import REFERENCE_ATTRIBUTES
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.opcode_attributes import (
     allowed_attributes,
@@ -131,6 +132,12 @@ def test_every_opcode_has_the_attributes_of_every_instruction() -> None:
         assert {"sharding", "metadata", "control-predecessors"} <= allowed.keys()
         for name, text in implied_attributes(opcode).items():
             assert canonical_value(opcode, name, text) == text
+
+
+def test_what_is_kept_as_a_reference_is_one_in_the_table() -> None:
+    attributes = [a for opcode in Opcode for a in allowed_attributes(opcode).values()]
+    assert {a.name for a in attributes if a.is_reference} == REFERENCE_ATTRIBUTES
+    assert REFERENCE_ATTRIBUTES.isdisjoint(a.name for a in attributes if not a.is_reference)
 
 
 def test_references_count_as_present() -> None:
