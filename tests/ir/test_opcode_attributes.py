@@ -163,6 +163,10 @@ def test_references_count_as_present() -> None:
         (Opcode.ADD, {"sharding": "{{replicated}"}, [], "sharding", None),
         (Opcode.ADD, {"metadata": "{op_nam=3}"}, [], "no 'op_nam'", "'op_name'"),
         (Opcode.ADD, {"backend_config": "{"}, [], "a string", None),
+        (Opcode.CUSTOM_CALL, {"literal": "(s32[] 1, "}, [], "a shape and a literal", None),
+        (Opcode.CUSTOM_CALL, {"literal": "s32[] 1, s32[] 2"}, [], "a shape and a literal", None),
+        (Opcode.CUSTOM_CALL, {"literal": " "}, [], "a shape and a literal", None),
+        (Opcode.CUSTOM_CALL, {"literal": ","}, [], "expected a shape, found ','", None),
     ],
 )
 def test_a_wrong_attribute_is_named(

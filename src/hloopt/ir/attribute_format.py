@@ -8,7 +8,7 @@ distinct text, except those of metadata and backend_config, which rarely repeat.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_text import scan_literal
@@ -351,31 +351,37 @@ def elided_literal(text: str) -> str:
 
 
 def _literal(text: str, limit: int | None) -> str:
-    out: list[str] = []
+    return "".join(
+        _TUPLE_MARKS[part]
+        if isinstance(part, str)
+        else f"{format_shape(part[0])} {canonical_literal(part[1], part[0], limit)}"
+        for part in typed_literal_parts(text)
+    )
+
+
+_TUPLE_MARKS = {"(": "( ", ",": ", ", ")": " )"}
+
+
+def typed_literal_parts(text: str) -> Iterator[str | tuple[Shape, str]]:
+    """The arrays of `( s32[] 1, pred[] true )`, shape and values, and the marks between them."""
     depth = 0
+    is_whole = False
     position = skip_trivia(text, 0)
-    while position < len(text):
+    while position < len(text) and not is_whole:
         mark = text[position]
-        if mark in _TUPLE_MARKS:
-            out.append(_TUPLE_MARKS[mark])
+        if mark == "(" or (depth and mark in _TUPLE_MARKS):
+            yield mark
             depth += (mark == "(") - (mark == ")")
             position += 1
         else:
             parsed, start = scan_shape(text, position)
             start = skip_trivia(text, start)
             position = scan_literal(text, start)
-            out.append(
-                f"{format_shape(parsed)} {canonical_literal(text[start:position], parsed, limit)}"
-            )
+            yield parsed, text[start:position]
         position = skip_trivia(text, position)
-        if depth <= 0 and position < len(text):
-            break
-    if depth or position < len(text) or not out:
+        is_whole = not depth
+    if position < len(text) or not is_whole:
         raise malformed("a shape and a literal", text)
-    return "".join(out)
-
-
-_TUPLE_MARKS = {"(": "( ", ",": ", ", ")": " )"}
 
 
 # -- references -----------------------------------------------------------------------------------

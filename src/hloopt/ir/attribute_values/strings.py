@@ -94,6 +94,21 @@ def dictionary_end(text: str, start: int) -> int | None:
     return None
 
 
+def split_dictionaries(text: str) -> list[str] | None:
+    """The elements of a list `{{…}, {…}}`; None where `text` is no such list. Linear."""
+    found: list[str] = []
+    position = skip_trivia(text, 1)
+    while text.startswith("{", position) and (end := dictionary_end(text, position)):
+        found.append(text[position:end])
+        position = skip_trivia(text, end)
+        if text[position:] == "}":
+            return found
+        if text[position : position + 1] != ",":
+            return None
+        position = skip_trivia(text, position + 1)
+    return None
+
+
 def is_dictionary(text: str) -> bool:
     """Whether `text` is one brace-balanced `{…}`, which is then written without quotes."""
     return text.startswith("{") and dictionary_end(text, 0) == len(text)
