@@ -69,7 +69,7 @@ def infer_reverse(operation: Operation) -> Shape:
 def infer_concatenate(operation: Operation) -> Shape:
     """The operands one after the other, in the default layout."""
     operands = operation.operands
-    if not bool(operands):
+    if not operands:
         raise HloVerifyError("Concatenate expects at least one argument.")
     dimension = operation.dimension()
     for operand in operands:
@@ -165,7 +165,7 @@ def infer_pad(operation: Operation) -> Shape:
 def infer_sort(operation: Operation) -> Shape:
     """The operand's shape, or the tuple of the operands' shapes."""
     operands = operation.operands
-    if not bool(operands):
+    if not operands:
         raise HloVerifyError("Sort expects at least one operand")
     for operand in operands:
         if len(operands) > 1 or operation.stated is not None:  # XLA reads any single operand

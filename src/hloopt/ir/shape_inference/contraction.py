@@ -137,8 +137,7 @@ def infer_ragged_dot(operation: Operation) -> Shape:
         if groups:
             raise HloVerifyError(
                 f"{title}There must be zero group dimensions in the rhs when the lhs ragged "
-                "dimension "
-                "is batch or contracting."
+                "dimension is batch or contracting."
             )
         return _result(dot, (), [leading] if ragged in dot.lhs_contracting else [])
     _check_group(dot, groups, count, title)

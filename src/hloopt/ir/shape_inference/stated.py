@@ -22,7 +22,7 @@ def stated_array(operation: Operation) -> Shape:
 
 
 def _operand_array(operation: Operation) -> Shape:
-    if not bool(operation.operands):
+    if not operation.operands:
         raise HloVerifyError(f"{operation.opcode} expects an operand")
     expect_array(operation.operands[0], f"operand of {operation.opcode}")
     return operation.operands[0]
@@ -47,7 +47,7 @@ def _bitcast_convert(operation: Operation) -> Shape:
     old_bits, new_bits = (8 if t.name == "pred" else t.bits for t in (old, new))
     sizes, dynamic = operand.dimensions, operand.dynamic
     if old_bits < new_bits:
-        if not (bool(sizes) and sizes[-1] in (new_bits // old_bits, -1)):
+        if not (sizes and sizes[-1] in (new_bits // old_bits, -1)):
             raise HloVerifyError(
                 f"Last dimension of {show(operand)} must be {new_bits // old_bits} to become "
                 f"{show(stated)}."
@@ -101,8 +101,7 @@ def _broadcast(operation: Operation) -> Shape:
         if operand.dimensions[i] not in (stated.dimensions[dimension], -1):
             raise HloVerifyError(
                 f"Input dimension {i} of {show(operand)} must equal output dimension {dimension} "
-                "of "
-                f"{show(stated)}."
+                f"of {show(stated)}."
             )
     return array_shape(operand.type_name, stated.dimensions, stated.dynamic)
 

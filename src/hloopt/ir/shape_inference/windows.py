@@ -193,8 +193,7 @@ def _check_features(
     if not (feature_groups == 1 or batch_groups == 1):
         raise HloVerifyError(
             f"both batch_group_count {batch_groups} and feature_group_count {feature_groups} "
-            "cannot "
-            "be greater than 1"
+            "cannot be greater than 1"
         )
     shapes = f"got <conv>({show(lhs)}, {show(rhs)})"
     batch = lhs.dimensions[labels.input_batch_dimension]
