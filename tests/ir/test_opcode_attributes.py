@@ -81,42 +81,6 @@ def test_values_are_written_as_xla_prints_them(
         assert canonical_value(opcode, name, printed) == printed
 
 
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ("{ devices=[2,1] 0, 1 }", "{devices=[2,1]0,1}"),
-        (
-            "{ last_tile_dim_replicate devices=[2,1,2]<=[4]}",
-            "{devices=[2,1,2]<=[4] last_tile_dim_replicate}",
-        ),
-        (
-            "{devices=[2,2]<=[ 2 , 2 ]T( 1,0) last_tile_dims={ manual }  shard_as  1}",
-            "{devices=[2,2]<=[2,2]T(1,0) last_tile_dims={manual} shard_as 1}",
-        ),
-        ("{device=0 maximal}", "{maximal device=0}"),
-        (
-            '{replicated metadata={op_name="a", op_type="b"}}',
-            '{replicated metadata={op_type="b" op_name="a"}}',
-        ),
-        (
-            '{manual shard_like 3 metadata={{op_name="a"},{}}}',
-            '{manual shard_like 3 metadata={{op_name="a"}, {}}}',
-        ),
-        (
-            "{ mesh[ 'a'=2 , \"b\"=4] , [ {'a' , ?} ] , replicated={ 'b' } }",
-            "{mesh['a'=2,'b'=4], [{'a', ?}], replicated={'b'}}",
-        ),
-        ("{mesh[], replicated}", "{mesh[], replicated}"),
-        ("{maximal_mesh[device_id=1]}", "{maximal_mesh[device_id=1]}"),
-        ("{{replicated},/*x*/{manual}}", "{{replicated}, {manual}}"),
-        ("{}", "{}"),
-    ],
-)
-def test_shardings_are_written_as_xla_prints_them(text: str, printed: str) -> None:
-    assert canonical_value(Opcode.ADD, "sharding", text) == printed
-    assert canonical_value(Opcode.ADD, "sharding", printed) == printed
-
-
 def test_attributes_come_in_printing_order() -> None:
     names = ["metadata", "to_apply", "sharding", "dimensions", "unheard-of", "channel_id"]
     assert attribute_order(Opcode.REDUCE_SCATTER, names) == [
