@@ -72,7 +72,6 @@ def test_padding_may_mix_its_two_forms() -> None:
 
 def test_dimension_labels_give_dimension_numbers() -> None:
     labels = parse_dim_labels("1b0f_o01i->bf01")
-    assert labels.spatial_rank == 2
     assert (labels.input_batch_dimension, labels.input_feature_dimension) == (1, 3)
     assert labels.input_spatial_dimensions == (2, 0)
     assert (labels.kernel_input_feature_dimension, labels.kernel_output_feature_dimension) == (3, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.instruction import REFERENCE_ATTRIBUTES
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.opcode_attributes import (
     allowed_attributes,
@@ -80,42 +81,6 @@ def test_values_are_written_as_xla_prints_them(
         assert canonical_value(opcode, name, printed) == printed
 
 
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ("{ devices=[2,1] 0, 1 }", "{devices=[2,1]0,1}"),
-        (
-            "{ last_tile_dim_replicate devices=[2,1,2]<=[4]}",
-            "{devices=[2,1,2]<=[4] last_tile_dim_replicate}",
-        ),
-        (
-            "{devices=[2,2]<=[ 2 , 2 ]T( 1,0) last_tile_dims={ manual }  shard_as  1}",
-            "{devices=[2,2]<=[2,2]T(1,0) last_tile_dims={manual} shard_as 1}",
-        ),
-        ("{device=0 maximal}", "{maximal device=0}"),
-        (
-            '{replicated metadata={op_name="a", op_type="b"}}',
-            '{replicated metadata={op_type="b" op_name="a"}}',
-        ),
-        (
-            '{manual shard_like 3 metadata={{op_name="a"},{}}}',
-            '{manual shard_like 3 metadata={{op_name="a"}, {}}}',
-        ),
-        (
-            "{ mesh[ 'a'=2 , \"b\"=4] , [ {'a' , ?} ] , replicated={ 'b' } }",
-            "{mesh['a'=2,'b'=4], [{'a', ?}], replicated={'b'}}",
-        ),
-        ("{mesh[], replicated}", "{mesh[], replicated}"),
-        ("{maximal_mesh[device_id=1]}", "{maximal_mesh[device_id=1]}"),
-        ("{{replicated},/*x*/{manual}}", "{{replicated}, {manual}}"),
-        ("{}", "{}"),
-    ],
-)
-def test_shardings_are_written_as_xla_prints_them(text: str, printed: str) -> None:
-    assert canonical_value(Opcode.ADD, "sharding", text) == printed
-    assert canonical_value(Opcode.ADD, "sharding", printed) == printed
-
-
 def test_attributes_come_in_printing_order() -> None:
     names = ["metadata", "to_apply", "sharding", "dimensions", "unheard-of", "channel_id"]
     assert attribute_order(Opcode.REDUCE_SCATTER, names) == [
@@ -131,6 +96,12 @@ def test_every_opcode_has_the_attributes_of_every_instruction() -> None:
         assert {"sharding", "metadata", "control-predecessors"} <= allowed.keys()
         for name, text in implied_attributes(opcode).items():
             assert canonical_value(opcode, name, text) == text
+
+
+def test_what_is_kept_as_a_reference_is_one_in_the_table() -> None:
+    attributes = [a for opcode in Opcode for a in allowed_attributes(opcode).values()]
+    assert {a.name for a in attributes if a.is_reference} == REFERENCE_ATTRIBUTES
+    assert REFERENCE_ATTRIBUTES.isdisjoint(a.name for a in attributes if not a.is_reference)
 
 
 def test_references_count_as_present() -> None:
@@ -156,6 +127,10 @@ def test_references_count_as_present() -> None:
         (Opcode.ADD, {"sharding": "{{replicated}"}, [], "sharding", None),
         (Opcode.ADD, {"metadata": "{op_nam=3}"}, [], "no 'op_nam'", "'op_name'"),
         (Opcode.ADD, {"backend_config": "{"}, [], "a string", None),
+        (Opcode.CUSTOM_CALL, {"literal": "(s32[] 1, "}, [], "a shape and a literal", None),
+        (Opcode.CUSTOM_CALL, {"literal": "s32[] 1, s32[] 2"}, [], "a shape and a literal", None),
+        (Opcode.CUSTOM_CALL, {"literal": " "}, [], "a shape and a literal", None),
+        (Opcode.CUSTOM_CALL, {"literal": ","}, [], "expected a shape, found ','", None),
     ],
 )
 def test_a_wrong_attribute_is_named(

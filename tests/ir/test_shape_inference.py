@@ -1,40 +1,18 @@
-"""Shape inference: one table of shapes, one of refusals, one of stated shapes."""
+"""Shape inference: one table of shapes, one of refusals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
+from tests.ir.signatures import ADD, function
 
 from hloopt.diagnostics import HloError
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.opcode import OPCODES
-from hloopt.ir.shape import Shape
-from hloopt.ir.shape_inference import check_shape, infer_shape
+from hloopt.ir.shape_inference import infer_shape
 from hloopt.ir.shape_parser import parse_shape
 
-
-@dataclass(frozen=True)
-class Value:
-    shape: Shape
-
-
-@dataclass(frozen=True)
-class Function:
-    """A computation as inference sees it, written `(s32[], f32[2]) -> f32[]`."""
-
-    parameters: Sequence[Value]
-    root: Value
-
-
-def function(signature: str) -> Function:
-    parameters, result = signature.split(" -> ")
-    shapes = parse_shape(parameters).elements
-    return Function([Value(shape) for shape in shapes], Value(parse_shape(result)))
-
-
-ADD = "(f32[], f32[]) -> f32[]"
 GREATER = "(f32[], f32[]) -> pred[]"
 
 
@@ -292,79 +270,6 @@ def test_operands_that_do_not_fit_are_refused(
         infer(opcode, operands, attributes, called)
 
 
-STATED = [
-    ("add", "f32[2]{0:S(1)}", "f32[2], f32[2]", "", []),
-    ("dot", "f32[]", "bf16[2], bf16[2]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}", []),
-    ("convert", "s8[2]", "f32[2]", "", []),
-    ("bitcast-convert", "u8[2,4]", "f32[2]", "", []),
-    ("broadcast", "f32[3,2]", "f32[2]", "dimensions={1}", []),
-    ("reshape", "f32[3,2]", "f32[6]", "", []),
-    ("slice", "f32[2]", "f32[6]", "slice={[1:4:2]}", []),
-    ("dynamic-slice", "f32[2,6]", "f32[8,6], s32[], s32[]", "dynamic_slice_sizes={2,6}", []),
-    ("dynamic-update-slice", "f32[8]", "f32[8], f32[3], s32[]", "", []),
-    ("all-reduce", "f32[8]", "f32[8]", "replica_groups={}", [ADD]),
-    ("all-gather", "f32[4,8]", "f32[2,8]", "dimensions={0}, replica_groups={{0,1}}", []),
-    ("all-gather", "f32[8]", "f32[2]", "dimensions={0}, replica_groups={}", []),
-    (
-        *("all-gather-start", "(f32[2], f32[4])", "f32[2]"),
-        *("dimensions={0}, replica_groups={{0,1}}", []),
-    ),
-    ("all-gather-done", "f32[4]", "(f32[2], f32[4])", "", []),
-    ("reduce-scatter", "f32[4]", "f32[8]", "dimensions={0}, replica_groups={{0,1}}", [ADD]),
-    ("all-to-all", "(f32[4], f32[4])", "f32[4], f32[4]", "replica_groups={{0,1}}", []),
-    ("collective-permute", "f32[8]", "f32[8]", "source_target_pairs={{0,1}}", []),
-    ("copy-start", "(f32[2]{0:S(5)}, f32[2], u32[])", "f32[2]", "", []),
-    (
-        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
-        *("window={size=3 pad=1_1}, dim_labels=b0f_i0o->b0f, convolution_kind=dgrad", []),
-    ),
-    (
-        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
-        *("window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=dgrad", []),
-    ),
-    ("custom-call", "f32[7]", "f32[2]", "", []),
-]
-
-
-def check(opcode: str, stated: str, operands: str, attributes: str, called: Sequence[str]) -> None:
-    check_shape(
-        OPCODES[opcode],
-        parse_shape(stated),
-        parse_shape(f"({operands})").elements,
-        split_attributes(attributes),
-        [function(signature) for signature in called],
-    )
-
-
-@pytest.mark.parametrize(("opcode", "stated", "operands", "attributes", "called"), STATED)
-def test_a_stated_shape_that_agrees_passes(
-    opcode: str, stated: str, operands: str, attributes: str, called: list[str]
-) -> None:
-    check(opcode, stated, operands, attributes, called)
-
-
-@pytest.mark.parametrize(("opcode", "stated", "operands", "attributes", "called"), STATED[:-1])
-def test_a_stated_shape_of_other_sizes_is_refused(
-    opcode: str, stated: str, operands: str, attributes: str, called: list[str]
-) -> None:
-    with pytest.raises(HloError):
-        check(opcode, "f32[7,7,7]", operands, attributes, called)
-
-
-def test_only_the_gradient_of_the_data_may_swap_the_features_of_the_kernel() -> None:
-    question = ("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]")
-    attributes = "window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=wgrad"
-    with pytest.raises(HloError, match=r"LHS feature dimension \(value 8\)"):
-        check(*question, attributes, [])
-
-
-def test_precision_may_differ_only_on_request() -> None:
-    operands = parse_shape("(bf16[2], bf16[2])").elements
-    check_shape(OPCODES["add"], parse_shape("f32[2]"), operands, {}, any_precision=True)
-    with pytest.raises(HloError, match="Expected instruction to have shape equal to bf16"):
-        check_shape(OPCODES["add"], parse_shape("f32[2]"), operands, {})
-
-
 def test_nested_results_of_branches_merge_without_recursion() -> None:
     depth = 1500
     nested = "(" * depth + "f32[2]" + ")" * depth
@@ -380,3 +285,5 @@ def test_every_rule_that_is_named_exists() -> None:
 
     for opcode in shape_inference._RULES_BY_NAME:
         assert callable(shape_inference._find_rule(opcode)), opcode
+    for opcode in shape_inference._STATED_RULES_BY_NAME:
+        assert callable(shape_inference._find_stated_rule(opcode)), opcode

@@ -15,6 +15,32 @@ from hloopt.ir.attribute_values.tile_devices import iota_of
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
+        ("{ devices=[2,1] 0, 1 }", "{devices=[2,1]0,1}"),
+        (
+            "{ last_tile_dim_replicate devices=[2,1,2]<=[4]}",
+            "{devices=[2,1,2]<=[4] last_tile_dim_replicate}",
+        ),
+        (
+            "{devices=[2,2]<=[ 2 , 2 ]T( 1,0) last_tile_dims={ manual }  shard_as  1}",
+            "{devices=[2,2]<=[2,2]T(1,0) last_tile_dims={manual} shard_as 1}",
+        ),
+        ("{device=0 maximal}", "{maximal device=0}"),
+        (
+            '{replicated metadata={op_name="a", op_type="b"}}',
+            '{replicated metadata={op_type="b" op_name="a"}}',
+        ),
+        (
+            '{manual shard_like 3 metadata={{op_name="a"},{}}}',
+            '{manual shard_like 3 metadata={{op_name="a"}, {}}}',
+        ),
+        (
+            "{ mesh[ 'a'=2 , \"b\"=4] , [ {'a' , ?} ] , replicated={ 'b' } }",
+            "{mesh['a'=2,'b'=4], [{'a', ?}], replicated={'b'}}",
+        ),
+        ("{mesh[], replicated}", "{mesh[], replicated}"),
+        ("{maximal_mesh[device_id=1]}", "{maximal_mesh[device_id=1]}"),
+        ("{{replicated},/*x*/{manual}}", "{{replicated}, {manual}}"),
+        ("{}", "{}"),
         ("{devices=[1,1,2,2]0,1,2,3 last_tile_dims={replicated, manual}}",
          "{devices=[1,1,2,2]0,2,1,3 last_tile_dims={manual, replicated}}"),
         ("{devices=[1,1,2,2,2]<=[8] last_tile_dims={replicated, manual, replicated}}",

@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
+from tests.ir.signatures import ADD, function
 
 from hloopt.diagnostics import HloError
-from hloopt.ir import Opcode, Shape, parse_shape
+from hloopt.ir import Opcode, parse_shape
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.opcode import OPCODES
 from hloopt.ir.shape_inference import check_shape, infer_stated_shape
 
-
-@dataclass
-class Value:
-    shape: Shape
-
-
-@dataclass
-class Function:
-    parameters: Sequence[Value]
-    root: Value
-
-
-def function(signature: str) -> Function:
-    parameters, result = signature.split(" -> ")
-    shapes = parse_shape(parameters).elements
-    return Function([Value(shape) for shape in shapes], Value(parse_shape(result)))
-
-
-ADD = "(f32[], f32[]) -> f32[]"
 LESS = "(f32[], f32[]) -> pred[]"
 STEP = "(f32[2], s32[2]) -> (f32[2], s32[2])"
 
 Question = tuple[str, str, str, str, list[str]]
 
+DECIDED: list[Question] = [
+    ("add", "f32[2]{0:S(1)}", "f32[2], f32[2]", "", []),
+    ("dot", "f32[]", "bf16[2], bf16[2]", "lhs_contracting_dims={0}, rhs_contracting_dims={0}", []),
+    ("convert", "s8[2]", "f32[2]", "", []),
+    ("bitcast-convert", "u8[2,4]", "f32[2]", "", []),
+    ("broadcast", "f32[3,2]", "f32[2]", "dimensions={1}", []),
+    ("reshape", "f32[3,2]", "f32[6]", "", []),
+    ("slice", "f32[2]", "f32[6]", "slice={[1:4:2]}", []),
+    ("dynamic-slice", "f32[2,6]", "f32[8,6], s32[], s32[]", "dynamic_slice_sizes={2,6}", []),
+    ("dynamic-update-slice", "f32[8]", "f32[8], f32[3], s32[]", "", []),
+    ("all-reduce", "f32[8]", "f32[8]", "replica_groups={}", [ADD]),
+    ("all-gather", "f32[4,8]", "f32[2,8]", "dimensions={0}, replica_groups={{0,1}}", []),
+    ("all-gather", "f32[8]", "f32[2]", "dimensions={0}, replica_groups={}", []),
+    (
+        *("all-gather-start", "(f32[2], f32[4])", "f32[2]"),
+        *("dimensions={0}, replica_groups={{0,1}}", []),
+    ),
+    ("all-gather-done", "f32[4]", "(f32[2], f32[4])", "", []),
+    ("reduce-scatter", "f32[4]", "f32[8]", "dimensions={0}, replica_groups={{0,1}}", [ADD]),
+    ("all-to-all", "(f32[4], f32[4])", "f32[4], f32[4]", "replica_groups={{0,1}}", []),
+    ("collective-permute", "f32[8]", "f32[8]", "source_target_pairs={{0,1}}", []),
+    ("copy-start", "(f32[2]{0:S(5)}, f32[2], u32[])", "f32[2]", "", []),
+    (
+        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
+        *("window={size=3 pad=1_1}, dim_labels=b0f_i0o->b0f, convolution_kind=dgrad", []),
+    ),
+    (
+        *("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]"),
+        *("window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=dgrad", []),
+    ),
+]
+"""Arrays and tuples that operands and attributes decide."""
+
 FITTING: list[Question] = [
+    *DECIDED,
+    ("custom-call", "f32[7]", "f32[2]", "", []),
     ("send", "(f32[2], u32[], token[])", "f32[2], token[]", "channel_id=1", []),
     ("send-done", "token[]", "(f32[2], u32[], token[])", "channel_id=1", []),
     ("recv", "(f32[2], u32[], token[])", "token[]", "channel_id=1", []),
@@ -142,6 +158,28 @@ def test_a_stated_shape_that_does_not_fit_is_refused(
         check(opcode, stated, operands, attributes, called)
 
 
+@pytest.mark.parametrize(("opcode", "stated", "operands", "attributes", "called"), DECIDED)
+def test_a_stated_shape_of_other_sizes_is_refused(
+    opcode: str, stated: str, operands: str, attributes: str, called: list[str]
+) -> None:
+    with pytest.raises(HloError):
+        check(opcode, "f32[7,7,7]", operands, attributes, called)
+
+
+def test_only_the_gradient_of_the_data_may_swap_the_features_of_the_kernel() -> None:
+    question = ("convolution", "f32[2,9,5]", "f32[2,9,8], f32[8,3,5]")
+    attributes = "window={size=3 pad=1_1}, dim_labels=b0f_o0i->b0f, convolution_kind=wgrad"
+    with pytest.raises(HloError, match=r"LHS feature dimension \(value 8\)"):
+        check(*question, attributes, [])
+
+
+def test_precision_may_differ_only_on_request() -> None:
+    operands = parse_shape("(bf16[2], bf16[2])").elements
+    check_shape(OPCODES["add"], parse_shape("f32[2]"), operands, {}, any_precision=True)
+    with pytest.raises(HloError, match="Expected instruction to have shape equal to bf16"):
+        check_shape(OPCODES["add"], parse_shape("f32[2]"), operands, {})
+
+
 def test_what_operands_leave_open_is_taken_from_the_stated_shape() -> None:
     operands = parse_shape("(f32[<=2,3])").elements
     inferred = infer_stated_shape(OPCODES["convert"], parse_shape("s8[7]"), operands, {})
@@ -149,10 +187,9 @@ def test_what_operands_leave_open_is_taken_from_the_stated_shape() -> None:
 
 
 def test_every_opcode_with_operands_has_a_rule() -> None:
-    from hloopt.ir.shape_inference import _find_rule
-    from hloopt.ir.shape_inference.stated import STATED_RULES
+    from hloopt.ir.shape_inference import _find_stated_rule
 
-    without = {opcode for opcode in Opcode if not (STATED_RULES.get(opcode) or _find_rule(opcode))}
+    without = {opcode for opcode in Opcode if not _find_stated_rule(opcode)}
     # Of these the literal, the signature of the module, the target and the wrapped computation
     # decide.
     assert without == {

@@ -6,10 +6,13 @@ As in `attribute_format`: text to text, None where XLA leaves the attribute out.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_format import braces, one_of, real
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.attribute_values import parse_int, parse_string
+from hloopt.ir.attribute_values.numbers import split_ints
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
 from hloopt.ir.attribute_values.strings import dictionary_end
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
@@ -115,8 +118,7 @@ def domain(text: str) -> str:
     return braces((f"{key}={found[key]}" for key in ("kind", "entry", "exit")), ", ")
 
 
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
-_LEAF = pattern(rf"\{{(?:({_STRING}) ?(\{{(?:-?\d+(?:,-?\d+)*)?\}})?)?\}}", re.S)
+_LEAF = pattern(rf"\{{(?:({STRING}) ?(\{{(?:-?\d+(?:,-?\d+)*)?\}})?)?\}}", re.S)
 
 
 @memoized
@@ -153,6 +155,34 @@ def origin(text: str) -> str:
     if depth or wants_tree or dense[position:] != "}" or not dense.startswith("{"):
         raise malformed('an original value {({"name" {index}}, …)}', text)
     return braces(out, "")
+
+
+class OriginalArray(NamedTuple):
+    """A leaf of an original value: the array `name` `array_index`; no name where it is unknown."""
+
+    leaf_index: tuple[int, ...]
+    name: str | None
+    array_index: tuple[int, ...]
+
+
+_LEAF_OR_MARK = pattern(rf"\{{(?:({STRING}) ?(?:\{{([\d,-]*)\}})?)?\}}|([(),])", re.S)
+
+
+def original_arrays(canonical: str) -> list[OriginalArray]:
+    """The leaves of a tree as `origin` gives it. Linear."""
+    found: list[OriginalArray] = []
+    index: list[int] = []
+    for name, array_index, mark in _LEAF_OR_MARK.findall(canonical[1:-1]):
+        if mark == "(":
+            index.append(0)
+        elif mark == ")":
+            index.pop()
+        elif mark == ",":
+            index[-1] += 1
+        else:
+            array = parse_string(name) if name else None
+            found.append(OriginalArray(tuple(index), array, split_ints(array_index)))
+    return found
 
 
 def _quoted(name: str) -> str:

@@ -8,12 +8,14 @@ distinct text, except those of metadata and backend_config, which rarely repeat.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
+    format_int_lists,
+    format_ints,
     parse_bool,
     parse_frontend_attributes,
     parse_int,
@@ -70,7 +72,7 @@ def true_only(text: str) -> str | None:
 @memoized
 def integers(text: str) -> str:
     """`{1,0}`, always printed."""
-    return braces(map(str, parse_ints(text)))
+    return format_ints(parse_ints(text))
 
 
 @memoized
@@ -90,7 +92,7 @@ def one_integer(text: str) -> str:
 @memoized
 def integer_lists(text: str) -> str:
     """`{{0,1},{1,0}}`, always printed."""
-    return braces(braces(map(str, numbers)) for numbers in parse_int_lists(text))
+    return format_int_lists(parse_int_lists(text))
 
 
 @memoized
@@ -299,8 +301,7 @@ def operand_aliasing(text: str) -> str | None:
     from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
 
     aliases = [
-        f"{braces(map(str, a.output_index))}: "
-        f"({a.parameter}, {braces(map(str, a.parameter_index))})"
+        f"{format_ints(a.output_index)}: ({a.parameter}, {format_ints(a.parameter_index)})"
         for a in parse_output_to_operand_aliasing(text)
     ]
     return braces(aliases, ", ") if aliases else None
@@ -350,31 +351,37 @@ def elided_literal(text: str) -> str:
 
 
 def _literal(text: str, limit: int | None) -> str:
-    out: list[str] = []
+    return "".join(
+        _TUPLE_MARKS[part]
+        if isinstance(part, str)
+        else f"{format_shape(part[0])} {canonical_literal(part[1], part[0], limit)}"
+        for part in typed_literal_parts(text)
+    )
+
+
+_TUPLE_MARKS = {"(": "( ", ",": ", ", ")": " )"}
+
+
+def typed_literal_parts(text: str) -> Iterator[str | tuple[Shape, str]]:
+    """The arrays of `( s32[] 1, pred[] true )`, shape and values, and the marks between them."""
     depth = 0
+    is_whole = False
     position = skip_trivia(text, 0)
-    while position < len(text):
+    while position < len(text) and not is_whole:
         mark = text[position]
-        if mark in _TUPLE_MARKS:
-            out.append(_TUPLE_MARKS[mark])
+        if mark == "(" or (depth and mark in _TUPLE_MARKS):
+            yield mark
             depth += (mark == "(") - (mark == ")")
             position += 1
         else:
             parsed, start = scan_shape(text, position)
             start = skip_trivia(text, start)
             position = scan_literal(text, start)
-            out.append(
-                f"{format_shape(parsed)} {canonical_literal(text[start:position], parsed, limit)}"
-            )
+            yield parsed, text[start:position]
         position = skip_trivia(text, position)
-        if depth <= 0 and position < len(text):
-            break
-    if depth or position < len(text) or not out:
+        is_whole = not depth
+    if position < len(text) or not is_whole:
         raise malformed("a shape and a literal", text)
-    return "".join(out)
-
-
-_TUPLE_MARKS = {"(": "( ", ",": ", ", ")": " )"}
 
 
 # -- references -----------------------------------------------------------------------------------

@@ -12,8 +12,11 @@ from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
+STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
+"""A string in double or single quotes; for regular expressions with re.S."""
+
 _KEY = pattern(r"([A-Za-z_][\w.\-]*)=")
-_STRING = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'', re.S)
+_STRING = pattern(STRING, re.S)
 _BRACE_PIECE = pattern(
     r'[^{}"/]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([{}])', re.S
 )
@@ -25,6 +28,7 @@ _IOTA = pattern(
 )
 _MESH = pattern(r"mesh\s*\[[^\]]*\](?:\s*,\s*device_ids\s*=\s*\((?:[^()]|\([^()]*\))*\))?\s*\{")
 _WORD = pattern(r"[0-9a-zA-Z?]++_[0-9a-zA-Z?]++->[0-9a-zA-Z?]++|%?[\w.\-+?:]+|[^\s,{}()]+")
+_SCALAR = pattern(r"-?nan\(0x[0-9a-fA-F]+\)|[^\s,{}()]+")
 _SIMPLE_PAIRS = pattern(
     r"(?<![\w.\-])([A-Za-z_][\w.\-]*)="  # no start within a word: it may be a megabyte long
     r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+)(?:, |$)'
@@ -128,7 +132,7 @@ def scan_literal(text: str, start: int) -> int:
         return scan_braces(text, start)
     if first == "(":
         return _balanced(text, start, _PAREN_PIECE, "(", "parenthesis")
-    word = re.compile(r"-?nan\(0x[0-9a-fA-F]+\)|[^\s,{}()]+").match(text, start)
+    word = _SCALAR.match(text, start)
     if word is None:
         raise HloSyntaxError("expected a literal")
     return word.end()

@@ -34,7 +34,9 @@ def explicit_attributes(instruction: Instruction) -> dict[str, str]:
 
 def _map(instruction: Instruction, values: dict[str, str]) -> None:
     """XLA does not look at what is written: a map is over all dimensions."""
-    values["dimensions"] = f"{{{','.join(map(str, range(instruction.shape.rank)))}}}"
+    from hloopt.ir.attribute_values import format_ints
+
+    values["dimensions"] = format_ints(range(instruction.shape.rank))
 
 
 def _outfeed(instruction: Instruction, values: dict[str, str]) -> None:
@@ -43,12 +45,17 @@ def _outfeed(instruction: Instruction, values: dict[str, str]) -> None:
 
 
 def _compare(instruction: Instruction, values: dict[str, str]) -> None:
-    element = instruction.operands[0].shape.element_type if instruction.operands else None
-    if element and values.get("type", "").strip() == _COMPARISONS.get(element.kind):
+    if values.get("type", "").strip() == default_comparison_type(instruction):
         del values["type"]
 
 
-_COMPARISONS = {
+def default_comparison_type(compare: Instruction) -> str | None:
+    """The `type` of a compare that its operands imply; None where they imply none."""
+    element = compare.operands[0].shape.element_type if compare.operands else None
+    return _COMPARISON_TYPES.get(element.kind) if element else None
+
+
+_COMPARISON_TYPES = {
     **{"float": "FLOAT", "complex": "FLOAT", "signed": "SIGNED"},
     **{"unsigned": "UNSIGNED", "pred": "UNSIGNED"},
 }

@@ -7,7 +7,7 @@ from functools import cache
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
-from hloopt.ir.shape import agrees
+from hloopt.ir.shape import agree
 
 
 def check_operands(instruction: Instruction) -> None:
@@ -92,7 +92,7 @@ def _check_layout_constraints(call: Instruction) -> None:
             f"expected {len(call.operands)} operand layout constraints, {len(constraints)} given"
         )
     for number, (constraint, operand) in enumerate(zip(constraints, call.operands, strict=True)):
-        if not agrees(constraint, operand.shape):
+        if not agree(constraint, operand.shape):
             raise HloSyntaxError(
                 f"layout constraint {constraint.text} does not fit operand {number}, "
                 f"which is {operand.shape.text}"

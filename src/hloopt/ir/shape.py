@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -95,6 +95,16 @@ class Shape:
     def is_dynamic(self) -> bool:
         """Whether a dimension of this array is dynamic."""
         return any(self.dynamic)
+
+    @property
+    def is_unbounded_dynamic(self) -> bool:
+        """Whether a dimension of this array has no bound."""
+        return min(self.dimensions, default=0) < 0
+
+    @property
+    def is_bounded_dynamic(self) -> bool:
+        """Whether a dimension of this array is dynamic and has a bound."""
+        return any(d and size >= 0 for d, size in zip(self.dynamic, self.dimensions, strict=True))
 
     @property
     def rank(self) -> int:
@@ -226,24 +236,39 @@ def compatible(a: Shape, b: Shape) -> bool:
     return a is b or without_layout(a) is without_layout(b)
 
 
-def agrees(stated: Shape, actual: Shape) -> bool:
-    """Whether a shape that is written down again agrees with the one it repeats.
+def agree(a: Shape, b: Shape, *, any_precision: bool = False) -> bool:
+    """Whether two shapes can stand for each other, layouts and dynamism aside.
 
-    Layouts and what is dynamic do not count, and `?` agrees with every size. O(subshapes).
+    An unbounded dimension goes with any size; with `any_precision` a floating-point type goes
+    with any other. O(number of subshapes).
     """
-    if stated is actual:
+    if compatible(a, b):
         return True
-    pairs = zip(stated.subshapes(), actual.subshapes(), strict=False)
-    return len(stated.subshapes()) == len(actual.subshapes()) and all(
-        one_index == other_index
-        and one.element_type is other.element_type
-        and one.is_buffer == other.is_buffer
-        and one.rank == other.rank
-        and all(
-            a == b or min(a, b) < 0 for a, b in zip(one.dimensions, other.dimensions, strict=True)
-        )
-        for (one_index, one), (other_index, other) in pairs
-    )
+    stack = [(a, b)]
+    while stack:
+        x, y = stack.pop()
+        if x.is_tuple or y.is_tuple:
+            if x.is_tuple != y.is_tuple or len(x.elements) != len(y.elements):
+                return False
+            stack += zip(x.elements, y.elements, strict=True)
+        else:
+            types_agree = same_kind(x, y) if any_precision else x.element_type is y.element_type
+            if not types_agree or x.is_buffer != y.is_buffer:
+                return False
+            if not sizes_agree(x.dimensions, y.dimensions):
+                return False
+    return True
+
+
+def sizes_agree(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether sizes are equal, an unbounded one going with any other."""
+    return len(a) == len(b) and all(x == y or x < 0 or y < 0 for x, y in zip(a, b, strict=True))
+
+
+def same_kind(a: Shape, b: Shape) -> bool:
+    """Whether two element types are equal, or both floating-point."""
+    x, y = a.element_type, b.element_type
+    return x is y or (x is not None and y is not None and x.is_floating and y.is_floating)
 
 
 _WITHOUT_LAYOUT: dict[Shape, Shape] = {}

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
-_ENTRY = pattern(rf"\d+\s+({_STRING})")
+_ENTRY = pattern(rf"\d+\s+({STRING})", re.S)
 _RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
 _FIELD = pattern(r"(\w+)=(-?\d{1,9})\b")
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _GAP = r"(?:\s|/\*.*?\*/|//[^\r\n]*)*"
-_NAMES = rf"{_GAP}((?:\d+{_GAP}(?:{_STRING}){_GAP})*)"
+_NAMES = rf"{_GAP}((?:\d+{_GAP}(?:{STRING}){_GAP})*)"
 _RECORDS = rf"{_GAP}((?:\d+{_GAP}\{{[^{{}}]*\}}{_GAP})*)"
 TABLES = pattern(
     rf"FileNames{_NAMES}FunctionNames{_NAMES}FileLocations{_RECORDS}StackFrames{_RECORDS}", re.S

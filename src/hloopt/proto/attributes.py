@@ -8,6 +8,7 @@ from typing import Any
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
+    format_int_lists,
     format_metadata,
     parse_bool,
     parse_frontend_attributes,
@@ -131,7 +132,7 @@ def _write_slices(proto: Any, text: str) -> None:
 
 
 def _read_pairs(proto: Any) -> str:
-    return f"{{{','.join(f'{{{p.source},{p.target}}}' for p in proto.source_target_pairs)}}}"
+    return format_int_lists((pair.source, pair.target) for pair in proto.source_target_pairs)
 
 
 def _write_pairs(proto: Any, text: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_values import (
+    format_ints,
     parse_bool,
     parse_int,
     parse_ints,
@@ -65,7 +66,7 @@ def integers(path: str) -> Codec:
             message.SetInParent()
         getattr(message, field).extend(parse_ints(text))
 
-    return Codec(lambda proto: f"{{{','.join(map(str, getattr(parent(proto), field)))}}}", write)
+    return Codec(lambda proto: format_ints(getattr(parent(proto), field)), write)
 
 
 def some_integers(field: str) -> Codec:

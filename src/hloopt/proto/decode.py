@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from hloopt.diagnostics import HloError, HloSyntaxError, Source, did_you_mean
+from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.computation import Computation
+from hloopt.ir.explicit_attributes import default_comparison_type
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import ELIDED
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, OPCODES, Opcode
 from hloopt.ir.opcode_attributes import allowed_attributes
 from hloopt.ir.shape import Shape
+from hloopt.patterns import pattern
 from hloopt.proto.attributes import read_attributes
 from hloopt.proto.header import read_header
 from hloopt.proto.literals import read_literal
@@ -24,8 +26,8 @@ from hloopt.text.fast_lane import link_control
 from hloopt.text.parser import collector_paused
 from hloopt.text.unique_names import make_names_unique
 
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_.\-]")
-_NAME = re.compile(r"[A-Za-z_]")
+_ILLEGAL = pattern(r"[^A-Za-z0-9_.\-]")
+_NAME = pattern(r"[A-Za-z_]")
 Found = TypeVar("Found")
 
 
@@ -179,7 +181,8 @@ class _Decoder:
         elif opcode is Opcode.CONSTANT:
             instruction.payload = self._literal(proto, instruction.shape)
         elif opcode is Opcode.COMPARE:
-            _drop_default_type(attributes, instruction.operands)
+            if attributes.get("type") == default_comparison_type(instruction):
+                attributes.pop("type", None)
         elif proto.dynamic_slice_sizes and "slice_sizes" in allowed_attributes(opcode):
             attributes["slice_sizes"] = _slice_sizes(proto, instruction.operands)
         if proto.called_computation_ids and opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
@@ -209,12 +212,13 @@ class _Decoder:
         return read_literal(proto.literal, shape, self.shapes)
 
     def _link_called(self, instruction: Instruction, ids: Sequence[int]) -> None:
-        names = [a.name for a in allowed_attributes(instruction.opcode).values() if a.is_reference]
-        if names == ["control-predecessors"]:
+        attributes = allowed_attributes(instruction.opcode).values()
+        naming = [a for a in attributes if a.is_reference and a.name != "control-predecessors"]
+        if not naming:
             raise HloSyntaxError(f"{instruction.opcode} calls no computation")
         called = tuple(_find(self.computations, i, "a called computation") for i in ids)
-        expected = _CALLED.get(instruction.opcode)
-        if expected is not None and len(called) != expected:
+        expected = sum(a.is_required for a in naming)  # 0: any number
+        if expected and len(called) != expected:
             raise HloSyntaxError(
                 f"{instruction.opcode} calls {len(called)} computations, not {expected}"
             )
@@ -226,15 +230,6 @@ class _Decoder:
             if instruction.opcode in ASYNC:
                 thread = instruction.attributes.get("async_execution_thread", '"main"')
                 computation.execution_thread = thread.strip('"')
-
-
-_CALLED = {
-    **{Opcode.WHILE: 2, Opcode.SELECT_AND_SCATTER: 2, Opcode.ASYNC_START: 1},
-    **dict.fromkeys((Opcode.CALL, Opcode.FUSION, Opcode.MAP, Opcode.REDUCE, Opcode.SORT), 1),
-    **dict.fromkeys((Opcode.SCATTER, Opcode.REDUCE_WINDOW, Opcode.SCAN), 1),
-    **dict.fromkeys((Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcode.REDUCE_SCATTER), 1),
-}
-"""How many computations an opcode calls, where the number is fixed."""
 
 
 def _legal(name: str, default: str) -> str:
@@ -250,16 +245,6 @@ def _find(known: dict[int, Found], number: int, what: str) -> Found:
     return found
 
 
-def _drop_default_type(attributes: dict[str, str], operands: list[Instruction]) -> None:
-    """Leave out the type of a compare that follows from its operands."""
-    element = operands[0].shape.element_type if operands else None
-    if element is None or "type" not in attributes:
-        return
-    default = "FLOAT" if element.kind in ("float", "complex") else element.kind.upper()
-    if attributes["type"] == ("UNSIGNED" if element.kind == "pred" else default):
-        del attributes["type"]
-
-
 def _slice_sizes(proto: Any, operands: list[Instruction]) -> str:
     """The sizes of a collective-permute's slices, which the message has in one row."""
     sizes = list(proto.dynamic_slice_sizes)
@@ -267,5 +252,4 @@ def _slice_sizes(proto: Any, operands: list[Instruction]) -> str:
     rank = leaves[0].rank if leaves else 0
     if not rank or len(sizes) % rank:
         raise HloSyntaxError(f"{len(sizes)} slice sizes for an operand of {rank} dimensions")
-    rows = (",".join(map(str, sizes[i : i + rank])) for i in range(0, len(sizes), rank))
-    return f"{{{','.join(f'{{{row}}}' for row in rows)}}}"
+    return format_int_lists(sizes[i : i + rank] for i in range(0, len(sizes), rank))

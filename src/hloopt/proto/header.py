@@ -6,18 +6,17 @@ import re
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
+    format_ints,
     parse_aliasing,
     parse_buffer_donor,
     parse_frontend_attributes,
     parse_string,
     quote_string,
 )
-from hloopt.ir.attribute_values.strings import STRING
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape
-from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.stack_frames import Location, StackFrames
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
@@ -25,7 +24,7 @@ from hloopt.proto.schema import enum_names, enum_numbers
 from hloopt.proto.shapes import ShapeReader, write_shape
 from hloopt.proto.structures import format_original_array
 from hloopt.text.header import entry_layout
-from hloopt.text.header_values import format_entry_layout
+from hloopt.text.header_values import format_entry_layout, parse_entry_layout
 
 _WITHOUT_FIELD = (
     *("replica_count", "num_partitions", "alias_passthrough_params", "debug_attributes"),
@@ -51,7 +50,7 @@ def read_header(proto: Any, module: Module, shapes: ShapeReader) -> None:
         attributes["input_output_alias"] = _read_aliases(proto.input_output_alias.entries)
     if proto.buffer_donor.entries:
         donors = (
-            f"({donor.parameter_number}, {_index(donor.parameter_shape_index)})"
+            f"({donor.parameter_number}, {format_ints(donor.parameter_shape_index)})"
             for donor in proto.buffer_donor.entries
         )
         attributes["buffer_donor"] = f"{{ {', '.join(donors)} }}"
@@ -70,15 +69,11 @@ def read_header(proto: Any, module: Module, shapes: ShapeReader) -> None:
         module.stack_frames = _read_frames(proto.stack_frame_index).format()
 
 
-def _index(numbers: Any) -> str:
-    return f"{{{','.join(map(str, numbers))}}}"
-
-
 def _read_aliases(entries: Any) -> str:
     kinds = enum_names("Kind")
     parts = [
-        f"{_index(entry.output_shape_index)}: ({entry.parameter_number}, "
-        f"{_index(entry.parameter_shape_index)}, "
+        f"{format_ints(entry.output_shape_index)}: ({entry.parameter_number}, "
+        f"{format_ints(entry.parameter_shape_index)}, "
         f"{'must-alias' if kinds.get(entry.kind) == 'MUST_ALIAS' else 'may-alias'})"
         for entry in entries
     ]
@@ -137,7 +132,7 @@ def write_header(module: Module, proto: Any) -> None:
     proto.buffer_donor.SetInParent()
     for parameter, index in parse_buffer_donor(attributes.get("buffer_donor", "{}")):
         proto.buffer_donor.entries.add(parameter_number=parameter, parameter_shape_index=index)
-    parameters, result = _parse_layout(
+    parameters, result = parse_entry_layout(
         attributes.get("entry_computation_layout") or entry_layout(module)
     )
     names = [parameter.name for parameter in module.entry.parameters]
@@ -153,15 +148,6 @@ def write_header(module: Module, proto: Any) -> None:
         _write_recovery(attributes["origin_recovery_table"], proto.original_value_recovery_table)
     if module.stack_frames:
         _write_frames(StackFrames.parse(module.stack_frames), proto.stack_frame_index)
-
-
-def _parse_layout(text: str) -> tuple[tuple[Shape, ...], Shape]:
-    """`{(f32[2], …)->f32[]}`."""
-    parameters, position = scan_shape(text, 1)
-    position = skip_trivia(text, position)
-    if not (parameters.is_tuple and text.startswith("->", position)):
-        raise HloSyntaxError(f"expected {{(shape, …)->shape}}, found '{text[:60]}'")
-    return parameters.elements, scan_shape(text, position + 2)[0]
 
 
 def _write_frames(tables: StackFrames, proto: Any) -> None:

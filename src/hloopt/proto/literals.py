@@ -15,13 +15,8 @@ from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
-from hloopt.ir.literal import (
-    ELIDED,
-    canonical_literal,
-    float_text,
-    nest_values,
-    small_float_type,
-)
+from hloopt.ir.literal import ELIDED, canonical_literal, nest_values
+from hloopt.ir.literal_values import float_text, nan_payload_bits, small_float_type
 from hloopt.ir.shape import Shape
 from hloopt.patterns import pattern
 from hloopt.proto.shapes import ShapeReader, write_shape
@@ -31,13 +26,14 @@ _VALUE = pattern(r"\((?:[^()]|\([^()]*\))*\)|-?nan\(0x[0-9a-f]+\)|[^\s{},()]+")
 _COMMENT = pattern(r"/\*.*?\*/")
 _NAN = pattern(r"(-?)nan(?:\((0x[0-9a-f]+)\))?")
 
-_FIELDS = {"pred": "preds"}
-_PACKED = frozenset(("s1", "s2", "s4", "s8", "u1", "u2", "u4", "u8", "s16", "u16"))
-"""Integers that stand in a `bytes` field, little-endian; others are in repeated fields."""
-
 
 def _field(element: ElementType) -> str:
-    return _FIELDS.get(element.name) or f"{element.name}s"
+    return f"{element.name}s"
+
+
+def _is_packed(element: ElementType) -> bool:
+    """Whether the values stand in a `bytes` field, little-endian, not in a repeated field."""
+    return element.bits <= 16 and (element.is_integral or element.is_floating)
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -104,7 +100,7 @@ def _read_values(proto: Any, element: ElementType) -> list[str]:
         return [f"({re}, {im})" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
     if element.is_floating:
         return _texts(_codes(values, element.bytes), element.name)
-    if element.name in _PACKED:
+    if _is_packed(element):
         signed = element.kind == "signed"
         half = 1 << (element.bits - 1)
         mask = (1 << element.bits) - 1
@@ -213,7 +209,7 @@ def _write_values(tokens: list[str], element: ElementType, proto: Any) -> None:
         codes = list(map(_float_code(element.name), tokens))
     else:
         codes = list(map(int, tokens))
-    if element.name in _PACKED or (element.is_floating and element.bits <= 16):
+    if _is_packed(element):
         mask = (1 << element.bits) - 1
         packed = struct.pack(
             f"<{len(codes)}{'B' if element.bytes == 1 else 'H'}", *[code & mask for code in codes]
@@ -225,9 +221,6 @@ def _write_values(tokens: list[str], element: ElementType, proto: Any) -> None:
 
 # -- floating point -------------------------------------------------------------------------------
 
-_MANTISSA = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e5m2": 2, "f8e4m3": 3, "f8e3m4": 4}
-"""Bits of the mantissa of types with infinities, whose NaNs have a payload."""
-_WIDTHS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
 _FORMATS = {"f64": ("<Q", "<d"), "f32": ("<I", "<f"), "f16": ("<H", "<e"), "bf16": ("<I", "<f")}
 
 
@@ -237,14 +230,15 @@ def _float_text(name: str) -> Callable[[int], str]:
 
     That is the text XLA prints unless XLA reads it as another value: -0 as 0, for instance.
     """
-    mantissa = _MANTISSA.get(name)
-    width = _WIDTHS.get(name, 8)
-    exponents = (1 << (width - 1)) - (1 << mantissa) if mantissa else 0
+    payload_bits = nan_payload_bits(name)
+    sign_bit = ELEMENT_TYPES[name].bits - 1
+    exponents = (1 << sign_bit) - (1 << payload_bits)
 
     def text(code: int) -> str:
-        if mantissa and code & exponents == exponents and code & ((1 << mantissa) - 1):
-            sign = "-" if code >> (width - 1) else ""
-            return float_text(f"{sign}nan({code & ((1 << mantissa) - 1):#x})", name)
+        payload = code & ((1 << payload_bits) - 1)
+        if payload and code & exponents == exponents:
+            sign = "-" if code >> sign_bit else ""
+            return float_text(f"{sign}nan({payload:#x})", name)
         exact = _plain_text(code, name)
         printed = float_text(exact, name)
         return printed if float_text(printed, name) == printed else exact
@@ -282,17 +276,17 @@ def _float_code(name: str) -> Callable[[str], int]:
         as_text = _float_text(name)
         every = range(len(_small_floats(name)))
         return {float_text(as_text(code), name): code for code in every}.__getitem__
-    mantissa = _MANTISSA[name]
-    width = _WIDTHS[name]
-    quiet = 1 << (mantissa - 1)
-    exponents = (1 << (width - 1)) - (1 << mantissa)
+    payload_bits = nan_payload_bits(name)
+    sign_bit = ELEMENT_TYPES[name].bits - 1
+    quiet = 1 << (payload_bits - 1)
+    exponents = (1 << sign_bit) - (1 << payload_bits)
     integer, real = _FORMATS[name]
 
     def code(token: str) -> int:
         nan = _NAN.fullmatch(token)
         if nan:
             payload = int(nan[2], 16) if nan[2] else quiet
-            return exponents | payload | (bool(nan[1]) << (width - 1))
+            return exponents | payload | (bool(nan[1]) << sign_bit)
         bits = int(struct.unpack(integer, struct.pack(real, float(token)))[0])
         return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if name == "bf16" else bits
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hloopt.ir.attribute_values.metadata import OpMetadata
+from hloopt.proto.codecs import decoded, encoded
 
 _PLAIN = (
     *("op_type", "op_name", "source_file", "source_line", "source_end_line", "source_column"),
@@ -15,16 +16,12 @@ _PLAIN = (
 
 def read_metadata(proto: Any) -> OpMetadata:
     """What the OpMetadata `proto` says; a payload stands in the message itself."""
-    fields = {field.name: value for field, value in proto.ListFields() if field.name in _PLAIN_SET}
+    fields = {field.name: value for field, value in proto.ListFields() if field.name in _PLAIN}
     if proto.profile_type:
         fields["profile_type"] = tuple(proto.profile_type)
     if proto.HasField("metadata_payload"):
-        payload = proto.metadata_payload.value
-        fields["metadata_payload"] = payload.decode("utf-8", "surrogateescape")
+        fields["metadata_payload"] = decoded(proto.metadata_payload.value)
     return OpMetadata(**fields)
-
-
-_PLAIN_SET = frozenset(_PLAIN)
 
 
 def write_metadata(metadata: OpMetadata, proto: Any) -> None:
@@ -35,5 +32,4 @@ def write_metadata(metadata: OpMetadata, proto: Any) -> None:
             setattr(proto, name, value)
     proto.profile_type.extend(metadata.profile_type)
     if metadata.metadata_payload:
-        payload = metadata.metadata_payload.encode("utf-8", "surrogateescape")
-        proto.metadata_payload.value = payload
+        proto.metadata_payload.value = encoded(metadata.metadata_payload)

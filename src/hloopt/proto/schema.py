@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from hloopt.diagnostics import HloError
+from hloopt.patterns import pattern
 
-_LINE = re.compile(
+_LINE = pattern(
     r"(?P<open>message|enum|oneof) (?P<block>\w+) \{"
     r"|map<(?P<key>\w+), (?P<entry>[\w.]+)> (?P<map>\w+) = (?P<tag>\d+);"
     r"|(?P<repeated>repeated )?(?P<type>[\w.]+) (?P<field>\w+) = (?P<number>\d+);"

@@ -11,7 +11,8 @@ from hloopt.ir.attribute_values.metadata import format_sharding_metadata, parse_
 from hloopt.ir.attribute_values.numbers import split_ints
 from hloopt.ir.attribute_values.replica_groups import IotaTile, Mesh, parse_axes, parse_mesh
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.strings import dictionary_end
+from hloopt.ir.attribute_values.strings import split_dictionaries
+from hloopt.ir.attribute_values.tile_devices import Tiles
 from hloopt.ir.attribute_values.tokens import malformed
 from hloopt.patterns import pattern
 from hloopt.proto.groups import read_axes, read_mesh, write_axes, write_mesh
@@ -65,11 +66,11 @@ def _read_single(proto: Any) -> str:
 
 def _read_tile(proto: Any) -> str:
     dimensions = tuple(proto.tile_assignment_dimensions)
+    devices: IotaTile | tuple[int, ...] = tuple(proto.tile_assignment_devices)
     if proto.iota_reshape_dims:
-        permutation = tuple(proto.iota_transpose_perm)
-        return f"devices={IotaTile(dimensions, tuple(proto.iota_reshape_dims), permutation).text}"
-    devices = ",".join(map(str, proto.tile_assignment_devices))
-    return f"devices=[{','.join(map(str, dimensions))}]{devices}"
+        reshape, permutation = proto.iota_reshape_dims, proto.iota_transpose_perm
+        devices = IotaTile(dimensions, tuple(reshape), tuple(permutation))
+    return Tiles(dimensions, devices).text
 
 
 def _metadata_text(protos: Any) -> str:
@@ -90,22 +91,14 @@ def _read_named(proto: Any) -> str:
 
 
 def _read_dimensions(proto: Any, mesh: Mesh) -> Iterable[str]:
-    """How the dimensions are sharded, or the one word that stands for all of them."""
     others = {name: read_axes(getattr(proto, f"{name}_axes"), mesh) for name in _AXES}
-    used = [name for name, axes in others.items() if axes]
-    if not proto.dim_shardings and not used:
-        return ["replicated"]
-    if not proto.dim_shardings and used in (["unreduced"], ["manual"]):
-        whole = [axis.axis for axis in others[used[0]] if not axis.size]
-        if whole == [name for name, _ in mesh.axes]:
-            return used
     dimensions = []
     for dimension in proto.dim_shardings:
         axes = [axis.text for axis in read_axes(dimension.axes, mesh)]
         dimensions.append("{" + ", ".join(axes if dimension.is_closed else [*axes, "?"]) + "}")
     return [
         f"[{', '.join(dimensions)}]",
-        *(f"{name}={{{', '.join(axis.text for axis in others[name])}}}" for name in used),
+        *(f"{name}={{{', '.join(a.text for a in axes)}}}" for name, axes in others.items() if axes),
     ]
 
 
@@ -120,7 +113,7 @@ def write_sharding(text: str, proto: Any, *, leaves: int | None = None) -> None:
     """
     text = canonical_sharding(text)
     proto.SetInParent()
-    elements = _elements(text)
+    elements = [] if text == "{}" else split_dictionaries(text)
     if elements is None and leaves is None:
         _write_single(text, proto)
         return
@@ -128,28 +121,6 @@ def write_sharding(text: str, proto: Any, *, leaves: int | None = None) -> None:
     for element in [text] * max(leaves or 0, 1) if elements is None else elements:
         target = proto.tuple_shardings.add()
         _write_single(element, target)
-
-
-def _elements(text: str) -> list[str] | None:
-    """The shardings of a tuple; None for a single one."""
-    if text == "{}":
-        return []
-    return _dictionaries(text) if text.startswith("{{") else None
-
-
-def _dictionaries(text: str) -> list[str]:
-    """The elements of `{{…}, {…}}`, or the text itself where it is no list."""
-    if not text.startswith("{{"):
-        return [text]
-    found: list[str] = []
-    position = 1
-    while (position := text.find("{", position)) >= 0:
-        end = dictionary_end(text, position)
-        if end is None:
-            raise malformed("a list {{…}, {…}}", text)
-        found.append(text[position:end])
-        position = end
-    return found
 
 
 _PART = pattern(
@@ -197,7 +168,7 @@ def _write_single(text: str, proto: Any) -> None:
 
 
 def _write_metadata(text: str, proto: Any) -> None:
-    for one in _dictionaries(text):
+    for one in split_dictionaries(text) or [text]:
         write_metadata(parse_metadata(one), proto.metadata.add())
 
 

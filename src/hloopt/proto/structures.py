@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Union
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_annotations import domain as canonical_domain
 from hloopt.ir.attribute_annotations import origin as canonical_origin
-from hloopt.ir.attribute_annotations import result_accuracy, sparsity_config, statistics
-from hloopt.ir.attribute_format import shapes as canonical_shapes
-from hloopt.ir.attribute_text import scan_literal
+from hloopt.ir.attribute_annotations import (
+    original_arrays,
+    result_accuracy,
+    sparsity_config,
+    statistics,
+)
+from hloopt.ir.attribute_format import parse_shapes, typed_literal_parts
 from hloopt.ir.attribute_values import (
+    format_ints,
     parse_dim_labels,
     parse_output_to_operand_aliasing,
     parse_padding,
-    parse_string,
     parse_window,
     quote_string,
 )
-from hloopt.ir.attribute_values.strings import STRING, dictionary_end
+from hloopt.ir.attribute_values.strings import dictionary_end
 from hloopt.ir.literal import canonical_literal
 from hloopt.ir.shape import Shape, format_shape, tuple_shape
-from hloopt.ir.shape_parser import parse_shape, scan_shape
-from hloopt.ir.trivia import skip_trivia
+from hloopt.ir.shape_parser import parse_shape
 from hloopt.patterns import pattern
 from hloopt.proto.literals import read_literal, write_literal
 from hloopt.proto.shapes import ShapeReader, write_shape
@@ -136,8 +138,8 @@ def write_sparsity(proto: Any, text: str) -> None:
 
 def read_aliasing(proto: Any) -> str | None:
     entries = [
-        f"{_index(alias.output_shape_index)}: "
-        f"({alias.operand_index}, {_index(alias.operand_shape_index)})"
+        f"{format_ints(alias.output_shape_index)}: "
+        f"({alias.operand_index}, {format_ints(alias.operand_shape_index)})"
         for alias in proto.output_operand_aliasing
     ]
     return f"{{{', '.join(entries)}}}" if entries else None
@@ -150,10 +152,6 @@ def write_aliasing(proto: Any, text: str) -> None:
             operand_index=alias.parameter,
             operand_shape_index=alias.parameter_index,
         )
-
-
-def _index(numbers: Any) -> str:
-    return f"{{{','.join(map(str, numbers))}}}"
 
 
 _DOMAIN_FIELDS = {"entry": "domain_exit_sharding", "exit": "domain_entry_sharding"}
@@ -225,8 +223,7 @@ def read_constraints(proto: Any) -> str | None:
 
 def write_constraints(proto: Any, text: str) -> None:
     proto.constrain_layout = True
-    inner = canonical_shapes(text)[1:-1]
-    for shape in parse_shape(f"({inner})").elements:
+    for shape in parse_shapes(text):
         write_shape(shape, proto.operand_shapes_with_layout.add())
 
 
@@ -260,34 +257,22 @@ def write_typed_literal(proto: Any, text: str) -> None:
 def _split_typed(text: str) -> tuple[Shape, str]:
     """Shape and plain literal of a text that gives a shape in front of each array."""
     stack: list[tuple[list[Shape], list[str]]] = [([], [])]
-    position = skip_trivia(text, 0)
-    while position < len(text):
-        if text[position] == "(":
+    for part in typed_literal_parts(text):
+        if part == "(":
             stack.append(([], []))
-            position += 1
-        elif text[position] == ")" and len(stack) > 1:
+        elif part == ")":
             shapes, values = stack.pop()
             stack[-1][0].append(tuple_shape(shapes))
             stack[-1][1].append(f"({', '.join(values)})")
-            position += 1
-        elif text[position] == ",":
-            position += 1
-        else:
-            shape, start = scan_shape(text, position)
-            start = skip_trivia(text, start)
-            position = scan_literal(text, start)
+        elif not isinstance(part, str):
+            shape, literal = part
             stack[-1][0].append(shape)
-            stack[-1][1].append(canonical_literal(text[start:position], shape))
-        position = skip_trivia(text, position)
-    shapes, values = stack[0]
-    if len(shapes) != 1 or len(stack) != 1:
-        raise HloSyntaxError(f"expected a shape and a literal, found '{text[:60]}'")
-    return shapes[0], values[0]
+            stack[-1][1].append(canonical_literal(literal, shape))
+    ((shape,), (literal,)) = stack[0]
+    return shape, literal
 
 
 # -- original values ------------------------------------------------------------------------------
-
-_LEAF = pattern(rf"\{{(?:({STRING}) ?(?:\{{([\d,]*)\}})?)?\}}|([(),])", re.S)
 
 
 def read_origin(proto: Any) -> str | None:
@@ -337,17 +322,8 @@ def write_origin(proto: Any, text: str) -> None:
     if canonical == "{[synthetic_call]}":
         proto.original_value.is_synthetic_call = True
         return
-    index: list[int] = []
-    for name, array_index, mark in _LEAF.findall(canonical[1:-1]):
-        if mark == "(":
-            index.append(0)
-        elif mark == ")":
-            index.pop()
-        elif mark == ",":
-            index[-1] += 1
-        else:
-            element = proto.original_value.elements.add(shape_index=index)
-            if name:
-                array = element.original_array
-                array.instruction_name = parse_string(name)
-                array.shape_index.extend(int(i) for i in array_index.split(",") if i)
+    for leaf in original_arrays(canonical):
+        element = proto.original_value.elements.add(shape_index=leaf.leaf_index)
+        if leaf.name is not None:
+            element.original_array.instruction_name = leaf.name
+            element.original_array.shape_index.extend(leaf.array_index)

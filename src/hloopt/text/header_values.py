@@ -13,7 +13,8 @@ from hloopt.ir.attribute_format import (
     integer_unless,
     one_of,
 )
-from hloopt.ir.attribute_values import parse_aliasing, parse_buffer_donor, parse_int
+from hloopt.ir.attribute_text import STRING
+from hloopt.ir.attribute_values import format_ints, parse_aliasing, parse_buffer_donor, parse_int
 from hloopt.ir.attribute_values.tokens import compact, malformed
 from hloopt.ir.shape import Shape, format_shape
 from hloopt.ir.shape_parser import scan_shape
@@ -36,18 +37,14 @@ def _true_only(text: str) -> str | None:
 def _aliasing(text: str) -> str | None:
     aliases = {alias.output_index: alias for alias in reversed(parse_aliasing(text))}
     return _spaced(
-        f"{_index(output)}: ({alias.parameter}, {_index(alias.parameter_index)}, {alias.kind})"
-        for output, alias in sorted(aliases.items())
+        f"{format_ints(output)}: ({a.parameter}, {format_ints(a.parameter_index)}, {a.kind})"
+        for output, a in sorted(aliases.items())
     )
 
 
 def _donors(text: str) -> str | None:
     donors = sorted(set(parse_buffer_donor(text)))
-    return _spaced(f"({parameter}, {_index(index)})" for parameter, index in donors)
-
-
-def _index(numbers: tuple[int, ...]) -> str:
-    return braces(map(str, numbers))
+    return _spaced(f"({parameter}, {format_ints(index)})" for parameter, index in donors)
 
 
 def _spaced(entries: Iterable[str]) -> str | None:
@@ -110,9 +107,8 @@ def format_entry_layout(parameters: list[Shape], result: Shape) -> str:
 
 # -- original values --------------------------------------------------------------------------
 
-_STRING = r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
-_PLACE = rf"\{{\s*(?:({_STRING})\s*(\{{[\d,\s]*\}})?)?\s*\}}"
-_RECOVERY = pattern(rf"\s*{_PLACE}\s*:\s*{_PLACE}\s*(?:,\s*({_STRING}))?\s*", re.S)
+_PLACE = rf"\{{\s*(?:({STRING})\s*(\{{[\d,\s]*\}})?)?\s*\}}"
+_RECOVERY = pattern(rf"\s*{_PLACE}\s*:\s*{_PLACE}\s*(?:,\s*({STRING}))?\s*", re.S)
 
 
 def _recovery_table(text: str) -> str | None:
@@ -141,7 +137,7 @@ def _format_place(place: tuple[str, tuple[int, ...]]) -> str:
     from hloopt.ir.attribute_values import quote_string
 
     name, index = place
-    return f"{{{quote_string(name)}{' ' + _index(index) if index else ''}}}"
+    return f"{{{quote_string(name)}{' ' + format_ints(index) if index else ''}}}"
 
 
 def _recovery_module(quoted: str) -> str:

@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
-from hloopt.ir.shape import Shape, agrees, format_shape
+from hloopt.ir.shape import Shape, agree, format_shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
 from hloopt.text.async_rules import complete_async
@@ -243,7 +243,7 @@ class InstructionParser:
         while element := _ELEMENT.match(cursor.text, cursor.position):
             cursor.position = element.end()
             operand = self._element(operand, element[1])
-        if shape is not None and not agrees(shape, operand.shape):
+        if shape is not None and not agree(shape, operand.shape):
             raise cursor.error(
                 f"the operand is stated to be {format_shape(shape, layout=False)[:100]}, "
                 f"%{name} is {format_shape(operand.shape, layout=False)[:100]}",

@@ -275,7 +275,6 @@ def _without_metadata(sharding: str) -> str:
 
 
 def _listed_groups(text: str) -> str:
-    from hloopt.ir.attribute_values import parse_replica_groups
+    from hloopt.ir.attribute_values import format_int_lists, parse_replica_groups
 
-    groups = parse_replica_groups(text).lists()
-    return "{" + ",".join("{" + ",".join(map(str, group)) + "}" for group in groups) + "}"
+    return format_int_lists(parse_replica_groups(text).lists())

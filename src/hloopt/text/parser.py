@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape, agrees
+from hloopt.ir.shape import Shape, agree
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
 from hloopt.text.header import HEADER_ATTRIBUTES, check_header_value
@@ -193,7 +193,7 @@ class ModuleParser:
         cursor.skip()
         open_brace = cursor.position
         self._body(computation)
-        if stated is not None and not agrees(stated, computation.root.shape):
+        if stated is not None and not agree(stated, computation.root.shape):
             raise cursor.error(
                 f"the signature of computation '%{name}' gives the shape {stated.text}, its root "
                 f"%{computation.root.name} has {computation.root.shape.text}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_annotations import origin
+from hloopt.ir.attribute_annotations import origin, original_arrays
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -13,7 +13,6 @@ from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
-_LEAF_OR_PAREN = pattern(r'\{(?:"(?:[^"\\]|\\.)*"(?: ?\{[\d,]*\})?)?\}|[(),]')
 _COPIES = pattern(r"(?:\.(?:remat|clone)\d*|\.\d+)+$")
 
 
@@ -25,7 +24,7 @@ def check_original_value(instruction: Instruction, setting: Setting) -> None:
     canonical = origin(text)
     if canonical == "{[synthetic_call]}":
         return
-    found = _leaf_indices(canonical[1:-1])
+    found = {array.leaf_index for array in original_arrays(canonical)}
     expected = {index for index, part in instruction.shape.subshapes() if not part.is_tuple}
     if found != expected:
         raise HloVerifyError(
@@ -33,21 +32,6 @@ def check_original_value(instruction: Instruction, setting: Setting) -> None:
             f"original_value do not match; in shape only: {_show(expected - found)}, in "
             f"original_value only: {_show(found - expected)}"
         )
-
-
-def _leaf_indices(tree: str) -> set[tuple[int, ...]]:
-    leaves = set()
-    path: list[int] = []
-    for token in _LEAF_OR_PAREN.findall(tree):
-        if token == "(":
-            path.append(0)
-        elif token == ")":
-            path.pop()
-        elif token == ",":
-            path[-1] += 1
-        else:
-            leaves.add(tuple(path))
-    return leaves
 
 
 def _show(indices: set[tuple[int, ...]]) -> str:

@@ -9,8 +9,7 @@ from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.ir.shape import Shape, format_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import agree
+from hloopt.ir.shape import Shape, agree, format_shape, tuple_shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from hloopt.ir.attribute_values.metadata import format_metadata as format_metadata
     from hloopt.ir.attribute_values.metadata import parse_metadata as parse_metadata
     from hloopt.ir.attribute_values.numbers import Slice as Slice
+    from hloopt.ir.attribute_values.numbers import format_int_lists as format_int_lists
+    from hloopt.ir.attribute_values.numbers import format_ints as format_ints
     from hloopt.ir.attribute_values.numbers import parse_bool as parse_bool
     from hloopt.ir.attribute_values.numbers import parse_int as parse_int
     from hloopt.ir.attribute_values.numbers import parse_int_lists as parse_int_lists
@@ -59,6 +61,8 @@ _HOMES = {
     "Window": "windows",
     "WindowDimension": "windows",
     "format_frontend_attributes": "strings",
+    "format_int_lists": "numbers",
+    "format_ints": "numbers",
     "format_metadata": "metadata",
     "parse_aliasing": "aliasing",
     "parse_bool": "numbers",

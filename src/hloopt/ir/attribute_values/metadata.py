@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, fields
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
-from hloopt.ir.attribute_values.numbers import parse_int, parse_ints
-from hloopt.ir.attribute_values.strings import STRING, escape_string, parse_string
+from hloopt.ir.attribute_text import STRING
+from hloopt.ir.attribute_values.numbers import format_ints, parse_int, parse_ints
+from hloopt.ir.attribute_values.strings import escape_string, parse_string
 from hloopt.ir.attribute_values.tokens import malformed, memoized
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
@@ -100,7 +101,7 @@ def _format_fields(metadata: OpMetadata) -> list[str]:
         if not value:
             continue
         if isinstance(value, tuple):
-            value = f"{{{','.join(map(str, value))}}}"
+            value = format_ints(value)
         elif isinstance(value, str):
             # XLA does not escape this one
             value = f'"{value if name == "scheduling_name" else escape_string(value)}"'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
@@ -58,6 +59,16 @@ def parse_int_lists(text: str) -> tuple[tuple[int, ...], ...]:
     if not _IS_INT_LISTS.fullmatch(dense):
         raise malformed("lists of integers {{a,b},{c,d},…}", text)
     return tuple(split_ints(numbers) for numbers in _EACH_INTS.findall(dense, 1))
+
+
+def format_ints(numbers: Iterable[int]) -> str:
+    """`{1,0}`."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+def format_int_lists(lists: Iterable[Iterable[int]]) -> str:
+    """`{{0,1},{2,3}}`."""
+    return f"{{{','.join(map(format_ints, lists))}}}"
 
 
 class Slice(NamedTuple):

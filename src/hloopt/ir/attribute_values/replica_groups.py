@@ -13,7 +13,12 @@ from math import prod
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_values.numbers import parse_int, parse_int_lists, split_ints
+from hloopt.ir.attribute_values.numbers import (
+    format_int_lists,
+    parse_int,
+    parse_int_lists,
+    split_ints,
+)
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
@@ -134,7 +139,7 @@ class ReplicaGroups:
             return self.tile.text
         if self.mesh:
             return f"{self.mesh.text} {{{','.join(axis.text for axis in self.mesh_axes)}}}"
-        return "{" + ",".join(f"{{{','.join(map(str, group))}}}" for group in self.explicit) + "}"
+        return format_int_lists(self.explicit)
 
 
 def row_major_strides(sizes: tuple[int, ...]) -> list[int]:

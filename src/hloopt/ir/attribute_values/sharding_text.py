@@ -12,13 +12,12 @@ from math import prod
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_values.numbers import parse_int, split_ints
 from hloopt.ir.attribute_values.replica_groups import parse_iota_tile
-from hloopt.ir.attribute_values.strings import dictionary_end
+from hloopt.ir.attribute_values.strings import dictionary_end, split_dictionaries
 from hloopt.ir.attribute_values.tile_devices import SUBGROUPS
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
 _KINDS = ("replicated", "manual", "unknown", "unreduced", "maximal")
-_BETWEEN = (",", "}")  # what follows an element of a list
 _FLAGS = (*_KINDS, "last_tile_dim_replicate")
 _LIST = r"\[\d+(?:,\d+)*\]"
 _PART = pattern(
@@ -43,19 +42,10 @@ def canonical_sharding(text: str) -> str:
     dense = compact(text)
     if not dense.startswith("{{"):
         return "{}" if dense == "{}" else _single(dense, text)
-    elements: list[str] = []
-    position = 1
-    while True:
-        end = dictionary_end(dense, position)
-        if end is None or dense[end : end + 1] not in _BETWEEN:
-            raise malformed("a tuple of shardings {{…}, {…}}", text)
-        elements.append(_single(dense[position:end], text))
-        if dense[end] == "}":
-            break
-        position = end + 1
-    if end + 1 != len(dense):
+    elements = split_dictionaries(dense)
+    if elements is None:
         raise malformed("a tuple of shardings {{…}, {…}}", text)
-    return "{" + "".join(_index(i) + e for i, e in enumerate(elements)) + "}"
+    return "{" + "".join(_index(i) + _single(e, text) for i, e in enumerate(elements)) + "}"
 
 
 _METADATA = pattern(r",? metadata=(?=\{)")
@@ -189,16 +179,10 @@ def _metadata(dense: str, text: str) -> str:
 
     if not dense.startswith("{{"):
         return format_sharding_metadata(parse_metadata(dense))
-    elements: list[str] = []
-    position = 1
-    while True:
-        end = dictionary_end(dense, position)
-        if end is None or dense[end : end + 1] not in _BETWEEN:
-            raise malformed("metadata {{…}, {…}}", text)
-        elements.append(format_sharding_metadata(parse_metadata(dense[position:end])))
-        if dense[end] == "}":
-            return f"{{{', '.join(elements)}}}"
-        position = end + 1
+    elements = split_dictionaries(dense)
+    if elements is None:
+        raise malformed("metadata {{…}, {…}}", text)
+    return f"{{{', '.join(format_sharding_metadata(parse_metadata(e)) for e in elements)}}}"
 
 
 def _mesh(dense: str, text: str) -> str:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_text import STRING
 from hloopt.ir.attribute_values.tokens import malformed, memoized
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
-STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _IS_STRING = pattern(STRING, re.S)
 _IS_PLAIN = pattern(r"[ !#-&(-\[\]-~]*")
 _ESCAPE = pattern(
@@ -91,6 +91,21 @@ def dictionary_end(text: str, start: int) -> int | None:
                 return position
         elif depth == 0:
             return None
+    return None
+
+
+def split_dictionaries(text: str) -> list[str] | None:
+    """The elements of a list `{{…}, {…}}`; None where `text` is no such list. Linear."""
+    found: list[str] = []
+    position = skip_trivia(text, 1)
+    while text.startswith("{", position) and (end := dictionary_end(text, position)):
+        found.append(text[position:end])
+        position = skip_trivia(text, end)
+        if text[position:] == "}":
+            return found
+        if text[position : position + 1] != ",":
+            return None
+        position = skip_trivia(text, position + 1)
     return None
 
 

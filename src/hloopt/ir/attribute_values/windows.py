@@ -140,10 +140,6 @@ class ConvolutionLabels:
     output: str
 
     @property
-    def spatial_rank(self) -> int:
-        return sum(map(str.isdigit, self.input))
-
-    @property
     def input_batch_dimension(self) -> int:
         return self.input.index("b")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError, HloVerifyError
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shape import Shape, agree, array_shape
 from hloopt.ir.shape_inference.control_flow import (
     infer_add_dependency,
     infer_call,
@@ -25,7 +26,7 @@ from hloopt.ir.shape_inference.elementwise import (
     infer_select,
     infer_unary,
 )
-from hloopt.ir.shape_inference.operation import Operation, agree, show
+from hloopt.ir.shape_inference.operation import Operation, show
 from hloopt.ir.shape_inference.stated import STATED_RULES, with_stated_type
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def infer_shape(
     Raises HloSyntaxError for an opcode that needs its shape stated, HloVerifyError for operands,
     attributes or computations that do not fit. O(ranks), with callees O(their parameters).
     """
-    rule = None if opcode in _ALWAYS_STATED else _find_rule(opcode)
+    rule = _find_rule(opcode)
     if rule is None:
         raise HloSyntaxError(f"cannot infer shape for opcode: {opcode}", code="HLO111")
     inferred = _apply(rule, Operation(opcode, operands, attributes, called))
@@ -108,7 +109,7 @@ def infer_stated_shape(
     What operands and attributes leave open, such as the element type of a conversion, is taken
     from `stated`. Raises as `check_shape` does.
     """
-    rule = STATED_RULES.get(opcode) or _find_rule(opcode)
+    rule = _find_stated_rule(opcode)
     if rule is None:
         return None
     operation = Operation(opcode, operands, attributes, called, stated)
@@ -169,41 +170,50 @@ _RULES_BY_NAME = {
     Opcode.SET_DIMENSION_SIZE: "sizes:infer_set_dimension_size",
     Opcode.TOPK: "sizes:infer_topk",
     Opcode.SCAN: "sizes:infer_scan",
-    Opcode.ALL_REDUCE: "collectives:unchanged",
-    Opcode.ALL_REDUCE_START: "collectives:unchanged",
-    Opcode.COLLECTIVE_BROADCAST: "collectives:unchanged",
-    Opcode.ALL_GATHER: "collectives:all_gather",
-    Opcode.ALL_GATHER_START: "collectives:all_gather_start",
-    Opcode.REDUCE_SCATTER: "collectives:reduce_scatter",
-    Opcode.ALL_TO_ALL: "collectives:all_to_all",
-    Opcode.RAGGED_ALL_TO_ALL: "collectives:ragged_all_to_all",
-    Opcode.COLLECTIVE_PERMUTE: "collectives:collective_permute",
-    Opcode.COLLECTIVE_PERMUTE_START: "collectives:collective_permute_start",
-    Opcode.SEND: "transfers:send",
-    Opcode.SEND_DONE: "transfers:send_done",
-    Opcode.RECV: "transfers:recv",
-    Opcode.RECV_DONE: "transfers:recv_done",
-    Opcode.INFEED: "transfers:infeed",
-    Opcode.OUTFEED: "transfers:outfeed",
 }
 """Rules imported when they are first needed, as `module:function`: most modules need few."""
 
-_ALWAYS_STATED = frozenset(
-    opcode
-    for opcode, rule in _RULES_BY_NAME.items()
-    if rule.startswith(("collectives:", "transfers:"))
-)
-"""Opcodes whose rule reads the stated shape."""
+_STATED_RULES_BY_NAME = {
+    Opcode.ALL_REDUCE: "collectives:infer_unchanged",
+    Opcode.ALL_REDUCE_START: "collectives:infer_unchanged",
+    Opcode.COLLECTIVE_BROADCAST: "collectives:infer_unchanged",
+    Opcode.ALL_GATHER: "collectives:infer_all_gather",
+    Opcode.ALL_GATHER_START: "collectives:infer_all_gather_start",
+    Opcode.REDUCE_SCATTER: "collectives:infer_reduce_scatter",
+    Opcode.ALL_TO_ALL: "collectives:infer_all_to_all",
+    Opcode.RAGGED_ALL_TO_ALL: "collectives:infer_ragged_all_to_all",
+    Opcode.COLLECTIVE_PERMUTE: "collectives:infer_collective_permute",
+    Opcode.COLLECTIVE_PERMUTE_START: "collectives:infer_collective_permute_start",
+    Opcode.SEND: "transfers:infer_send",
+    Opcode.SEND_DONE: "transfers:infer_send_done",
+    Opcode.RECV: "transfers:infer_recv",
+    Opcode.RECV_DONE: "transfers:infer_recv_done",
+    Opcode.INFEED: "transfers:infer_infeed",
+    Opcode.OUTFEED: "transfers:infer_outfeed",
+}
+"""The same for rules that read the stated shape, as those in `STATED_RULES` do."""
 
 
+@cache
 def _find_rule(opcode: Opcode) -> _Rule | None:
-    """The rule by which an opcode's shape follows from its operands."""
-    rule = _RULES.get(opcode)
-    if rule is None and (name := _RULES_BY_NAME.get(opcode)):
-        from importlib import import_module
+    """The rule by which an opcode's shape follows from its operands alone."""
+    return _RULES.get(opcode) or _imported(_RULES_BY_NAME.get(opcode))
 
-        module, _, function = name.partition(":")
-        rule = _RULES[opcode] = getattr(import_module(f"{__name__}.{module}"), function)
+
+@cache
+def _find_stated_rule(opcode: Opcode) -> _Rule | None:
+    """The rule for an opcode whose shape is stated."""
+    own = STATED_RULES.get(opcode) or _imported(_STATED_RULES_BY_NAME.get(opcode))
+    return own or _find_rule(opcode)
+
+
+def _imported(name: str | None) -> _Rule | None:
+    if name is None:
+        return None
+    from importlib import import_module
+
+    module, _, function = name.partition(":")
+    rule: _Rule = getattr(import_module(f"{__name__}.{module}"), function)
     return rule
 
 

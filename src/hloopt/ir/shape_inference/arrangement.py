@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 from hloopt.ir.shape_inference.element_types import higher_precision
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    expect_array,
-    same_kind,
-    show,
-    sizes_agree,
-)
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 
 
 def infer_broadcast(operation: Operation) -> Shape:
@@ -23,7 +17,7 @@ def infer_broadcast(operation: Operation) -> Shape:
     """
     (operand,) = operation.take_operands(1)
     expect_array(operand, "operand of broadcast")
-    if min(operand.dimensions, default=0) < 0:
+    if operand.is_unbounded_dynamic:
         raise HloVerifyError(f"Broadcast of an unbounded operand: {show(operand)}.")
     sizes = operation.ints("dimensions") if operand.rank else operation.optional_ints("dimensions")
     if min(sizes, default=0) < 0:
@@ -75,7 +69,7 @@ def infer_reverse(operation: Operation) -> Shape:
 def infer_concatenate(operation: Operation) -> Shape:
     """The operands one after the other, in the default layout."""
     operands = operation.operands
-    if not bool(operands):
+    if not operands:
         raise HloVerifyError("Concatenate expects at least one argument.")
     dimension = operation.dimension()
     for operand in operands:
@@ -171,7 +165,7 @@ def infer_pad(operation: Operation) -> Shape:
 def infer_sort(operation: Operation) -> Shape:
     """The operand's shape, or the tuple of the operands' shapes."""
     operands = operation.operands
-    if not bool(operands):
+    if not operands:
         raise HloVerifyError("Sort expects at least one operand")
     for operand in operands:
         if len(operands) > 1 or operation.stated is not None:  # XLA reads any single operand

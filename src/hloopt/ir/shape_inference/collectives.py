@@ -10,63 +10,63 @@ from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 
 
-def unchanged(operation: Operation) -> Shape:
+def infer_unchanged(operation: Operation) -> Shape:
     """The operand's shape, a tuple where there are several."""
     return _one_or_tuple(_arrays(operation))
 
 
-def all_gather(operation: Operation) -> Shape:
+def infer_all_gather(operation: Operation) -> Shape:
     assert operation.stated is not None
     return _scaled(operation, operation.stated, gather=True)
 
 
-def reduce_scatter(operation: Operation) -> Shape:
+def infer_reduce_scatter(operation: Operation) -> Shape:
     assert operation.stated is not None
     return _scaled(operation, operation.stated, gather=False)
 
 
-def all_gather_start(operation: Operation) -> Shape:
-    assert operation.stated is not None
-    elements = operation.stated.elements
-    if len(elements) < 2:
-        raise HloVerifyError(
-            f"all-gather-start must have a tuple of operands and results; got "
-            f"{show(operation.stated)}."
-        )
+def infer_all_gather_start(operation: Operation) -> Shape:
+    elements = _operands_and_results(operation)
     operands = _one_or_tuple(_arrays(operation))
     results = _scaled(operation, elements[1], gather=True)
     return tuple_shape((operands, results, *elements[2:]))
 
 
-def collective_permute_start(operation: Operation) -> Shape:
-    assert operation.stated is not None
-    elements = operation.stated.elements
-    if len(elements) < 2:
-        raise HloVerifyError(
-            f"collective-permute-start must have a tuple of operands and results; got "
-            f"{show(operation.stated)}."
-        )
+def infer_collective_permute_start(operation: Operation) -> Shape:
+    elements = _operands_and_results(operation)
     if "slice_sizes" in operation.attributes:
-        return operation.stated
+        return tuple_shape(elements)
     # Several operands may be anything: so does XLA combine what was permuted as tuples.
     operands = (
-        unchanged(operation) if len(operation.operands) == 1 else tuple_shape(operation.operands)
+        infer_unchanged(operation)
+        if len(operation.operands) == 1
+        else tuple_shape(operation.operands)
     )
     return tuple_shape((operands, operands, *elements[2:]))
 
 
-def collective_permute(operation: Operation) -> Shape:
+def _operands_and_results(start: Operation) -> Sequence[Shape]:
+    """The elements of the stated tuple, of which there are at least these two."""
+    assert start.stated is not None
+    if len(start.stated.elements) < 2:
+        raise HloVerifyError(
+            f"{start.opcode} must have a tuple of operands and results; got {show(start.stated)}."
+        )
+    return start.stated.elements
+
+
+def infer_collective_permute(operation: Operation) -> Shape:
     if "slice_sizes" in operation.attributes:  # writes into its second operand
         if len(operation.operands) != 4:
             raise HloVerifyError("an in-place collective-permute has 4 operands")
         return operation.operands[1]
-    return unchanged(operation)
+    return infer_unchanged(operation)
 
 
-def all_to_all(operation: Operation) -> Shape:
+def infer_all_to_all(operation: Operation) -> Shape:
     operands = _arrays(operation)
     if "dimensions" in operation.attributes:
-        if any(_is_bounded(operand) for operand in operands):
+        if any(operand.is_bounded_dynamic for operand in operands):
             raise HloVerifyError(
                 f"AllToAll does not support bounded dynamic shapes: {show(*operands)}"
             )
@@ -77,7 +77,7 @@ def all_to_all(operation: Operation) -> Shape:
             )
         return _one_or_tuple(operands)
     for operand in operands:
-        if min(operand.dimensions, default=0) < 0:
+        if operand.is_unbounded_dynamic:
             raise HloVerifyError("AllToAllTuple does not support unbounded dynamic shapes")
         if operand.dimensions != operands[0].dimensions:
             raise HloVerifyError(
@@ -86,18 +86,12 @@ def all_to_all(operation: Operation) -> Shape:
     return tuple_shape(operands)
 
 
-def _is_bounded(shape: Shape) -> bool:
-    """Whether a dimension is dynamic and has a bound."""
-    sizes = zip(shape.dimensions, shape.dynamic, strict=True)
-    return any(is_dynamic and size >= 0 for size, is_dynamic in sizes)
-
-
-def ragged_all_to_all(operation: Operation) -> Shape:
+def infer_ragged_all_to_all(operation: Operation) -> Shape:
     return operation.take_operands(6)[1]
 
 
 def _arrays(operation: Operation) -> Sequence[Shape]:
-    if not bool(operation.operands):
+    if not operation.operands:
         raise HloVerifyError(f"{operation.opcode} expects an operand")
     for operand in operation.operands:
         expect_array(operand, f"operand of {operation.opcode}")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shape import Shape, array_shape, sizes_agree
 from hloopt.ir.shape_inference.element_types import higher_precision
-from hloopt.ir.shape_inference.operation import Operation, expect_array, show, sizes_agree
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 
 _Dimensions = tuple[int, ...]
 
@@ -137,8 +137,7 @@ def infer_ragged_dot(operation: Operation) -> Shape:
         if groups:
             raise HloVerifyError(
                 f"{title}There must be zero group dimensions in the rhs when the lhs ragged "
-                "dimension "
-                "is batch or contracting."
+                "dimension is batch or contracting."
             )
         return _result(dot, (), [leading] if ragged in dot.lhs_contracting else [])
     _check_group(dot, groups, count, title)

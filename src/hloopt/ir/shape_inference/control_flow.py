@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import Operation, agree, show
+from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, show
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def infer_operand(operation: Operation) -> Shape:
     """The shape of the first operand, whatever it is."""
-    if not bool(operation.operands):
+    if not operation.operands:
         raise HloVerifyError(f"{operation.opcode} expects an operand")
     return operation.operands[0]
 
@@ -98,7 +98,7 @@ def infer_conditional(operation: Operation) -> Shape:
 
     Where branches differ in dynamic dimensions, the result is dynamic.
     """
-    if not bool(operation.operands):
+    if not operation.operands:
         raise HloVerifyError("conditional expects an index operand")
     index, *operands = operation.operands
     is_predicate = index.type_name == "pred"
@@ -106,7 +106,7 @@ def infer_conditional(operation: Operation) -> Shape:
         raise HloVerifyError(
             f"Conditional branch index must be a pred or s32 scalar; got {show(index)}."
         )
-    if not bool(operation.called):
+    if not operation.called:
         raise HloVerifyError("Conditional needs at least one branch computation.")
     if is_predicate:
         operation.take_callees(2)

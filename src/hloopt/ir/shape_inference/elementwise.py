@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree
 from hloopt.ir.shape_inference.element_types import (
     complex_of,
     component_of,
@@ -14,14 +14,7 @@ from hloopt.ir.shape_inference.element_types import (
     is_packed,
     with_type,
 )
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    expect_array,
-    same_kind,
-    show,
-    show_type,
-    sizes_agree,
-)
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show, show_type
 
 _FLOATING = frozenset(
     (
@@ -184,7 +177,7 @@ def _like(shape: Shape, element_type: str) -> Shape:
 
     As XLA has it, unbounded dimensions lose the layout and whole bytes the element size.
     """
-    if shape.dynamic and min(shape.dimensions) < 0:
+    if shape.is_unbounded_dynamic:
         return array_shape(element_type, shape.dimensions, shape.dynamic)
     if shape.layout.element_bits and not is_packed(element_type):
         layout = shape.layout._replace(element_bits=0)

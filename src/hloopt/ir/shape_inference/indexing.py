@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    expect_array,
-    same_kind,
-    show,
-)
+from hloopt.ir.shape import Shape, array_shape, same_kind, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import check_reducer
 
 _Dimensions = tuple[int, ...]
@@ -68,9 +63,8 @@ class _Indexing:
         if not (vector_size < 0 or len(self.index_map) == vector_size):
             raise HloVerifyError(
                 f"{opcode.capitalize()} op has {len(self.index_map)} elements in {name} and the "
-                "bound "
-                f"of dimension index_vector_dim={self.index_vector_dim} of {self.indices_name} is "
-                f"{vector_size}. These two numbers must be equal."
+                f"bound of dimension index_vector_dim={self.index_vector_dim} of "
+                f"{self.indices_name} is {vector_size}. These two numbers must be equal."
             )
         mapping = " mapping" if opcode == "scatter" else ""
         for i, dimension in enumerate(self.index_map):
@@ -96,9 +90,8 @@ class _Indexing:
     def _check_batching(self) -> None:
         if len(self.operand_batching) != len(self.indices_batching):
             raise HloVerifyError(
-                f"batching dimensions of operand and {self.indices_name} in {self.opcode} op "
-                "must be "
-                f"of the same size; got: {len(self.operand_batching)} and "
+                f"batching dimensions of operand and {self.indices_name} in {self.opcode} op must "
+                f"be of the same size; got: {len(self.operand_batching)} and "
                 f"{len(self.indices_batching)}."
             )
         self._check_sorted_in_range(self.operand_batching, "batching dims of the operand")
@@ -141,7 +134,7 @@ def infer_gather(operation: Operation) -> Shape:
     )
     batch = indexing.batch_sizes()
     rank = len(batch) + len(window)
-    _check_ascending(window, "Output window dimensions in gather op must")
+    _check_ascending(window, "Output window dimensions in gather op must", "be ascending")
     for i, dimension in enumerate(window):
         if not (0 <= dimension < rank):
             raise HloVerifyError(
@@ -158,8 +151,7 @@ def infer_gather(operation: Operation) -> Shape:
     if len(window) != indexing.window_rank():
         raise HloVerifyError(
             "All components of the offset index in a gather op must either be a offset dimension "
-            "or "
-            f"explicitly collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, "
+            f"or explicitly collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, "
             f"offset_dims={window}, collapsed_slice_dims={collapsed}."
         )
     for i, size in enumerate(slice_sizes):
@@ -177,8 +169,7 @@ def infer_gather(operation: Operation) -> Shape:
             if slice_sizes[d] > 1:
                 raise HloVerifyError(
                     f"Gather op can only {name} with bound 1 or 0, but bound is {slice_sizes[d]} "
-                    "for "
-                    f"index {d} at position {position}."
+                    f"for index {d} at position {position}."
                 )
     window_sizes = [
         (slice_sizes[d], operand.dynamic[d] and slice_sizes[d] == operand.dimensions[d])
@@ -251,7 +242,7 @@ def _check_scattered(operation: Operation, operand: Shape, indices: Shape, updat
     rank = len(batch) + len(window)
     if updates.rank != rank:
         raise HloVerifyError(f"Updates tensor must be of rank {rank}; got {updates.rank}.")
-    _check_ascending(window, "update_window_dims in scatter op must")
+    _check_ascending(window, "update_window_dims in scatter op must", "be sorted")
     for dimension in window:
         if not (0 <= dimension < rank):
             raise HloVerifyError(
@@ -302,8 +293,7 @@ def _check_indices(indices: Shape, title: str, name: str, operation: Operation) 
         )
 
 
-def _check_ascending(dimensions: _Dimensions, beginning: str) -> None:
-    order = "be ascending" if "Output" in beginning else "be sorted"
+def _check_ascending(dimensions: _Dimensions, beginning: str, order: str) -> None:
     if list(dimensions) != sorted(dimensions):
         raise HloVerifyError(f"{beginning} {order}; got: {', '.join(map(str, dimensions))}.")
     _check_unique(dimensions, f"{beginning} not repeat")

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 from hloopt.ir.shape_inference.element_types import complex_of, component_of
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    expect_array,
-    same_kind,
-    show,
-    show_type,
-    sizes_agree,
-)
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show, show_type
 
 
 def infer_fft(operation: Operation) -> Shape:
@@ -168,17 +161,15 @@ def infer_batch_norm_grad(operation: Operation) -> Shape:
     if not same_kind(operand, gradient):
         raise HloVerifyError(
             "The inputs should have the same element type for batch-norm-grad, but the element "
-            "type "
-            f"of output_grad is {show_type(gradient)} and that of the operand {show_type(operand)}."
+            f"type of output_grad is {show_type(gradient)} and that of the operand "
+            f"{show_type(operand)}."
         )
     for d, (size, other) in enumerate(zip(operand.dimensions, gradient.dimensions, strict=True)):
         if not (size == other or min(size, other) < 0):
             raise HloVerifyError(
                 "The bounds of operand shape should be compatible with output_grad's, but the "
-                "bound "
-                f"of operand_shape at dimension {d} is {size} and the bound of output_grad_shape "
-                "is "
-                f"{other}."
+                f"bound of operand_shape at dimension {d} is {size} and the bound of "
+                f"output_grad_shape is {other}."
             )
     return tuple_shape((operand, feature, feature))
 
@@ -213,13 +204,11 @@ def _check_batch_norm(
         if not same_kind(operand, shape):
             raise HloVerifyError(
                 f"The inputs should have the same element type for {opcode}, but the shape of "
-                f"{role} "
-                f"is {show_type(shape)} and the shape of operand is {show_type(operand)}."
+                f"{role} is {show_type(shape)} and the shape of operand is {show_type(operand)}."
             )
         if not sizes_agree(shape.dimensions, (count,)):
             raise HloVerifyError(
                 f"The size of {role} should be compatible with feature count, but the size of "
-                f"{role} "
-                f"is {shape.dimensions[0]} and the feature count is {count}."
+                f"{role} is {shape.dimensions[0]} and the feature count is {count}."
             )
     return operand, array_shape(operand.type_name, (count,), (operand.dynamic[index],))

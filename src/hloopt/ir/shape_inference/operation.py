@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import attribute_values
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, compatible, format_shape
+from hloopt.ir.shape import Shape, format_shape
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee
@@ -32,7 +32,6 @@ class Operation(NamedTuple):
         text = self.attributes.get(name)
         if text is None:
             raise HloVerifyError(f"attribute {name} is expected but not seen")
-        assert text is not None
         return text
 
     def ints(self, name: str) -> tuple[int, ...]:
@@ -95,38 +94,3 @@ def show(*shapes: Shape) -> str:
 def show_type(shape: Shape) -> str:
     """An element type as XLA's messages spell it."""
     return shape.type_name.upper()
-
-
-def agree(a: Shape, b: Shape, *, any_precision: bool = False) -> bool:
-    """Whether two shapes can stand for each other, layouts and dynamism aside.
-
-    An unbounded dimension goes with any size; with `any_precision` a floating-point type goes
-    with any other. O(number of subshapes).
-    """
-    if compatible(a, b):
-        return True
-    stack = [(a, b)]
-    while stack:
-        x, y = stack.pop()
-        if x.is_tuple or y.is_tuple:
-            if x.is_tuple != y.is_tuple or len(x.elements) != len(y.elements):
-                return False
-            stack += zip(x.elements, y.elements, strict=True)
-        else:
-            types_agree = same_kind(x, y) if any_precision else x.element_type is y.element_type
-            if not types_agree or x.is_buffer != y.is_buffer:
-                return False
-            if not sizes_agree(x.dimensions, y.dimensions):
-                return False
-    return True
-
-
-def sizes_agree(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether sizes are equal, an unbounded one going with any other."""
-    return len(a) == len(b) and all(x == y or x < 0 or y < 0 for x, y in zip(a, b, strict=True))
-
-
-def same_kind(a: Shape, b: Shape) -> bool:
-    """Whether two element types are equal, or both floating-point."""
-    x, y = a.element_type, b.element_type
-    return x is y or (x is not None and y is not None and x.is_floating and y.is_floating)

@@ -6,15 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    agree,
-    expect_array,
-    same_kind,
-    show,
-    sizes_agree,
-)
+from hloopt.ir.shape import Shape, agree, array_shape, same_kind, sizes_agree, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee
@@ -27,7 +20,7 @@ def infer_reduce(operation: Operation) -> Shape:
     """
     operands = operation.operands
     count = len(operands) // 2
-    if not (bool(operands) and len(operands) % 2 == 0):
+    if not (operands and len(operands) % 2 == 0):
         raise HloVerifyError(
             f"reduce expects an even number of operands, but has {len(operands)} operands"
         )
@@ -122,7 +115,7 @@ def infer_map(operation: Operation) -> Shape:
     XLA looks at the dimensions only where the shape is left out.
     """
     operands = operation.operands
-    if not bool(operands):
+    if not operands:
         raise HloVerifyError("Map expects at least one argument.")
     (function,) = operation.take_callees(1)
     first = operands[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import Operation, agree, expect_array, show
+from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import accumulators
 
 if TYPE_CHECKING:

@@ -9,16 +9,9 @@ from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import attribute_values
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape import Shape, agree, array_shape, same_kind, tuple_shape
 from hloopt.ir.shape_inference.control_flow import infer_operand
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    agree,
-    expect_array,
-    same_kind,
-    show,
-    show_type,
-)
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show, show_type
 
 
 def stated_array(operation: Operation) -> Shape:
@@ -29,7 +22,7 @@ def stated_array(operation: Operation) -> Shape:
 
 
 def _operand_array(operation: Operation) -> Shape:
-    if not bool(operation.operands):
+    if not operation.operands:
         raise HloVerifyError(f"{operation.opcode} expects an operand")
     expect_array(operation.operands[0], f"operand of {operation.opcode}")
     return operation.operands[0]
@@ -54,7 +47,7 @@ def _bitcast_convert(operation: Operation) -> Shape:
     old_bits, new_bits = (8 if t.name == "pred" else t.bits for t in (old, new))
     sizes, dynamic = operand.dimensions, operand.dynamic
     if old_bits < new_bits:
-        if not (bool(sizes) and sizes[-1] in (new_bits // old_bits, -1)):
+        if not (sizes and sizes[-1] in (new_bits // old_bits, -1)):
             raise HloVerifyError(
                 f"Last dimension of {show(operand)} must be {new_bits // old_bits} to become "
                 f"{show(stated)}."
@@ -91,7 +84,7 @@ def _stochastic_convert(operation: Operation) -> Shape:
 def _broadcast(operation: Operation) -> Shape:
     """The stated shape, in which each operand dimension must find its place."""
     operand, stated = _operand_array(operation), stated_array(operation)
-    if any(size < 0 for size in stated.dimensions):
+    if stated.is_unbounded_dynamic:
         raise HloVerifyError(
             f"is_unbounded_dynamic: the result of broadcast is unbounded: {show(stated)}"
         )
@@ -108,22 +101,17 @@ def _broadcast(operation: Operation) -> Shape:
         if operand.dimensions[i] not in (stated.dimensions[dimension], -1):
             raise HloVerifyError(
                 f"Input dimension {i} of {show(operand)} must equal output dimension {dimension} "
-                "of "
-                f"{show(stated)}."
+                f"of {show(stated)}."
             )
     return array_shape(operand.type_name, stated.dimensions, stated.dynamic)
 
 
 def _reshape(operation: Operation) -> Shape:
     operand, stated = _operand_array(operation), stated_array(operation)
-    if min(stated.dimensions, default=0) < 0:
+    if stated.is_unbounded_dynamic:
         raise HloVerifyError("Reshaping with unbounded result shape is not supported.")
-    if min(operand.dimensions, default=0) < 0:
-        bounded = any(
-            dynamic and size >= 0
-            for size, dynamic in zip(operand.dimensions, operand.dynamic, strict=True)
-        )
-        if bounded:
+    if operand.is_unbounded_dynamic:
+        if operand.is_bounded_dynamic:
             raise HloVerifyError(
                 "Reshape operand with bounded and unbounded dynamism not supported."
             )

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_inference.operation import Operation, agree, show
+from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
+from hloopt.ir.shape_inference.operation import Operation, show
 from hloopt.ir.shape_parser import parse_shape
 
 
-def send(operation: Operation) -> Shape:
+def infer_send(operation: Operation) -> Shape:
     """The operand, a context and a token."""
     data, _ = operation.take_operands(2)
     return tuple_shape((data, array_shape("u32"), array_shape("token")))
 
 
-def recv(operation: Operation) -> Shape:
+def infer_recv(operation: Operation) -> Shape:
     """The stated data, a context and a token."""
     operation.take_operands(1)
     return tuple_shape((_stated_data(operation), array_shape("u32"), array_shape("token")))
 
 
-def send_done(operation: Operation) -> Shape:
+def infer_send_done(operation: Operation) -> Shape:
     operation.take_operands(1)
     return array_shape("token")
 
 
-def recv_done(operation: Operation) -> Shape:
+def infer_recv_done(operation: Operation) -> Shape:
     """The data of the recv and a token."""
     (started,) = operation.take_operands(1)
     if not started.elements:
@@ -33,14 +33,14 @@ def recv_done(operation: Operation) -> Shape:
     return tuple_shape((started.elements[0], array_shape("token")))
 
 
-def infeed(operation: Operation) -> Shape:
+def infer_infeed(operation: Operation) -> Shape:
     """The stated data and a token."""
     (token,) = operation.take_operands(1)
     _expect_token(token, 0)
     return tuple_shape((_stated_data(operation), array_shape("token")))
 
 
-def outfeed(operation: Operation) -> Shape:
+def infer_outfeed(operation: Operation) -> Shape:
     """The stated shape, which XLA does not look at; `outfeed_shape` is that of the operand."""
     assert operation.stated is not None
     data, token = operation.take_operands(2)

@@ -13,15 +13,9 @@ from hloopt.ir.attribute_values import (
     parse_dim_labels,
     parse_window,
 )
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 from hloopt.ir.shape_inference.element_types import higher_precision
-from hloopt.ir.shape_inference.operation import (
-    Operation,
-    expect_array,
-    same_kind,
-    show,
-    sizes_agree,
-)
+from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import accumulators, check_reducer
 
 
@@ -199,8 +193,7 @@ def _check_features(
     if not (feature_groups == 1 or batch_groups == 1):
         raise HloVerifyError(
             f"both batch_group_count {batch_groups} and feature_group_count {feature_groups} "
-            "cannot "
-            "be greater than 1"
+            "cannot be greater than 1"
         )
     shapes = f"got <conv>({show(lhs)}, {show(rhs)})"
     batch = lhs.dimensions[labels.input_batch_dimension]
