@@ -235,3 +235,17 @@ def test_an_empty_tuple_has_one_sharding() -> None:
     assert verify_module(parse_module(printed)) == []
     two = line.replace("{replicated}", "{{replicated}, {replicated}}")
     assert "2 shardings" in problems(two)[0]
+
+
+@pytest.mark.parametrize(
+    ("sharding", "printed"),
+    [
+        ("{maximal device=-1}", "{maximal device=-1}"),
+        ("{devices=[2,1]0,-3}", "{devices=[2,1]0,-3}"),
+        ("{devices=[2,1]0,9223372036854775808}", "{devices=[2,1]0,-9223372036854775808}"),
+    ],
+)
+def test_devices_may_be_negative_as_for_xla(sharding: str, printed: str) -> None:
+    module = parse_module(TEXT.replace("LINE", f"%n = negate(%p), sharding={sharding}"))
+    assert verify_module(module) == []
+    assert f"sharding={printed}\n" in print_module(module, FULL)

@@ -124,9 +124,9 @@ def write_sharding(text: str, proto: Any, *, leaves: int | None = None) -> None:
 
 
 _PART = pattern(
-    r"(?P<word>replicated|manual|unknown|unreduced)(?![\w=])|maximal device=(?P<device>\d+)"
+    r"(?P<word>replicated|manual|unknown|unreduced)(?![\w=])|maximal device=(?P<device>-?\d+)"
     r"|devices=\[(?P<tile>[\d,]+)\]"
-    r"(?:<=\[(?P<reshape>[\d,]+)\](?:T\((?P<permutation>[\d,]+)\))?|(?P<devices>[\d,]+))"
+    r"(?:<=\[(?P<reshape>[\d,]+)\](?:T\((?P<permutation>[\d,]+)\))?|(?P<devices>[-\d,]+))"
     r"|(?P<replicate>last_tile_dim_replicate)|last_tile_dims=\{(?P<subgroups>[a-z, ]+)\}"
     r"|shard_(?P<relation>as|like) (?P<group>\d+)"
 )

@@ -17,8 +17,8 @@ from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
-_TILE = pattern(r"\{devices=\[([\d,]+)\](?:<=\S+|([\d,]+))([^}]*\}?)")
-_MAXIMAL = pattern(r"\{maximal device=(\d+)")
+_TILE = pattern(r"\{devices=\[([\d,]+)\](?:<=\S+|([-\d,]+))([^}]*\}?)")
+_MAXIMAL = pattern(r"\{maximal device=(-?\d+)")
 _MESH_DIMENSIONS = pattern(r"\{mesh\[[^\]]*\](?:, device_ids=\(.*?\))?, \[(.*)\]")
 _IOTA = pattern(r"\[([\d,]+)\]<=\[[\d,]+\](?:T\([\d,]+\))?")
 

@@ -24,8 +24,8 @@ _PART = pattern(
     rf"""(?: (?P<group>shard_as|shard_like)\ (?P<number>\d+)
       | devices=(?P<tile>{_LIST})
         (?: \ ?<=\ ?(?P<reshape>{_LIST})(?:\ ?T\ ?\((?P<permutation>[\d,]+)\))?
-          | (?P<devices>\d+(?:,\d+)*))
-      | device=(?P<device>\d{{1,18}})(?!\d)
+          | (?P<devices>-?\d+(?:,-?\d+)*))
+      | device=(?P<device>-?\d{{1,18}})(?!\d)
       | last_tile_dims=(?P<subgroups>\{{[a-z_]*(?:,[a-z_]+)*\}})
       | (?P<metadata>metadata=)(?=\{{)
       | (?P<flag>[a-z_]+)(?![a-z_=])
