@@ -5,8 +5,8 @@ from __future__ import annotations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import tuple_shape
 from hloopt.text.header import entry_layout
 
 
@@ -44,17 +44,12 @@ def _keep(computation: Computation, live: list[Instruction]) -> None:
 
 def _retype_async(start: Instruction) -> None:
     """Bring the shapes of an async chain in line with the operands of its start."""
+    from hloopt.text.async_rules import async_followers
+
     operands = tuple_shape(operand.shape for operand in start.operands)
-
-    def retyped(shape: Shape) -> Shape:
-        return tuple_shape((operands, *shape.elements[1:]))
-
-    stack = [start]
-    while stack:
-        step = stack.pop()
+    for step in (start, *async_followers(start)):
         if step.opcode is not Opcode.ASYNC_DONE:
-            step.set_shape(retyped(step.shape))
-            stack += [user for user in step.users if user.opcode in ASYNC]
+            step.set_shape(tuple_shape((operands, *step.shape.elements[1:])))
 
 
 def remove_dead_entry_parameters(module: Module) -> None:

@@ -16,6 +16,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.opcode_attributes import allowed_attributes
 from hloopt.ir.shape import Shape
 from hloopt.text.async_rules import (
+    ALIASING,
     ATTRIBUTES_OF_BOTH,
     THREAD,
     async_start_of,
@@ -27,12 +28,10 @@ from hloopt.text.fast_lane import link_called
 if TYPE_CHECKING:
     from hloopt.text.parser import ModuleParser
 
-_ALIASING = "output_to_operand_aliasing"
-
 
 def attributes_of_start(wrapped: Opcode) -> frozenset[str]:
     """Attributes of an `X-start` that belong to the start alone."""
-    aliasing = {_ALIASING} - allowed_attributes(wrapped).keys()
+    aliasing = {ALIASING} - allowed_attributes(wrapped).keys()
     return frozenset((THREAD, "sharding", *aliasing))
 
 
