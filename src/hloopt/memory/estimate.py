@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from hloopt.analysis.liveness import FlatSchedule, LiveRanges
 from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.attribute_format import braces
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.memory.buffers import Buffer, BufferKind, Buffers
 from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
@@ -173,7 +174,7 @@ class _Estimate:
         live = next(
             (start, end) for start, end in self._intervals(buffer) if start <= position <= end
         )
-        suffix = "{" + ",".join(map(str, index)) + "}" if index else ""
+        suffix = braces(map(str, index)) if index else ""
         return LiveBuffer(
             instruction.name + suffix,
             instruction.parent.name,

@@ -282,7 +282,7 @@ _ALL_ONE = frozenset(("1", "true", "(1, 0)"))
 
 
 def _listed_groups(text: str) -> str:
+    from hloopt.ir.attribute_format import braces
     from hloopt.ir.attribute_values import parse_replica_groups
 
-    groups = parse_replica_groups(text).lists()
-    return "{" + ",".join("{" + ",".join(map(str, group)) + "}" for group in groups) + "}"
+    return braces(braces(map(str, group)) for group in parse_replica_groups(text).lists())
