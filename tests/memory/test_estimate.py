@@ -312,10 +312,9 @@ def test_a_module_without_memory_has_no_peak() -> None:
 
 
 def test_op_names_lose_their_escapes() -> None:
-    report = entry(
-        "a = f32[4] parameter(0), metadata={op_name=\"p[\\'w\\']\"}", "b = f32[4] negate(a)"
-    )
-    assert "p['w']" in {buffer.op_name for buffer in report.live_at_peak}
+    argument = r"""a = f32[4] parameter(0), metadata={op_name="p[\'\303\251\']"}"""
+    report = entry(argument, "b = f32[4] negate(a)")
+    assert "p['é']" in {buffer.op_name for buffer in report.live_at_peak}
 
 
 @pytest.mark.parametrize("path", sorted(TESTDATA.glob("*.hlo*")), ids=lambda path: path.name)
