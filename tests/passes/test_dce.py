@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import pytest
-from tests.properties.consistency import assert_consistent
+from tests.passes.checked_run import run_checked
 
 from hloopt.ir import Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.dce import DeadCodeElimination
-from hloopt.text import parse_module
-from hloopt.verifier import verify_module
 
-
-def clean(text: str, *, changes: bool = True, **options: Any) -> Module:
-    module = parse_module(text)
-    assert verify_module(module) == []
-    dce = DeadCodeElimination(DeadCodeElimination.Options(**options))
-    assert dce.run(module, PassContext()) == changes
-    assert verify_module(module) == []
-    assert_consistent(module)
-    return module
+clean = partial(run_checked, "dce")
 
 
 def names(module: Module) -> list[str]:

@@ -79,7 +79,7 @@ def read_computation(module: Module, text: str, start: int) -> tuple[Computation
     if head is None:
         return None
     is_entry, name, signature = head.groups()
-    if name in module.computations or name in _FORBIDDEN:
+    if name in module.computations or name in _FORBIDDEN or (is_entry and module.entry):
         return None
     body_start = head.end()
     brace = text.find("\n}", body_start - 1) + 1

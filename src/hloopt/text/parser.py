@@ -171,18 +171,15 @@ class ModuleParser:
 
     def _computation(self) -> Computation:
         cursor, module = self.cursor, self.module
-        had_entry = module.entry
         start = cursor.position
         fast = None
         if self.places is None:
             fast = read_computation(module, cursor.text, start)
         if fast:
             computation, cursor.position = fast
-            if had_entry and module.entry is not had_entry:
-                raise cursor.error("a second ENTRY computation", start, code="HLO113")
             return computation
         is_entry = cursor.accept_word("ENTRY")
-        if is_entry and had_entry:
+        if is_entry and module.entry:
             raise cursor.error("a second ENTRY computation", start, code="HLO113")
         cursor.skip()
         name_start = cursor.position
