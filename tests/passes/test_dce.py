@@ -16,6 +16,18 @@ def names(module: Module) -> list[str]:
     return [i.name for i in module.entry.instructions]
 
 
+def test_what_a_live_computation_calls_stays_however_deep() -> None:
+    body = "{{ x{n} = f32[] parameter(0) ROOT y{n} = f32[] call(x{n}), to_apply=g{n} }}"
+    chain = "".join(f"g{n + 1} {body.format(n=n)}\n" for n in range(1500))
+    text = (
+        f"g0 {{ x = f32[] parameter(0) ROOT y = f32[] negate(x) }}\n{chain}"
+        f'kept {body.format(n=1500)}, execution_thread="side"\n'
+        "ENTRY e { ROOT p = f32[] parameter(0) }"
+    )
+    clean(text, changes=False, execution_threads=("main",))
+    assert len(clean(text).computations) == 1
+
+
 FUSION = """
 fused {{
   x = f32[] parameter(0)

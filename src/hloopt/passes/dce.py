@@ -54,28 +54,25 @@ class DeadCodeElimination(ModulePass):
             remove_dead_entry_parameters(module)
         reachable = reachable_from_entry(module)
         dead = _without_live_callers(
-            [
-                computation
-                for computation in module.computations.values()
-                if computation not in reachable and is_on_thread(computation, threads)
-            ]
+            computation
+            for computation in module.computations.values()
+            if computation not in reachable and is_on_thread(computation, threads)
         )
         context.count("computations removed", len(dead))
         module.remove_computations(dead)
         return module.version != before
 
 
-def _without_live_callers(computations: list[Computation]) -> list[Computation]:
-    """Those that nobody outside of the list calls."""
-    dead = set(computations)
-    kept: list[Computation] = []
-    for computation in computations:
-        if any(caller.parent not in dead for caller in computation.callers):
-            dead.discard(computation)
-            kept.append(computation)
-    return (
-        computations if not kept else _without_live_callers([c for c in computations if c in dead])
-    )
+def _without_live_callers(computations: Iterable[Computation]) -> list[Computation]:
+    """Those that nobody outside of `computations` calls, directly or not. O(instructions)."""
+    dead = dict.fromkeys(computations)
+    live = [c for c in dead if any(caller.parent not in dead for caller in c.callers)]
+    while live:
+        computation = live.pop()
+        if computation in dead:
+            del dead[computation]
+            live += [callee for i in computation.instructions for callee in i.called]
+    return list(dead)
 
 
 _CONTINUES = frozenset(
