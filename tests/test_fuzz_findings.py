@@ -60,6 +60,7 @@ def problems(line: str) -> list[str]:
         (f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{stack_frame_id={DIGITS}}}", "metadata"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=7", "metadata"),
         ("%n = f32[4,2]{1,0} negate(%p), sharding={devices=[0,1]1,3}", "a tile dimension of 0"),
+        ("%n = f32[4,2]{1,0} negate(%p), sharding={devices=[1,1]0,1}", "more than one device"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=%p", "metadata"),
         ("%t = f32[2,4]{1,0} transpose(%p), dimensions={1,0}metadata={}", "expected"),
         ("%c = (f32[], f32[2]{0}) constant({})", "expected '(' in a tuple literal"),
@@ -249,3 +250,18 @@ def test_devices_may_be_negative_as_for_xla(sharding: str, printed: str) -> None
     module = parse_module(TEXT.replace("LINE", f"%n = negate(%p), sharding={sharding}"))
     assert verify_module(module) == []
     assert f"sharding={printed}\n" in print_module(module, FULL)
+
+
+def test_an_unreadable_attribute_stops_no_other_rule() -> None:
+    line = (
+        "%r = f32[4,2]{1,0} all-reduce(%p), constrain_layout, to_apply=%sum\n  %t = (f32[]) tuple()"
+    )
+    errors = verify_module(parse_module(TEXT.replace("LINE", line)))
+    assert [error.message.partition(":")[0] for error in errors] == ["%r", "%t"]
+    assert all(error.span for error in errors)
+
+
+def test_an_instruction_without_blanks_has_a_place() -> None:
+    text = "HloModule m\n%f {%y=f32[] parameter(1)}\nENTRY %e {%y=f32[] parameter(0)}"
+    (error,) = verify_module(parse_module(text))
+    assert error.location == (2, 5)

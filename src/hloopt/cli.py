@@ -11,11 +11,8 @@ from collections.abc import Sequence
 import click
 
 from hloopt import __version__
-from hloopt.commands.common import HloCommand
+from hloopt.commands.common import EXIT_USAGE, HloCommand, exit_code_of
 
-EXIT_FOUND = 1
-EXIT_USAGE = 2
-EXIT_PASS_FAILED = 3
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
@@ -141,19 +138,12 @@ def _run(arguments: Sequence[str]) -> int:
         _silence_output()
         return EXIT_USAGE
     except Exception as error:
-        from hloopt.diagnostics import HloError
+        from hloopt.diagnostics import HloError, render_error
 
-        if isinstance(error, HloError):
-            return _show_error(error)
-        raise
-
-
-def _show_error(error: Exception) -> int:
-    from hloopt.diagnostics import HloError, PassFailure, render_error
-
-    assert isinstance(error, HloError)
-    print(render_error(error), file=sys.stderr)
-    return EXIT_PASS_FAILED if isinstance(error, PassFailure) else EXIT_USAGE
+        if not isinstance(error, HloError):
+            raise
+        print(render_error(error), file=sys.stderr)
+        return exit_code_of(error)
 
 
 def _silence_output() -> None:

@@ -129,21 +129,9 @@ class PipelineError(HloError):
 
 
 class PassFailure(HloError):
-    """A pass failed; the module is as it was before the pass. `cause` is the exception."""
+    """A pass failed; the module is as it was before the pass. `__cause__` is the exception."""
 
     code = "HLO700"
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        span: Span | None = None,
-        help: str | None = None,
-        code: str | None = None,
-        cause: BaseException | None = None,
-    ) -> None:
-        super().__init__(message, span=span, help=help, code=code)
-        self.cause = cause
 
 
 _LONGEST_NAME = 500  # the comparison takes time

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import pytest
+from tests.passes.checked_run import run_checked
 from tests.properties.consistency import assert_consistent
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.passes.base import PassContext
-from hloopt.passes.call_inliner import CallInliner, inline_call
+from hloopt.passes.call_inliner import inline_call
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
-
-def inline(text: str, **options: Any) -> Module:
-    module = parse_module(text)
-    assert verify_module(module) == []
-    assert CallInliner(CallInliner.Options(**options)).run(module, PassContext())
-    assert verify_module(module) == []
-    assert_consistent(module)
-    return module
+inline = partial(run_checked, "call-inliner")
 
 
 def calls(module: Module) -> list[str]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from tests.properties.consistency import assert_consistent
+from tests.passes.checked_run import run_checked
 
 from hloopt.ir import Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.cse import CommonSubexpressionElimination
-from hloopt.text import parse_module
-from hloopt.verifier import verify_module
 
 TEXT = """
 f { x = f32[] parameter(0) a = f32[] sine(x) b = f32[] sine(x) ROOT s = f32[] add(a, b) }
@@ -26,14 +22,7 @@ ENTRY e {
 """
 
 
-def merge(text: str, *, changes: bool = True, **options: Any) -> Module:
-    module = parse_module(text)
-    assert verify_module(module) == []
-    cse = CommonSubexpressionElimination(CommonSubexpressionElimination.Options(**options))
-    assert cse.run(module, PassContext()) == changes
-    assert verify_module(module) == []
-    assert_consistent(module)
-    return module
+merge = partial(run_checked, "cse")
 
 
 def names(module: Module) -> list[str]:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import pytest
-from tests.properties.consistency import assert_consistent
+from tests.passes.checked_run import run_checked
 
 from hloopt.ir import Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.dce import DeadCodeElimination
-from hloopt.text import parse_module
-from hloopt.verifier import verify_module
 
-
-def clean(text: str, *, changes: bool = True, **options: Any) -> Module:
-    module = parse_module(text)
-    assert verify_module(module) == []
-    dce = DeadCodeElimination(DeadCodeElimination.Options(**options))
-    assert dce.run(module, PassContext()) == changes
-    assert verify_module(module) == []
-    assert_consistent(module)
-    return module
+clean = partial(run_checked, "dce")
 
 
 def names(module: Module) -> list[str]:
     return [i.name for i in module.entry.instructions]
+
+
+def test_what_a_live_computation_calls_stays_however_deep() -> None:
+    body = "{{ x{n} = f32[] parameter(0) ROOT y{n} = f32[] call(x{n}), to_apply=g{n} }}"
+    chain = "".join(f"g{n + 1} {body.format(n=n)}\n" for n in range(1500))
+    text = (
+        f"g0 {{ x = f32[] parameter(0) ROOT y = f32[] negate(x) }}\n{chain}"
+        f'kept {body.format(n=1500)}, execution_thread="side"\n'
+        "ENTRY e { ROOT p = f32[] parameter(0) }"
+    )
+    clean(text, changes=False, execution_threads=("main",))
+    assert len(clean(text).computations) == 1
 
 
 FUSION = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from hloopt.files import read_module
 from hloopt.ir.module import Module
 from hloopt.reports.diff import diff_to_json, render_diff
 from hloopt.reports.module_diff import Difference, ModuleDiff, diff_modules
@@ -69,8 +69,7 @@ def shown(diff: ModuleDiff, width: int, limit: int = 20, **options: bool) -> str
 
 
 def read(path: Path) -> Module:
-    raw = path.read_bytes()
-    return parse_module((gzip.decompress(raw) if path.suffix == ".gz" else raw).decode())
+    return read_module(str(path))
 
 
 # -- what differs ---------------------------------------------------------------------------

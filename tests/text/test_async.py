@@ -109,6 +109,19 @@ def test_later_lines_widen_what_a_short_start_wraps() -> None:
     assert printed(parse_module(text)) == text
 
 
+def test_a_long_chain_is_printed_in_every_form() -> None:
+    state = "((f32[4]), f32[4], u32[])"
+    updates = " ".join(f"u{i}. = {state} async-update(u{i - 1}.)" for i in range(1, 1500))
+    text = f"u0. = {state} async-start(p), calls=w {updates} ROOT d = f32[4] async-done(u1499.)"
+    module = module_of(text)
+    for options in (PrintOptions.default(), PrintOptions.formatted()):
+        assert print_module(module, options).count("negate-update") == 1499
+    assert "negate-update" in print_module(module, PrintOptions(older_syntax=True))
+    module.changed()
+    module.entry.changed()
+    assert print_module(module).count("async-update") == 1499
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

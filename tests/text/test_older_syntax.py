@@ -24,8 +24,10 @@ def older(body: str, header: str = "", options: PrintOptions = OLDER) -> str:
 
 
 def test_operands_with_an_index_are_instructions() -> None:
-    body = "  t = (f32[4], (s32[])) tuple(p, z)\n  ROOT r = s32[] negate(t#1#0)"
-    body = "  c = s32[] constant(1)\n  z = (s32[]) tuple(c)\n" + body.replace("z)", "z)")
+    body = (
+        "  c = s32[] constant(1)\n  z = (s32[]) tuple(c)\n"
+        "  t = (f32[4], (s32[])) tuple(p, z)\n  ROOT r = s32[] negate(t#1#0)"
+    )
     for options in (OLDER, KEPT):
         text = older(body, options=options)
         assert "#" not in text

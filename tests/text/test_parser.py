@@ -78,6 +78,14 @@ ERRORS = [
         *(body(P, "n = f32[] negate(p), control-predecessors={q}"), 4, 46),
         *("unknown control predecessor '%q'", None),
     ),
+    (
+        *(
+            body(P, "n = f32[] negate(p), control-predecessors={p}, control-predecessors={p}"),
+            4,
+            50,
+        ),
+        *("attribute 'control-predecessors' is given twice", None),
+    ),
     (body("p = f32[2]{1,0} parameter(0)"), 3, 7, "layout {1,0} has 2 dimensions, the shape", None),
     (body("p = (f32[], f32[] parameter(0)"), 3, 7, "expected ',' or ')' in a tuple shape", None),
     (body("p = f32[-1] parameter(0)"), 3, 7, "dimension size -1 is out of range", None),

@@ -1,16 +1,23 @@
-"""What commands share: options, consoles, JSON."""
+"""What commands share: exit codes, options, consoles, lists, JSON."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+    from hloopt.diagnostics import HloError
+
+EXIT_FOUND = 1
+EXIT_USAGE = 2
+EXIT_PASS_FAILED = 3
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -84,6 +91,13 @@ def print_style_option(command: Function) -> Function:
     return command
 
 
+def exit_code_of(error: HloError) -> int:
+    """What a command that ends in `error` exits with."""
+    from hloopt.diagnostics import PassFailure
+
+    return EXIT_PASS_FAILED if isinstance(error, PassFailure) else EXIT_USAGE
+
+
 def make_console(color: str, *, stderr: bool = False) -> Console:
     """A console for text meant for people; 80 columns wide where there is no terminal."""
     from rich.console import Console
@@ -110,6 +124,28 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     if not stream.isatty() and "COLUMNS" not in os.environ:
         console.width = 80
     return console
+
+
+def list_table() -> Table:
+    """An empty table for a list: no lines, no heads."""
+    from rich.table import Table
+
+    return Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+
+
+def print_names(rows: Iterable[tuple[str, str]], color: str) -> None:
+    """Names, each with what it stands for."""
+    table = list_table()
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for row in rows:
+        table.add_row(*row)
+    make_console(color).print(table)
+
+
+def counted(number: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def print_json(data: object) -> None:

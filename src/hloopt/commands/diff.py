@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    EXIT_FOUND,
+    HloCommand,
+    color_option,
+    format_option,
+    make_console,
+    print_json,
+)
 
 
 @click.command(cls=HloCommand)
@@ -33,4 +40,4 @@ def command(
     else:
         console = make_console(color)
         render_diff(diff, console, side_by_side=side_by_side, limit=limit, text=text)
-    return 0 if diff.is_identical else 1
+    return 0 if diff.is_identical else EXIT_FOUND

@@ -10,6 +10,7 @@ from hloopt.commands.common import (
     HloCommand,
     color_option,
     format_option,
+    list_table,
     make_console,
     print_json,
 )
@@ -57,9 +58,7 @@ def _find(code: str) -> Explanation:
 def _list(found: list[Explanation], color: str) -> None:
     from itertools import groupby
 
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table = list_table()
     for family, members in groupby(found, lambda explanation: explanation.family):
         table.add_row(f"[bold]{family}[/]")
         for explanation in members:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from hloopt.commands.common import HloCommand, print_style_option
+from hloopt.commands.common import EXIT_FOUND, EXIT_USAGE, HloCommand, counted, print_style_option
 from hloopt.diagnostics import HloError, Source, render_error
 
 
@@ -64,7 +64,9 @@ def command(
                 print(f"would reformat: {path}", file=sys.stderr)
     if output is None and paths != [STANDARD_STREAM]:
         _summarize(len(changed), len(paths) - len(changed) - failed, failed, writes=writes)
-    return 2 if failed else int(bool(changed) and not writes)
+    if failed:
+        return EXIT_USAGE
+    return EXIT_FOUND if changed and not writes else 0
 
 
 def _format(source: Source, style: str | None, changes: Sequence[str]) -> str:
@@ -83,13 +85,9 @@ def _format(source: Source, style: str | None, changes: Sequence[str]) -> str:
 def _summarize(changed: int, unchanged: int, failed: int, *, writes: bool) -> None:
     would = "" if writes else "would be "
     parts = [
-        f"{_files(changed)} {would}reformatted" if changed else "",
-        f"{_files(unchanged)} {'left' if writes else 'already'} "
+        f"{counted(changed, 'file')} {would}reformatted" if changed else "",
+        f"{counted(unchanged, 'file')} {'left' if writes else 'already'} "
         f"{'unchanged' if writes else 'formatted'}" if unchanged else "",
-        f"{_files(failed)} not read" if failed else "",
+        f"{counted(failed, 'file')} not read" if failed else "",
     ]  # fmt: skip
     print(", ".join(part for part in parts if part), file=sys.stderr)
-
-
-def _files(number: int) -> str:
-    return f"{number} file{'' if number == 1 else 's'}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hloopt.commands.common import (
+    EXIT_FOUND,
     HloCommand,
     color_option,
     format_option,
@@ -195,7 +196,7 @@ def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: 
             for result in results:
                 if result.changed:
                     print(f"would change: {result.path}", file=sys.stderr)
-        return 1
+        return EXIT_FOUND
     return exit_code
 
 

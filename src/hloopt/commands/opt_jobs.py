@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from hloopt.diagnostics import HloError, PassFailure, Source, render_error
+from hloopt.commands.common import EXIT_USAGE, exit_code_of
+from hloopt.diagnostics import HloError, Source, render_error
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -126,7 +127,7 @@ def _lost(path: str) -> JobResult:
         help="if memory ran out, use fewer processes (-j)",
         code="HLO008",
     )
-    return JobResult(path, error=render_error(error), exit_code=2)
+    return JobResult(path, error=render_error(error), exit_code=EXIT_USAGE)
 
 
 def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) -> list[str | None]:
@@ -178,7 +179,7 @@ def run_job(job: Job, path: str) -> JobResult:
         _run(job, path, result)
     except HloError as error:
         result.error = render_error(error)
-        result.exit_code = 3 if isinstance(error, PassFailure) else 2
+        result.exit_code = exit_code_of(error)
     return result
 
 

@@ -6,7 +6,14 @@ import inspect
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    make_console,
+    print_json,
+    print_names,
+)
 
 
 @click.command(cls=HloCommand)
@@ -23,7 +30,7 @@ def command(name: str | None, output_format: str, color: str) -> int:
     elif name:
         _describe(names[0], color)
     else:
-        _list(names, color)
+        print_names(((each, _summary(each)) for each in names), color)
     return 0
 
 
@@ -33,15 +40,8 @@ def _documentation(name: str) -> str:
     return inspect.cleandoc(find_pass(name).__doc__ or "")
 
 
-def _list(names: list[str], color: str) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for name in names:
-        table.add_row(name, _documentation(name).split("\n\n")[0].replace("\n", " "))
-    make_console(color).print(table)
+def _summary(name: str) -> str:
+    return _documentation(name).split("\n\n")[0].replace("\n", " ")
 
 
 def _describe(name: str, color: str) -> None:

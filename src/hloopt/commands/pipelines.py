@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    print_json,
+    print_names,
+)
 
 
 @click.command(cls=HloCommand)
@@ -39,12 +45,5 @@ def command(name: str | None, schema: bool, output_format: str, color: str) -> i
     if name:
         click.echo(format_passes(pipelines[0][1].steps))
         return 0
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for each, pipeline in pipelines:
-        table.add_row(each, pipeline.description)
-    make_console(color).print(table)
+    print_names(((each, pipeline.description) for each, pipeline in pipelines), color)
     return 0

@@ -7,7 +7,15 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from hloopt.commands.common import Function, HloCommand, format_option, print_json
+from hloopt.commands.common import (
+    EXIT_FOUND,
+    EXIT_USAGE,
+    Function,
+    HloCommand,
+    counted,
+    format_option,
+    print_json,
+)
 from hloopt.diagnostics import HloError, render_error
 from hloopt.verifier.options import OptionInfo, VerifierOptions, option_infos
 
@@ -60,7 +68,6 @@ def command(
 
     All problems of a module are reported, each with its place.
     """
-
     from hloopt.files import find_inputs, read_module, read_source
     from hloopt.split import split_source
     from hloopt.text import parse_module
@@ -76,19 +83,18 @@ def command(
             for chunk in chunks:
                 module = read_module(chunk) if isinstance(chunk, str) else parse_module(chunk)
                 errors = verify_module(module, verifier_options)
-                exit_code = max(exit_code, 1 if errors else 0)
+                exit_code = max(exit_code, EXIT_FOUND if errors else 0)
                 found += [(path, error) for error in errors]
         except HloError as error:
-            exit_code = 2
+            exit_code = EXIT_USAGE
             found.append((path, error))
     if output_format == "json":
         print_json([_to_json(path, problem) for path, problem in found])
         return exit_code
     for _, problem in found:
         print(render_error(problem), file=sys.stderr)
-    files_text = "1 file" if len(paths) == 1 else f"{len(paths)} files"
-    problems = "no problem" if not found else f"{len(found)} problems" if found[1:] else "1 problem"
-    print(f"{problems} in {files_text}", file=sys.stderr)
+    problems = counted(len(found), "problem") if found else "no problem"
+    print(f"{problems} in {counted(len(paths), 'file')}", file=sys.stderr)
     return exit_code
 
 

@@ -96,7 +96,12 @@ class Module:
             caller = next(callers, None)
             return self.span_of(caller) if caller else None
         name = re.escape(self.read_names.get(instruction, instruction.name))
-        match = re.compile(rf"%?\b{name}\s+=\s[^\n]*").search(self.source.text, *scope)
+        text = self.source.text
+        match = (
+            re.compile(rf"%?\b{name}\s+=\s[^\n]*").search(text, *scope)
+            # An attribute may be called the same: so only where nothing else is found.
+            or re.compile(rf"%?\b{name}\s*=[^\n]*").search(text, *scope)
+        )
         if match:
             return Span(self.source, match.start(), match.end())
         is_nameless = ".anon" in instruction.name and len(instruction.users) == 1

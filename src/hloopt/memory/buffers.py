@@ -9,6 +9,7 @@ from enum import StrEnum
 from hloopt.analysis.liveness import LiveRanges
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.attribute_format import braces
 from hloopt.ir.attribute_values import parse_aliasing
 from hloopt.memory.sharing import FusionSharing, Index, Pair, in_place_pairs, may_overwrite
 from hloopt.memory.sizes import slot_at, slots_of
@@ -107,8 +108,8 @@ class Buffers:
             if source is None or result is None:
                 raise HloVerifyError(
                     f"input_output_alias names parameter {alias.parameter} at "
-                    f"{_braces(alias.parameter_index)} and output "
-                    f"{_braces(alias.output_index)}, which do not both exist"
+                    f"{braces(map(str, alias.parameter_index))} and output "
+                    f"{braces(map(str, alias.output_index))}, which do not both exist"
                 )
             self.of_value[source].is_donated = True
             self._unite(source, result)
@@ -306,7 +307,3 @@ def _covering(intervals: list[Interval]) -> list[Interval]:
         else:
             result.append((start, end))
     return result
-
-
-def _braces(index: Index) -> str:
-    return "{" + ",".join(map(str, index)) + "}"

@@ -7,17 +7,16 @@ from itertools import accumulate
 
 from hloopt.analysis.liveness import FlatSchedule, LiveRanges
 from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.attribute_format import braces
+from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.memory.buffers import Buffer, BufferKind, Buffers
 from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
 from hloopt.memory.sizes import HOST_MEMORY_SPACE
 from hloopt.memory.values import Values
-from hloopt.patterns import pattern
 
 SCHEDULE = "schedule"
 POST_ORDER = "post-order (the module is not scheduled)"
-_ESCAPE = pattern(r"\\(.)")
-_OP_NAME = pattern(r'\bop_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 
 
 def estimate_memory(module: Module) -> MemoryReport:
@@ -146,7 +145,7 @@ class _Estimate:
             instruction.name,
             instruction.parent.name,
             instruction.opcode.value,
-            op_name(instruction),
+            _op_name(instruction),
         )
 
     def _live_at(self, position: int, peak: int) -> list[LiveBuffer]:
@@ -173,14 +172,14 @@ class _Estimate:
         live = next(
             (start, end) for start, end in self._intervals(buffer) if start <= position <= end
         )
-        suffix = "{" + ",".join(map(str, index)) + "}" if index else ""
+        suffix = braces(map(str, index)) if index else ""
         return LiveBuffer(
             instruction.name + suffix,
             instruction.parent.name,
             f"tuple of {len(shape.elements)}" if shape.is_tuple else shape.text,
             sized.size,
             buffer.kind,
-            op_name(instruction),
+            _op_name(instruction),
             live,
         )
 
@@ -209,7 +208,7 @@ class _Estimate:
             "",
             size,
             BufferKind.TEMPORARY,
-            op_name(caller),
+            _op_name(caller),
             (position, position),
         )
 
@@ -252,7 +251,7 @@ def _repeated_callees(schedule: FlatSchedule, caller: Instruction) -> list[Compu
     return [c for c in caller.called if not schedule.is_entered_by(c, caller)]
 
 
-def op_name(instruction: Instruction) -> str:
+def _op_name(instruction: Instruction) -> str:
     """The `op_name` of an instruction's metadata, or an empty string."""
-    match = _OP_NAME.search(instruction.attributes.get("metadata", ""))
-    return _ESCAPE.sub(r"\1", match[1]) if match else ""
+    text = instruction.attributes.get("metadata")
+    return parse_metadata(text).op_name if text else ""

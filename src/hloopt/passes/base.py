@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 
@@ -18,6 +19,11 @@ class PassOptions:
 def option(default: Any, doc: str) -> Any:
     """A field of a pass's options: its default, and one line for help, docs and schema."""
     return field(default=default, metadata={"doc": doc})
+
+
+def is_on_thread(computation: Computation, execution_threads: tuple[str, ...]) -> bool:
+    """Whether the option `execution_threads` of a pass includes the computation; none: all."""
+    return not execution_threads or computation.execution_thread in execution_threads
 
 
 class Remark(NamedTuple):

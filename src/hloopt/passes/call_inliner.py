@@ -16,7 +16,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.passes.call_metadata import CallMetadata
 from hloopt.passes.dce import DeadCodeElimination
 from hloopt.passes.original_value import value_in_caller
@@ -44,7 +44,7 @@ class CallInliner(ModulePass):
         propagate_metadata: bool = option(True, "put the call's op_name and stack frame first")
         use_shardy: bool = option(False, "leave bodies of Shardy's manual computations alone")
         execution_threads: tuple[str, ...] = option((), "only calls on these; none: all")
-        override_policy: Callable[[Instruction], str] | None = option(
+        override_policy: Callable[[Instruction], InlinePolicy] | None = option(
             None, "allow_inline, prohibit_inline or allow_ignore_frontend_attributes for a call"
         )
 
@@ -57,7 +57,7 @@ class CallInliner(ModulePass):
         inliner = Inliner(module, self.options)
         changed = False
         for computation in order:
-            if not self._selects(computation):
+            if not is_on_thread(computation, self.options.execution_threads):
                 continue
             chosen: list[Instruction] = []
             for call in calls.get(computation, ()):
@@ -109,10 +109,6 @@ class CallInliner(ModulePass):
         if options.single_call_site and call_sites != 1:
             return f"%{callee.name} has {call_sites} call sites, single_call_site is set"
         return None
-
-    def _selects(self, computation: Computation) -> bool:
-        threads = self.options.execution_threads
-        return not threads or computation.execution_thread in threads
 
 
 def inline_call(call: Instruction) -> dict[Instruction, Instruction]:

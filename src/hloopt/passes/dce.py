@@ -13,7 +13,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shape import tuple_shape
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.passes.dead_parameters import remove_dead_entry_parameters, remove_dead_parameters
 
 
@@ -46,34 +46,33 @@ class DeadCodeElimination(ModulePass):
         before = module.version
         cleaner = DeadCode(SideEffects(module), self.options, context)
         reachable = reachable_from_entry(module)
+        threads = self.options.execution_threads
         for computation in reversed(callees_first(module)):
-            if computation in reachable and self._selects(computation):
+            if computation in reachable and is_on_thread(computation, threads):
                 cleaner.clean(computation)
         if self.options.remove_dead_parameters_from_entry_computation:
             remove_dead_entry_parameters(module)
         reachable = reachable_from_entry(module)
-        dead = [c for c in module.computations.values() if c not in reachable and self._selects(c)]
-        dead = _without_live_callers(dead)
+        dead = _without_live_callers(
+            computation
+            for computation in module.computations.values()
+            if computation not in reachable and is_on_thread(computation, threads)
+        )
         context.count("computations removed", len(dead))
         module.remove_computations(dead)
         return module.version != before
 
-    def _selects(self, computation: Computation) -> bool:
-        threads = self.options.execution_threads
-        return not threads or computation.execution_thread in threads
 
-
-def _without_live_callers(computations: list[Computation]) -> list[Computation]:
-    """Those that nobody outside of the list calls."""
-    dead = set(computations)
-    kept: list[Computation] = []
-    for computation in computations:
-        if any(caller.parent not in dead for caller in computation.callers):
-            dead.discard(computation)
-            kept.append(computation)
-    return (
-        computations if not kept else _without_live_callers([c for c in computations if c in dead])
-    )
+def _without_live_callers(computations: Iterable[Computation]) -> list[Computation]:
+    """Those that nobody outside of `computations` calls, directly or not. O(instructions)."""
+    dead = dict.fromkeys(computations)
+    live = [c for c in dead if any(caller.parent not in dead for caller in c.callers)]
+    while live:
+        computation = live.pop()
+        if computation in dead:
+            del dead[computation]
+            live += [callee for i in computation.instructions for callee in i.called]
+    return list(dead)
 
 
 _CONTINUES = frozenset(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import tuple_shape
 from hloopt.text.header import entry_layout
 
 
@@ -44,17 +46,12 @@ def _keep(computation: Computation, live: list[Instruction]) -> None:
 
 def _retype_async(start: Instruction) -> None:
     """Bring the shapes of an async chain in line with the operands of its start."""
+    from hloopt.text.async_rules import async_followers
+
     operands = tuple_shape(operand.shape for operand in start.operands)
-
-    def retyped(shape: Shape) -> Shape:
-        return tuple_shape((operands, *shape.elements[1:]))
-
-    stack = [start]
-    while stack:
-        step = stack.pop()
+    for step in (start, *async_followers(start)):
         if step.opcode is not Opcode.ASYNC_DONE:
-            step.set_shape(retyped(step.shape))
-            stack += [user for user in step.users if user.opcode in ASYNC]
+            step.set_shape(tuple_shape((operands, *step.shape.elements[1:])))
 
 
 def remove_dead_entry_parameters(module: Module) -> None:
@@ -62,9 +59,10 @@ def remove_dead_entry_parameters(module: Module) -> None:
 
     Parameters that an output aliases, or whose buffer is donated, stay.
     """
-    entry = module.entry
     from hloopt.ir.attribute_values import parse_aliasing, parse_buffer_donor
+    from hloopt.text.header_values import format_aliasing, format_buffer_donor
 
+    entry = module.entry
     aliases = parse_aliasing(module.attributes.get("input_output_alias", "{}"))
     donors = parse_buffer_donor(module.attributes.get("buffer_donor", "{}"))
     bound = {alias.parameter for alias in aliases} | {parameter for parameter, _ in donors}
@@ -80,16 +78,8 @@ def remove_dead_entry_parameters(module: Module) -> None:
     if "entry_computation_layout" in module.attributes:
         module.set_attribute("entry_computation_layout", entry_layout(module))
     if aliases:
-        renumbered = [
-            f"{_braces(a.output_index)}: ({numbers[a.parameter]}, {_braces(a.parameter_index)}, "
-            f"{a.kind})"
-            for a in aliases
-        ]
-        module.set_attribute("input_output_alias", f"{{ {', '.join(renumbered)} }}")
+        moved = (replace(alias, parameter=numbers[alias.parameter]) for alias in aliases)
+        module.set_attribute("input_output_alias", format_aliasing(moved))
     if donors:
-        renumbered = [f"({numbers[parameter]}, {_braces(index)})" for parameter, index in donors]
-        module.set_attribute("buffer_donor", f"{{ {', '.join(renumbered)} }}")
-
-
-def _braces(index: tuple[int, ...]) -> str:
-    return f"{{{','.join(map(str, index))}}}"
+        kept = ((numbers[parameter], index) for parameter, index in donors)
+        module.set_attribute("buffer_donor", format_buffer_donor(kept))

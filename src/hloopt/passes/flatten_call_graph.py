@@ -11,7 +11,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 
 
 @register("flatten-call-graph")
@@ -84,8 +84,7 @@ class FlattenCallGraph(ModulePass):
         )
 
     def _selects(self, computation: Computation) -> bool:
-        threads = self.options.execution_threads
-        return not threads or computation.execution_thread in threads
+        return is_on_thread(computation, self.options.execution_threads)
 
 
 def calls_of(computation: Computation) -> list[Instruction]:

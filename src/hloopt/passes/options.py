@@ -74,8 +74,8 @@ def make_options(pass_class: type[ModulePass], values: Mapping[str, object]) -> 
     return pass_class.Options(**arguments)
 
 
-_INTEGER = pattern(r"-?\d{1,18}", re.A)
-_SIZE = pattern(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)?B?", re.I | re.A)
+_INTEGER = pattern(r"-?\d{1,18}")
+_SIZE = pattern(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)?B?", re.I)
 _LONGEST_SHOWN = 60
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -70,3 +70,7 @@ class Pipeline(NamedTuple):
                     stack.extend(reversed(step.steps))
                 case PipelineStep():
                     stack.extend(reversed(step.pipeline.steps))
+
+
+FindPipeline = Callable[[str], Pipeline]
+"""Gives the pipeline of a name."""

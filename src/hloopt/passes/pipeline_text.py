@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from hloopt.diagnostics import HloError, PipelineError, Source, Span
 from hloopt.passes.options import OptionError
 from hloopt.passes.pipeline import (
     DEFAULT_ITERATIONS,
+    FindPipeline,
     FixpointStep,
     PassStep,
     Pipeline,
@@ -22,8 +23,6 @@ _NAME = pattern(r"[A-Za-z_][\w.\-]*")
 _VALUE = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,{}()\[\]="]+')
 _BLANK = pattern(r"\s*")
 _MAXIMUM_NESTING = 50
-
-FindPipeline = Callable[[str], Pipeline]
 
 
 def parse_passes(text: str, find_pipeline: FindPipeline) -> Pipeline:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from hloopt.diagnostics import HloError, PipelineError, Source, Span, did_you_mean
 from hloopt.passes.conditions import check_condition
 from hloopt.passes.options import OptionError
-from hloopt.passes.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
+from hloopt.passes.pipeline import (
+    FindPipeline,
+    FixpointStep,
+    OnError,
+    PassStep,
+    Pipeline,
+    PipelineStep,
+    Step,
+)
 from hloopt.passes.registry import create_pass
 
 _TOP_KEYS = ("name", "description", "target", "passes")
@@ -17,8 +24,6 @@ _FIXPOINT_KEYS = ("max_iterations", "passes")
 _LARGEST = 10_000  # YAML values, aliases counted as often as they are used
 _MAXIMUM_NESTING = 50  # aliases make endless nesting possible
 _PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null"))
-
-FindPipeline = Callable[[str], Pipeline]
 
 
 def parse_pipeline(source: Source, find_pipeline: FindPipeline) -> Pipeline:
@@ -188,8 +193,10 @@ class _Reader:
         }
         if "on_error" in content:
             common["on_error"] = self._text(content["on_error"])
-            if common["on_error"] not in ("fail", "skip"):
-                raise self._error("on_error is fail or skip", content["on_error"])
+            if common["on_error"] not in get_args(OnError):
+                raise self._error(
+                    f"on_error is {' or '.join(get_args(OnError))}", content["on_error"]
+                )
         if "when" in content:
             common["when"] = self._conditions(content["when"])
         return common

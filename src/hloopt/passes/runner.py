@@ -197,7 +197,6 @@ class _Execution:
             f"pass '{run.name}' failed: {reason}",
             help=f"the module is unchanged; {where}" if where else None,
             code="HLO701" if isinstance(error, HloVerifyError) else None,
-            cause=error,
         ) from error
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from hloopt.passes.conditions import CONDITIONS
 from hloopt.passes.options import option_infos, option_schema
-from hloopt.passes.pipeline import DEFAULT_ITERATIONS
+from hloopt.passes.pipeline import DEFAULT_ITERATIONS, OnError
 from hloopt.passes.registry import find_pass, pass_names
 
 _CONDITION_TYPES: dict[type, dict[str, object]] = {
@@ -46,7 +48,7 @@ def pipeline_schema() -> dict[str, object]:
 
 _COMMON: dict[str, object] = {
     "when": {"$ref": "#/$defs/when"},
-    "on_error": {"enum": ["fail", "skip"], "default": "fail"},
+    "on_error": {"enum": list(get_args(OnError)), "default": "fail"},
 }
 
 

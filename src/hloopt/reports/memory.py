@@ -164,15 +164,16 @@ def _groups(buffers: list[LiveBuffer]) -> list[_Group]:
     for buffer in buffers:
         shape = _LAYOUT.sub("", buffer.shape)
         origin = buffer.op_name or f"%{buffer.name}"
-        pattern = _NUMBER.sub("*", origin)
-        group = found.get((buffer.kind, shape, pattern))
+        without_numbers = _NUMBER.sub("*", origin)
+        key = (buffer.kind, shape, without_numbers)
+        group = found.get(key)
         if group is None:
-            found[buffer.kind, shape, pattern] = _Group(buffer.kind, shape, origin, 1, buffer.size)
+            found[key] = _Group(buffer.kind, shape, origin, 1, buffer.size)
             continue
         group.count += 1
         group.size += buffer.size
         if group.origin != origin:
-            group.origin = pattern
+            group.origin = without_numbers
     return sorted(found.values(), key=lambda group: -group.size)
 
 

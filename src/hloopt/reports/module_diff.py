@@ -11,7 +11,6 @@ from enum import StrEnum
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.patterns import pattern
 from hloopt.reports.module_match import ModuleMatch, same_source_text
 from hloopt.text import PrintOptions, format_instruction
 
@@ -224,32 +223,23 @@ def _squeeze(text: str | None) -> str | None:
     return None if text is None else " ".join(text.split())
 
 
-_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_TITLE_OR_ENTRY = pattern(
-    rf"({'|'.join(_TABLES)})" r'|(\d+\s*(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|\{[^{}]*\}))'
-)
+_TABLES = {
+    **{"FileNames": "files", "FunctionNames": "functions"},
+    **{"FileLocations": "locations", "StackFrames": "frames"},
+}
+"""Titles of the tables, and what `StackFrames` calls them."""
 
 
 def _diff_stack_frames(before: str, after: str) -> StackFrameChange | None:
     if before == after:
         return None
-    old, new = _stack_frame_tables(before), _stack_frame_tables(after)
-    differing = [title for title in _TABLES if old[title] != new[title]]
-    if not differing:
-        return None
-    return StackFrameChange(len(old["StackFrames"]), len(new["StackFrames"]), differing)
+    from hloopt.ir.stack_frames import StackFrames
 
-
-def _stack_frame_tables(text: str) -> dict[str, list[str]]:
-    """The entries of each table, spaces squeezed. O(length of the text)."""
-    tables: dict[str, list[str]] = {title: [] for title in _TABLES}
-    entries: list[str] = []
-    for title, entry in _TITLE_OR_ENTRY.findall(text):
-        if title:
-            entries = tables[title]
-        else:
-            entries.append(" ".join(entry.split()))
-    return tables
+    old, new = StackFrames.parse(before), StackFrames.parse(after)
+    differing = [
+        title for title, name in _TABLES.items() if getattr(old, name) != getattr(new, name)
+    ]
+    return StackFrameChange(len(old.frames), len(new.frames), differing) if differing else None
 
 
 def _diff_opcodes(before: Module, after: Module) -> list[OpcodeChange]:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from hloopt.diagnostics import Source
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from hloopt.diagnostics import Source
     from hloopt.driver import Outcome
     from hloopt.passes.runner import PassRun
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, Opcode
-from hloopt.text.async_rules import ASYNC_CONTINUES, ATTRIBUTES_OF_BOTH, async_start_of
+from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, async_followers
 from hloopt.text.async_sugar import attributes_of_start
 
 
-def wrapped_operation(instruction: Instruction, *, readable: bool) -> Instruction | None:
-    """What an asynchronous instruction runs, if it has a short form.
+def wrapped_operation(start: Instruction, *, readable: bool) -> Instruction | None:
+    """What an async-start and its followers run, if they have a short form.
 
     With `readable` only a short form that says all. O(operands of the start and of what follows).
     """
-    start = async_start_of(instruction)
-    if start is None or len(start.called) != 1:
+    if len(start.called) != 1:
         return None
     operation = start.called[0].root
     has_form = _says_all(start, operation) if readable else _is_alone(operation)
@@ -67,27 +66,18 @@ def _shapes_follow(start: Instruction, operation: Instruction) -> bool:
     """Whether operands and results of the chain give the shapes of the wrapped computation."""
     bound = [operand.shape for operand in start.operands]
     result = start.shape.elements[1]
-    for user in _chain(start):
+    for user in async_followers(start):
         bound += [operand.shape for operand in user.operands[1:]]
         if user.opcode is Opcode.ASYNC_DONE:
             result = user.shape
     return result is operation.shape and bound == [p.shape for p in operation.operands]
 
 
-def _chain(start: Instruction) -> list[Instruction]:
-    """The updates and dones of a start, in the order of their text."""
-    chain: list[Instruction] = []
-    for user in start.users:
-        if user.opcode in ASYNC_CONTINUES and user.operands[0] is start:
-            chain += (user, *_chain(user))
-    return chain
-
-
 def _attributes_follow(start: Instruction, operation: Instruction) -> bool:
     """Whether the attributes in one list are told apart again when they are read."""
     known = attributes_of_start(operation.opcode)
     shared: dict[str, str] = {}
-    for instruction in (start, *_chain(start)):
+    for instruction in (start, *async_followers(start)):
         shared |= {k: v for k, v in instruction.attributes.items() if k in ATTRIBUTES_OF_BOTH}
     return (
         shared == {k: v for k, v in operation.attributes.items() if k in ATTRIBUTES_OF_BOTH}

@@ -1,4 +1,4 @@
-"""What XLA checks of asynchronous instructions when it reads them, and what it completes."""
+"""Chains of asynchronous instructions, and what XLA checks and completes when it reads them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hloopt.ir.shape import Shape
 ASYNC_CONTINUES = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 """Opcodes whose first operand is an asynchronous operation under way."""
 THREAD = "async_execution_thread"
+ALIASING = "output_to_operand_aliasing"
 ATTRIBUTES_OF_BOTH = frozenset(
     ("metadata", "origin", "backend_config", "frontend_attributes", "statistics")
 )
@@ -27,6 +28,20 @@ def async_start_of(instruction: Instruction) -> Instruction | None:
     while instruction.opcode in ASYNC_CONTINUES and instruction.operands:
         instruction = instruction.operands[0]
     return instruction if instruction.opcode is Opcode.ASYNC_START else None
+
+
+def async_followers(start: Instruction) -> list[Instruction]:
+    """The updates and dones of an async-start, each behind what it continues. O(their users)."""
+    found: list[Instruction] = []
+    stack = [start]
+    while stack:
+        step = stack.pop()
+        if step is not start:
+            found.append(step)
+        stack += reversed(
+            [u for u in step.users if u.opcode in ASYNC_CONTINUES and u.operands[0] is step]
+        )
+    return found
 
 
 def complete_async(instruction: Instruction, calls: Sequence[Computation]) -> None:

@@ -14,8 +14,8 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.opcode_attributes import allowed_attributes
-from hloopt.ir.shape import Shape
 from hloopt.text.async_rules import (
+    ALIASING,
     ATTRIBUTES_OF_BOTH,
     THREAD,
     async_start_of,
@@ -23,16 +23,17 @@ from hloopt.text.async_rules import (
     thread_of,
 )
 from hloopt.text.fast_lane import link_called
+from hloopt.text.unwritten import unwritten_instruction, unwritten_parameter
 
 if TYPE_CHECKING:
     from hloopt.text.parser import ModuleParser
 
-_ALIASING = "output_to_operand_aliasing"
+_PARAMETER = "async_param"
 
 
 def attributes_of_start(wrapped: Opcode) -> frozenset[str]:
     """Attributes of an `X-start` that belong to the start alone."""
-    aliasing = {_ALIASING} - allowed_attributes(wrapped).keys()
+    aliasing = {ALIASING} - allowed_attributes(wrapped).keys()
     return frozenset((THREAD, "sharding", *aliasing))
 
 
@@ -69,17 +70,17 @@ def _wrap(
     attributes = dict(start.attributes)
     computation = module_parser.async_wrapper(thread_of(start))
     of_start_only = attributes_of_start(wrapped)
-    operation = Instruction()
-    operation.parent = computation
-    operation.name = wrapped.value
-    operation.opcode = wrapped
+    operation = unwritten_instruction(
+        computation,
+        wrapped.value,
+        wrapped,
+        [
+            unwritten_parameter(computation, _PARAMETER, number, operand.shape)
+            for number, operand in enumerate(start.operands)
+        ],
+        {k: v for k, v in attributes.items() if k not in of_start_only},
+    )
     operation.shape = start.shape.elements[1]
-    operation.text = None
-    operation.operands = [
-        _parameter(computation, number, operand.shape)
-        for number, operand in enumerate(start.operands)
-    ]
-    operation.attributes = {k: v for k, v in attributes.items() if k not in of_start_only}
     link_called(operation, references)
     computation.adopt([*operation.operands, operation])
     computation.root = operation
@@ -97,28 +98,14 @@ def _widen(operation: Instruction, instruction: Instruction) -> None:
     if instruction.opcode is Opcode.ASYNC_DONE:
         operation.shape = instruction.shape
         return
-    bound = len(operation.operands)
     new = [
-        _parameter(computation, bound + number, operand.shape)
-        for number, operand in enumerate(instruction.operands[1:])
+        unwritten_parameter(computation, _PARAMETER, number, operand.shape)
+        for number, operand in enumerate(instruction.operands[1:], len(operation.operands))
     ]
     if new:
         operation.operands = [*operation.operands, *new]
         computation.adopt([*operation.operands, operation])
         _note_names(computation, new)
-
-
-def _parameter(computation: Computation, number: int, shape: Shape) -> Instruction:
-    parameter = Instruction()
-    parameter.parent = computation
-    parameter.name = "async_param"
-    parameter.opcode = Opcode.PARAMETER
-    parameter.operands = []
-    parameter.payload = str(number)
-    parameter.attributes = {}
-    parameter.shape = shape
-    parameter.text = None
-    return parameter
 
 
 def _note_names(computation: Computation, instructions: list[Instruction]) -> None:

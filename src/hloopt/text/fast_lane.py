@@ -25,13 +25,12 @@ from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCO
 from hloopt.ir.shape import format_shape
 from hloopt.ir.shape_parser import SHAPES
 from hloopt.patterns import pattern
-from hloopt.text.cursor import RESERVED_NAMES
+from hloopt.text.cursor import IDENTIFIER, RESERVED_NAMES
 from hloopt.text.implied_shapes import IMPLIED_SHAPE
 
-_NAME = r"[A-Za-z_][\w.\-]*"
 _NESTED = r"[^()\n]*(?:\([^()\n]*(?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)[^()\n]*)*\)[^()\n]*)*"
 
-_HEAD = pattern(rf"(ENTRY )?%?({_NAME})( \([^\n]*\) -> [^\n]*)? \{{\n")
+_HEAD = pattern(rf"(ENTRY )?%?({IDENTIFIER})( \([^\n]*\) -> [^\n]*)? \{{\n")
 _THREAD = pattern(r', execution_thread="([^"\n]*)"(?=\n|$)')
 _ROW = pattern(
     r"^  (ROOT )?%?([A-Za-z_][^ \n]*) = ([^ (\n]+|\(.*?\)) ([^ (\n]+)"
@@ -80,7 +79,7 @@ def read_computation(module: Module, text: str, start: int) -> tuple[Computation
     if head is None:
         return None
     is_entry, name, signature = head.groups()
-    if name in module.computations or name in _FORBIDDEN:
+    if name in module.computations or name in _FORBIDDEN or (is_entry and module.entry):
         return None
     body_start = head.end()
     brace = text.find("\n}", body_start - 1) + 1
@@ -285,10 +284,13 @@ def _link_async(caller: Instruction, attributes: dict[str, str], module: Module)
 
 
 def _wanted_references(caller: Instruction) -> dict[str, None]:
-    """The attributes that name computations, for opcodes with more than one of them."""
+    """The attributes that name computations, for opcodes with more than one of them.
+
+    In the order of `Instruction.called`.
+    """
     match caller.opcode:
         case Opcode.WHILE:
-            return dict.fromkeys(("condition", "body"))
+            return dict.fromkeys(("body", "condition"))
         case Opcode.SELECT_AND_SCATTER:
             return dict.fromkeys(("select", "scatter"))
         case Opcode.CONDITIONAL if caller.operands:
@@ -308,14 +310,6 @@ def link_called(caller: Instruction, references: dict[str, list[Computation]]) -
     if wanted and references.keys() != wanted.keys():
         names = " and ".join(f"'{name}'" for name in wanted)
         raise HloSyntaxError(f"{caller.opcode} needs the attribute {names} here")
-    if caller.opcode is Opcode.WHILE:
-        keys: list[str] = sorted(references)  # body before condition
-    elif caller.opcode is Opcode.SELECT_AND_SCATTER:
-        keys = sorted(references, reverse=True)  # select before scatter
-    elif caller.opcode is Opcode.CONDITIONAL:
-        keys = sorted(references, reverse=True)  # true before false
-    else:
-        keys = list(references)
-    caller.called = tuple(computation for key in keys for computation in references[key])
+    caller.called = tuple(c for key in wanted or references for c in references[key])
     for computation in caller.called:
         computation.add_caller(caller)

@@ -12,9 +12,19 @@ from hloopt.ir.attribute_format import (
     frontend_attributes,
     integer_unless,
     one_of,
+    true_only,
 )
 from hloopt.ir.attribute_text import STRING
-from hloopt.ir.attribute_values import format_ints, parse_aliasing, parse_buffer_donor, parse_int
+from hloopt.ir.attribute_values import (
+    Alias,
+    format_ints,
+    parse_aliasing,
+    parse_buffer_donor,
+    parse_int,
+    parse_ints,
+    parse_string,
+    quote_string,
+)
 from hloopt.ir.attribute_values.tokens import compact, malformed
 from hloopt.ir.shape import Shape, format_shape
 from hloopt.ir.shape_parser import scan_shape
@@ -30,20 +40,26 @@ def canonical_header_value(key: str, text: str) -> str | None:
     return _CANONICAL[key](text)
 
 
-def _true_only(text: str) -> str | None:
-    return "true" if boolean(text) == "true" else None
-
-
 def _aliasing(text: str) -> str | None:
     aliases = {alias.output_index: alias for alias in reversed(parse_aliasing(text))}
+    return format_aliasing(aliases[output] for output in sorted(aliases))
+
+
+def format_aliasing(aliases: Iterable[Alias]) -> str | None:
+    """The value of `input_output_alias` for these, None where there are none."""
     return _spaced(
-        f"{format_ints(output)}: ({a.parameter}, {format_ints(a.parameter_index)}, {a.kind})"
-        for output, a in sorted(aliases.items())
+        f"{format_ints(alias.output_index)}: "
+        f"({alias.parameter}, {format_ints(alias.parameter_index)}, {alias.kind})"
+        for alias in aliases
     )
 
 
 def _donors(text: str) -> str | None:
-    donors = sorted(set(parse_buffer_donor(text)))
+    return format_buffer_donor(sorted(set(parse_buffer_donor(text))))
+
+
+def format_buffer_donor(donors: Iterable[tuple[int, tuple[int, ...]]]) -> str | None:
+    """The value of `buffer_donor` for parameters and indices, None where there are none."""
     return _spaced(f"({parameter}, {format_ints(index)})" for parameter, index in donors)
 
 
@@ -128,21 +144,16 @@ def _recovery_table(text: str) -> str | None:
 
 
 def _place(name: str | None, index: str | None) -> tuple[str, tuple[int, ...]]:
-    from hloopt.ir.attribute_values import parse_ints, parse_string
-
     return parse_string(name) if name else "", parse_ints(index) if index else ()
 
 
 def _format_place(place: tuple[str, tuple[int, ...]]) -> str:
-    from hloopt.ir.attribute_values import quote_string
-
     name, index = place
     return f"{{{quote_string(name)}{' ' + format_ints(index) if index else ''}}}"
 
 
 def _recovery_module(quoted: str) -> str:
     """The module in quotes, every line indented; large constants stay whole."""
-    from hloopt.ir.attribute_values import parse_string
     from hloopt.text.parser import parse_module
     from hloopt.text.print_options import PrintOptions
     from hloopt.text.printer import print_module
@@ -193,19 +204,19 @@ def _debug_group(group: str) -> str:
     found: dict[str, str] = {}
     for pair in group.split(",") if group else ():
         key, _, value = pair.partition("=")
-        if key not in _DEBUG_FIELDS or key in found:
-            raise HloSyntaxError(
-                f"'{key}' is twice among or none of the debug attributes {', '.join(_DEBUG_FIELDS)}"
-            )
+        if key not in _DEBUG_FIELDS:
+            raise HloSyntaxError(f"'{key}' is none of {', '.join(_DEBUG_FIELDS)}")
+        if key in found:
+            raise HloSyntaxError(f"'{key}' is given twice")
         found[key] = _DEBUG_FIELDS[key](value) or ""
     return braces(f"{key}={found[key]}" for key in _DEBUG_FIELDS if key in found)
 
 
 _CANONICAL: dict[str, Callable[[str], str | None]] = {
-    "is_scheduled": _true_only,
+    "is_scheduled": true_only,
     "input_output_alias": _aliasing,
     "buffer_donor": _donors,
-    "alias_passthrough_params": _true_only,
+    "alias_passthrough_params": true_only,
     "entry_computation_layout": _entry_layout,
     "allow_spmd_sharding_propagation_to_parameters": _propagation,
     "allow_spmd_sharding_propagation_to_output": _propagation,

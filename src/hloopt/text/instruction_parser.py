@@ -14,9 +14,10 @@ from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
 from hloopt.text.async_rules import complete_async
 from hloopt.text.async_sugar import read_async
-from hloopt.text.cursor import Cursor
+from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import link_called, link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
+from hloopt.text.unwritten import unwritten_instruction, unwritten_parameter
 
 if TYPE_CHECKING:
     from hloopt.text.parser import ModuleParser
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _OPCODE = pattern(r"[a-z][a-z0-9\-]*")
 _CALL_AHEAD = pattern(r"[a-z][a-z0-9\-]*\s*\(")
 _ELEMENT = pattern(r"#(\d+)")
+_DEFINITION = pattern(rf"%?{IDENTIFIER}\s+=")
 _MAXIMUM_NESTING = 200  # instructions written inside each other
 
 
@@ -80,8 +82,7 @@ class InstructionParser:
         self.is_verbatim = False
         name = None
         start = cursor.position
-        named = re.compile(r"%?[A-Za-z_][\w.\-]*\s+=", re.A).match(cursor.text, start)
-        if named:
+        if _DEFINITION.match(cursor.text, start):
             name = cursor.name("an instruction name")
             cursor.skip()
             cursor.expect("=")
@@ -124,8 +125,7 @@ class InstructionParser:
         instruction.parent = self.computation
         self._arguments(instruction, text, shape)
         instruction.name = name = name or self._free_name(f"{text}.anon")
-        attributes, references = self._attributes()
-        instruction.attributes = attributes
+        references = self._attributes(instruction)
         instruction.opcode = OPCODES.get(text) or ASYNC_SUGAR[text][0]
         if instruction.opcode in ASYNC:
             self._asynchronous(instruction, text, shape, references, opcode_start)
@@ -137,8 +137,6 @@ class InstructionParser:
             if instruction.opcode in IMPLIED_SHAPE:
                 shape = implied_shape(instruction, shape)
             instruction.shape = shape or self._infer(instruction, opcode_start)
-        if self._predecessors:
-            self._control_edges[instruction] = self._predecessors
         instruction.text = cursor.text[start : cursor.position]
         self.scope[name] = instruction
         return instruction
@@ -287,14 +285,10 @@ class InstructionParser:
         found = self.scope.get(name)
         if found is not None:
             return found
-        element = Instruction()
-        element.parent = self.computation
-        element.name = name
-        element.opcode = Opcode.GET_TUPLE_ELEMENT
-        element.operands = [operand]
-        element.attributes = {"index": index}
+        element = unwritten_instruction(
+            self.computation, name, Opcode.GET_TUPLE_ELEMENT, [operand], {"index": index}
+        )
         element.shape = self._infer(element, self.cursor.position)
-        element.text = None
         self.scope[name] = element
         self.is_verbatim = False
         return element
@@ -304,35 +298,32 @@ class InstructionParser:
             raise self.cursor.error(
                 f"operand '%{name}' of a single instruction needs a shape", start, code="HLO111"
             )
-        parameter = Instruction()
-        parameter.parent = self.computation
-        parameter.name = name
-        parameter.opcode = Opcode.PARAMETER
-        parameter.operands = []
-        known = [i for i in self.scope.values() if i.opcode is Opcode.PARAMETER]
-        parameter.payload = str(len(known))
-        parameter.attributes = {}
-        parameter.shape = shape
-        parameter.text = None
+        number = sum(i.opcode is Opcode.PARAMETER for i in self.scope.values())
+        parameter = unwritten_parameter(self.computation, name, number, shape)
         self.scope[name] = parameter
         return parameter
 
     # -- attributes -------------------------------------------------------------------------
 
-    def _attributes(self) -> tuple[dict[str, str], dict[str, list[Computation]]]:
+    def _attributes(self, instruction: Instruction) -> dict[str, list[Computation]]:
+        """Read the attributes of `instruction`; returns the computations they name, by attribute.
+
+        A nested instruction has none: what follows it belongs to the one around it.
+        """
         cursor = self.cursor
         attributes: dict[str, str] = {}
         references: dict[str, list[Computation]] = {}
+        given: set[str] = set()
         end = cursor.position
         cursor.skip()
-        self._predecessors: list[Instruction] = []
         while not self._nesting and cursor.accept(","):
             start = cursor.position
             key = cursor.attribute_name()
-            if key in attributes or key in references:
+            if key in given:
                 raise cursor.error(f"attribute '{key}' is given twice", start, code="HLO107")
+            given.add(key)
             if key == "control-predecessors":
-                self._predecessors = self._control_predecessors()
+                self._control_edges[instruction] = self._control_predecessors()
             elif key in REFERENCE_ATTRIBUTES:
                 references[key] = self._references(key)
             else:
@@ -340,7 +331,8 @@ class InstructionParser:
             end = cursor.position
             cursor.skip()
         cursor.position = end
-        return attributes, references
+        instruction.attributes = attributes
+        return references
 
     def _control_predecessors(self) -> list[Instruction]:
         cursor = self.cursor

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hloopt.ir.computation import Computation
-from hloopt.ir.instruction import Instruction
+from hloopt.ir.instruction import COMPUTATION_LISTS, Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shape import Shape, format_shape
@@ -42,6 +42,7 @@ class InstructionPrinter:
         self._sigil = "%" if options.print_percent else ""
         self._names: Mapping[Instruction, str] = {}
         self._blocks: dict[tuple[Computation, int], str] = {}
+        self._wrapped: dict[Instruction, Instruction | None] = {}  # by async-start
 
     # -- computations -----------------------------------------------------------------------
 
@@ -102,9 +103,7 @@ class InstructionPrinter:
         wrapped = None
         opcode = instruction.opcode.value
         if options.syntax_sugar_async_ops and instruction.opcode in ASYNC:
-            from hloopt.text.async_printing import wrapped_operation
-
-            wrapped = wrapped_operation(instruction, readable=options.always_readable)
+            wrapped = self._wrapped_operation(instruction)
             if wrapped is not None:
                 opcode = f"{wrapped.opcode.value}-{opcode.removeprefix('async-')}"
         shape = f"{self._shape(instruction.shape)} " if options.print_result_shape else ""
@@ -115,6 +114,19 @@ class InstructionPrinter:
             f"{self._name(instruction)} = {shape}{opcode}({self._arguments(instruction)})"
             f"{attributes}"
         )
+
+    def _wrapped_operation(self, instruction: Instruction) -> Instruction | None:
+        """What an asynchronous instruction runs, if it has a short form. Once per async-start."""
+        from hloopt.text.async_printing import wrapped_operation
+        from hloopt.text.async_rules import async_start_of
+
+        start = async_start_of(instruction)
+        if start is None:
+            return None
+        if start not in self._wrapped:
+            readable = self.options.always_readable
+            self._wrapped[start] = wrapped_operation(start, readable=readable)
+        return self._wrapped[start]
 
     def _name(self, instruction: Instruction) -> str:
         if self.options.canonicalize_instruction_names:
@@ -182,7 +194,7 @@ class InstructionPrinter:
         if wrapped is None:
             yield from self._own_attributes(instruction, indent)
             return
-        from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, THREAD
+        from hloopt.text.async_rules import ALIASING, ATTRIBUTES_OF_BOTH, THREAD
 
         own = dict(self._own_attributes(instruction, indent))
         thread, called = own.pop(THREAD, None), own.pop("calls", None)
@@ -193,8 +205,8 @@ class InstructionPrinter:
                 if key not in ATTRIBUTES_OF_BOTH:
                     yield key, value
             if called is not None and self.options.print_full_bodies:
-                if _ALIASING in own:
-                    yield _ALIASING, own.pop(_ALIASING)
+                if ALIASING in own:
+                    yield ALIASING, own.pop(ALIASING)
                 yield "calls", called
         yield from own.items()
 
@@ -231,7 +243,9 @@ class InstructionPrinter:
                 if key == "replica_groups" and options.print_full_replica_group_list:
                     value = _listed_groups(value)
                 if key == "sharding" and not options.print_metadata:
-                    value = _without_metadata(value)
+                    from hloopt.ir.attribute_values.sharding_text import without_metadata
+
+                    value = without_metadata(value)
                 yield key, value
 
     def _prints(self, key: str) -> bool:
@@ -250,7 +264,7 @@ class InstructionPrinter:
         self, instruction: Instruction, key: str, called: tuple[Computation, ...], indent: int
     ) -> tuple[str, str]:
         """The key and value of an attribute that names computations."""
-        is_list = key in ("branch_computations", "called_computations")
+        is_list = key in COMPUTATION_LISTS
         if not self.options.print_full_bodies:
             names = ", ".join(self._sigil + computation.name for computation in called)
             return key, f"{{{names}}}" if is_list else names
@@ -262,16 +276,9 @@ class InstructionPrinter:
         return key, blocks
 
 
-_ALIASING = "output_to_operand_aliasing"
 _MINUS_ZERO = pattern(r"(?<![\w.])-0(?![\w.])")
 _ALL_ZERO = frozenset(("0", "false", "(0, 0)"))
 _ALL_ONE = frozenset(("1", "true", "(1, 0)"))
-
-
-def _without_metadata(sharding: str) -> str:
-    from hloopt.ir.attribute_values.sharding_text import without_metadata
-
-    return without_metadata(sharding)
 
 
 def _listed_groups(text: str) -> str:

@@ -8,8 +8,6 @@ instructions once they are read, so they need nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.clone import clone_module
 from hloopt.ir.instruction import Instruction
@@ -17,7 +15,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depends_on
 from hloopt.ir.shape import tuple_shape
-from hloopt.text.async_rules import ASYNC_CONTINUES
+from hloopt.text.async_rules import ASYNC_CONTINUES, async_followers
 
 _NEWER_FLAGS = {
     Opcode.TOPK: ("is_stable", "true"),
@@ -83,16 +81,8 @@ def _is_late_bound(start: Instruction) -> bool:
     return any(
         user.opcode is Opcode.ASYNC_UPDATE
         and (len(user.operands) > 1 or user.shape is not user.operands[0].shape)
-        for user in _followers(start)
+        for user in async_followers(start)
     )
-
-
-def _followers(start: Instruction) -> Iterator[Instruction]:
-    """The updates and dones of a start, each after what it follows."""
-    for user in start.users:
-        if user.opcode in ASYNC_CONTINUES and user.operands[0] is start:
-            yield user
-            yield from _followers(user)
 
 
 def _bind_at_start(start: Instruction, original: Instruction) -> None:

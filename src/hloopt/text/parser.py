@@ -16,6 +16,7 @@ from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.shape import Shape, agree
+from hloopt.patterns import pattern
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
 from hloopt.text.header import HEADER_ATTRIBUTES, check_header_value
@@ -24,6 +25,8 @@ from hloopt.text.unique_names import make_names_unique
 if TYPE_CHECKING:
     from hloopt.text.comments import Element, Place
 
+_BARE_NAME = pattern(rf"%?{IDENTIFIER}")
+_THREAD = pattern(r",\s*execution_thread=")
 _MAXIMUM_NESTING = 64  # computations written inside each other
 
 
@@ -140,7 +143,7 @@ class ModuleParser:
         self.cursor.position = tables.end()
 
     def _second_token_opens_body(self) -> bool:
-        match = re.compile(rf"%?{IDENTIFIER}", re.A).match(self.cursor.text, self.cursor.position)
+        match = _BARE_NAME.match(self.cursor.text, self.cursor.position)
         if match is None:
             return False
         return self.cursor.text.startswith("{", self.cursor.after_trivia(match.end()))
@@ -168,18 +171,15 @@ class ModuleParser:
 
     def _computation(self) -> Computation:
         cursor, module = self.cursor, self.module
-        had_entry = module.entry
         start = cursor.position
         fast = None
         if self.places is None:
             fast = read_computation(module, cursor.text, start)
         if fast:
             computation, cursor.position = fast
-            if had_entry and module.entry is not had_entry:
-                raise cursor.error("a second ENTRY computation", start, code="HLO113")
             return computation
         is_entry = cursor.accept_word("ENTRY")
-        if is_entry and had_entry:
+        if is_entry and module.entry:
             raise cursor.error("a second ENTRY computation", start, code="HLO113")
         cursor.skip()
         name_start = cursor.position
@@ -252,7 +252,7 @@ class ModuleParser:
         end = cursor.position
         self.note_place(end - 1, end, (computation,))
         cursor.skip()
-        if re.compile(r",\s*execution_thread=").match(cursor.text, cursor.position):
+        if _THREAD.match(cursor.text, cursor.position):
             cursor.expect(",")
             cursor.attribute_name()
             if not cursor.looking_at('"') and not cursor.looking_at("'"):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import computation_post_order, stable_computation_order, stable_order
 from hloopt.text.header import format_header
 from hloopt.text.instruction_printer import InstructionPrinter
@@ -65,13 +65,12 @@ def _stands_in_its_caller(computation: Computation) -> bool:
 
 
 def _keeps_text(instruction: Instruction) -> bool:
-    if instruction.text is None:
-        return False
-    if instruction.opcode is Opcode.ASYNC_START:
-        return all(not called.is_sugar or called.is_pristine for called in instruction.called)
-    if instruction.opcode in (Opcode.ASYNC_DONE, Opcode.ASYNC_UPDATE):
-        return _keeps_text(instruction.operands[0])
-    return True
+    """Whether the text it was read from still holds; an asynchronous one needs those before it."""
+    while instruction.text is not None and instruction.opcode in ASYNC:
+        if instruction.opcode is Opcode.ASYNC_START:
+            return all(not called.is_sugar or called.is_pristine for called in instruction.called)
+        instruction = instruction.operands[0]
+    return instruction.text is not None
 
 
 def format_computation(computation: Computation, options: PrintOptions = _KEEP) -> str:

@@ -37,14 +37,7 @@ def _check_header(module: Module) -> None:
             if key == "input_output_alias":
                 _check_aliases(module, text)
         except HloSyntaxError as error:
-            raise _placed(error, _span_in_header(module, key)) from None
-    if module.stack_frames:
-        from hloopt.ir.stack_frames import StackFrames
-
-        try:
-            StackFrames.parse(module.stack_frames)
-        except HloSyntaxError as error:
-            raise _placed(error, _span_in_header(module, "StackFrames")) from None
+            raise error.at(_span_in_header(module, key)) from None
 
 
 def _check_aliases(module: Module, text: str) -> None:
@@ -87,7 +80,7 @@ def _check(instruction: Instruction) -> None:
             try:
                 canonical_value(opcode, name, text)
             except HloSyntaxError as error:
-                raise _placed(error, module.span_of_attribute(instruction, name)) from None
+                raise error.at(module.span_of_attribute(instruction, name)) from None
     references = [name for name, called in instruction.called_attributes() if called]
     if instruction.control_predecessors:
         references.append("control-predecessors")
@@ -95,12 +88,12 @@ def _check(instruction: Instruction) -> None:
         check_attributes(opcode, instruction.attributes, references)
         check_operands(instruction)
     except HloSyntaxError as error:
-        raise _placed(error, module.span_of(instruction)) from None
+        raise error.at(module.span_of(instruction)) from None
     if opcode is Opcode.CONSTANT:
         try:
             canonical_literal(instruction.payload, instruction.shape)
         except HloSyntaxError as error:
-            raise _placed(error, _span_of_literal(instruction)) from None
+            raise error.at(_span_of_literal(instruction)) from None
 
 
 def _span_of_literal(constant: Instruction) -> Span | None:
@@ -109,7 +102,3 @@ def _span_of_literal(constant: Instruction) -> Span | None:
         return None
     start = span.source.text.find(constant.payload, span.start) if constant.payload else -1
     return Span(span.source, start, start + len(constant.payload)) if start >= 0 else span
-
-
-def _placed(error: HloSyntaxError, span: Span | None) -> HloSyntaxError:
-    return HloSyntaxError(error.message, span=span, help=error.help)

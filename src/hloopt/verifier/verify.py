@@ -62,21 +62,32 @@ def verify_module(
         computation: [i for i in computation.instructions if i.opcode in OF_INTEREST]
         for computation in module.computations.values()
     }
+    unreadable: list[HloError] = []
     if not errors:
         all_of_interest = list(chain.from_iterable(of_interest.values()))
         parameters = _parameters(module.entry)
-        errors += broken_rules(MODULE_RULES, module, all_of_interest, setting, parameters)
+        found = broken_rules(MODULE_RULES, module, all_of_interest, setting, parameters)
+        _gather(found, errors, unreadable)
     for computation in changed:
-        try:
-            found = list(_check(computation, rules, of_interest[computation]))
-        except HloError as error:  # a callee without a signature
-            found = [error]
-        errors += found
-        if not found:
+        before = len(errors) + len(unreadable)
+        _gather(_check(computation, rules, of_interest[computation]), errors, unreadable)
+        if len(errors) + len(unreadable) == before:
             state.versions[computation] = computation.version
+    errors = errors or unreadable
     if not errors:
         state.module_version = module.version
     return errors
+
+
+def _gather(found: Iterable[HloError], errors: list[HloError], unreadable: list[HloError]) -> None:
+    """Add what is found to `errors`; to `unreadable` what ends the search.
+
+    That is an attribute or a number which cannot be read: mostly, another rule says so, and where.
+    """
+    try:
+        errors.extend(found)
+    except HloError as error:
+        unreadable.append(error)
 
 
 def _parameters(entry: Computation) -> list[Instruction]:

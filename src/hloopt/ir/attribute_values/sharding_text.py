@@ -169,7 +169,7 @@ def _tile(part: re.Match[str], text: str) -> str:
         raise HloSyntaxError(f"the sharding '{text}' has a tile dimension of 0")
     if len(devices) < count:
         raise HloSyntaxError(f"the sharding '{text}' has {count} tiles and {len(devices)} devices")
-    if len(devices) < 2:
+    if count < 2:
         raise HloSyntaxError(f"the sharding '{text}' needs more than one device")
     return f"{tile}{','.join(devices[:count])}"  # XLA drops superfluous devices, too
 
