@@ -8,9 +8,9 @@ from itertools import accumulate
 from hloopt.analysis.liveness import FlatSchedule, LiveRanges
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
+from hloopt.ir.shape import HOST_MEMORY_SPACE
 from hloopt.memory.buffers import Buffer, BufferKind, Buffers
 from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
-from hloopt.memory.sizes import HOST_MEMORY_SPACE
 from hloopt.memory.values import Values
 from hloopt.patterns import pattern
 

@@ -15,9 +15,8 @@ from hloopt.ir.attribute_values import (
     quote_string,
 )
 from hloopt.ir.attribute_values.strings import STRING
+from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape
-from hloopt.ir.shape_parser import scan_shape
 from hloopt.ir.stack_frames import Location, StackFrames
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
@@ -25,7 +24,6 @@ from hloopt.proto.schema import enum_names, enum_numbers
 from hloopt.proto.shapes import ShapeReader, write_shape
 from hloopt.proto.structures import format_original_array
 from hloopt.text.header import entry_layout
-from hloopt.text.header_values import format_entry_layout
 
 _WITHOUT_FIELD = (
     *("replica_count", "num_partitions", "alias_passthrough_params", "debug_attributes"),
@@ -137,7 +135,7 @@ def write_header(module: Module, proto: Any) -> None:
     proto.buffer_donor.SetInParent()
     for parameter, index in parse_buffer_donor(attributes.get("buffer_donor", "{}")):
         proto.buffer_donor.entries.add(parameter_number=parameter, parameter_shape_index=index)
-    parameters, result = _parse_layout(
+    parameters, result = parse_entry_layout(
         attributes.get("entry_computation_layout") or entry_layout(module)
     )
     names = [parameter.name for parameter in module.entry.parameters]
@@ -153,15 +151,6 @@ def write_header(module: Module, proto: Any) -> None:
         _write_recovery(attributes["origin_recovery_table"], proto.original_value_recovery_table)
     if module.stack_frames:
         _write_frames(StackFrames.parse(module.stack_frames), proto.stack_frame_index)
-
-
-def _parse_layout(text: str) -> tuple[tuple[Shape, ...], Shape]:
-    """`{(f32[2], …)->f32[]}`."""
-    parameters, position = scan_shape(text, 1)
-    position = skip_trivia(text, position)
-    if not (parameters.is_tuple and text.startswith("->", position)):
-        raise HloSyntaxError(f"expected {{(shape, …)->shape}}, found '{text[:60]}'")
-    return parameters.elements, scan_shape(text, position + 2)[0]
 
 
 def _write_frames(tables: StackFrames, proto: Any) -> None:

@@ -11,7 +11,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
-from hloopt.verifier.report import broken
+from hloopt.verifier.report import broken, show_index
 
 _LEAF_OR_PAREN = pattern(r'\{(?:"(?:[^"\\]|\\.)*"(?: ?\{[\d,]*\})?)?\}|[(),]')
 _COPIES = pattern(r"(?:\.(?:remat|clone)\d*|\.\d+)+$")
@@ -19,10 +19,7 @@ _COPIES = pattern(r"(?:\.(?:remat|clone)\d*|\.\d+)+$")
 
 def check_original_value(instruction: Instruction, setting: Setting) -> None:
     """The original value (`origin`) is a tree like the shape."""
-    text = instruction.attributes.get("origin")
-    if text is None:
-        return
-    canonical = origin(text)
+    canonical = origin(instruction.attributes["origin"])
     if canonical == "{[synthetic_call]}":
         return
     found = _leaf_indices(canonical[1:-1])
@@ -51,7 +48,7 @@ def _leaf_indices(tree: str) -> set[tuple[int, ...]]:
 
 
 def _show(indices: set[tuple[int, ...]]) -> str:
-    return ", ".join("{" + ",".join(map(str, index)) + "}" for index in sorted(indices)) or "none"
+    return ", ".join(map(show_index, sorted(indices))) or "none"
 
 
 def check_names(
@@ -61,8 +58,6 @@ def check_names(
 
     Only with `verify_instruction_name_unchanged`.
     """
-    if not setting.options.verify_instruction_name_unchanged:
-        return
     for instruction in computation.instructions:
         text = instruction.attributes.get("metadata")
         scheduled = parse_metadata(text).scheduling_name if text else ""
