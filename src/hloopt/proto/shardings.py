@@ -11,7 +11,7 @@ from hloopt.ir.attribute_values.metadata import format_sharding_metadata, parse_
 from hloopt.ir.attribute_values.numbers import split_ints
 from hloopt.ir.attribute_values.replica_groups import IotaTile, Mesh, parse_axes, parse_mesh
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.strings import dictionary_end
+from hloopt.ir.attribute_values.strings import split_dictionaries
 from hloopt.ir.attribute_values.tokens import malformed
 from hloopt.patterns import pattern
 from hloopt.proto.groups import read_axes, read_mesh, write_axes, write_mesh
@@ -134,22 +134,7 @@ def _elements(text: str) -> list[str] | None:
     """The shardings of a tuple; None for a single one."""
     if text == "{}":
         return []
-    return _dictionaries(text) if text.startswith("{{") else None
-
-
-def _dictionaries(text: str) -> list[str]:
-    """The elements of `{{…}, {…}}`, or the text itself where it is no list."""
-    if not text.startswith("{{"):
-        return [text]
-    found: list[str] = []
-    position = 1
-    while (position := text.find("{", position)) >= 0:
-        end = dictionary_end(text, position)
-        if end is None:
-            raise malformed("a list {{…}, {…}}", text)
-        found.append(text[position:end])
-        position = end
-    return found
+    return split_dictionaries(text) if text.startswith("{{") else None
 
 
 _PART = pattern(
@@ -197,7 +182,7 @@ def _write_single(text: str, proto: Any) -> None:
 
 
 def _write_metadata(text: str, proto: Any) -> None:
-    for one in _dictionaries(text):
+    for one in split_dictionaries(text) if text.startswith("{{") else [text]:
         write_metadata(parse_metadata(one), proto.metadata.add())
 
 

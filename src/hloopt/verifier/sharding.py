@@ -8,7 +8,7 @@ from math import prod
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values.replica_groups import parse_iota_tile
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.strings import dictionary_end
+from hloopt.ir.attribute_values.strings import split_dictionaries
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -21,7 +21,6 @@ _TILE = pattern(r"\{devices=\[([\d,]+)\](?:<=\S+|([\d,]+))([^}]*\}?)")
 _MAXIMAL = pattern(r"\{maximal device=(\d+)")
 _MESH_DIMENSIONS = pattern(r"\{mesh\[[^\]]*\](?:, device_ids=\(.*?\))?, \[(.*)\]")
 _IOTA = pattern(r"\[([\d,]+)\]<=\[[\d,]+\](?:T\([\d,]+\))?")
-_COMMENT = pattern(r"/\*index=\d+\*/")
 
 
 def check_sharding(instruction: Instruction, setting: Setting) -> None:
@@ -49,7 +48,7 @@ def _leaf_shardings(text: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
             "Invalid sharding for instruction: Sharding is tuple-shaped but validation shape is "
             "not."
         )
-    elements = _elements(text)
+    elements = split_dictionaries(text)
     leaves = shape.leaves()
     if len(elements) != len(leaves):
         raise HloVerifyError(
@@ -57,20 +56,6 @@ def _leaf_shardings(text: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
             "of the shape"
         )
     yield from zip(elements, leaves, strict=True)
-
-
-def _elements(text: str) -> list[str]:
-    """The shardings of a tuple `{{…}, {…}}`."""
-    elements: list[str] = []
-    dense = _COMMENT.sub("", text)
-    position = 1
-    while (start := dense.find("{", position)) >= 0:
-        end = dictionary_end(dense, start)
-        if end is None:
-            break
-        elements.append(dense[start:end])
-        position = end
-    return elements
 
 
 def _why_unfit(sharding: str, shape: Shape, num_partitions: int) -> str | None:

@@ -94,6 +94,19 @@ def dictionary_end(text: str, start: int) -> int | None:
     return None
 
 
+def split_dictionaries(text: str) -> list[str]:
+    """The elements of `{{…}, {…}}`. Raises HloSyntaxError where a brace is not closed."""
+    found: list[str] = []
+    position = 1
+    while (position := text.find("{", position)) >= 0:
+        end = dictionary_end(text, position)
+        if end is None:
+            raise malformed("a list {{…}, {…}}", text)
+        found.append(text[position:end])
+        position = end
+    return found
+
+
 def is_dictionary(text: str) -> bool:
     """Whether `text` is one brace-balanced `{…}`, which is then written without quotes."""
     return text.startswith("{") and dictionary_end(text, 0) == len(text)
