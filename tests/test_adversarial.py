@@ -20,7 +20,7 @@ from hloopt.passes.registry import create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
-FORMS = (PrintOptions(), PrintOptions(keep_text=False), PrintOptions.default())
+FORMS = (PrintOptions.keep(), PrintOptions.formatted(), PrintOptions.default())
 ADD = """%add (x: f32[], y: f32[]) -> f32[] {
   %x = f32[] parameter(0)
   %y = f32[] parameter(1)

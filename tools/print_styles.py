@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import json
 import sys
 from collections import Counter
 from pathlib import Path
 
+from corpus import CorpusEntry, read_corpus
 from hloopt.diagnostics import HloError
 from hloopt.text import parse_module, print_module
 from hloopt.text.print_options import print_options
@@ -31,12 +31,13 @@ def main() -> int:
     modules = _modules(arguments.shared / "corpus")[:: arguments.every]
     counts = {style: Counter[str]() for style in arguments.style}
     xla = XlaProcess()
-    for name, text in modules:
+    for entry in modules:
+        text = entry.text()
         for style in arguments.style:
             outcome, difference = _compare(text, style, xla.read(text, style=style).text)
             counts[style][outcome] += 1
             if outcome == "different" and arguments.verbose:
-                print(f"{style} {name}\n{difference}")
+                print(f"{style} {entry.id}\n{difference}")
     xla.close()
     shares = {style: _report(style, counts[style]) for style in arguments.style}
     return int(any(share < BARS[style] for style, share in shares.items()))
@@ -51,17 +52,15 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _modules(corpus: Path) -> list[tuple[str, str]]:
-    """Identifier and text of what XLA accepts. Elided constants differ from parse to parse."""
-    lines = (corpus / "index.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
+def _modules(corpus: Path) -> list[CorpusEntry]:
+    """What XLA accepts. Elided constants differ from parse to parse."""
     return [
-        (record["id"], (corpus / record["module"]).read_text(encoding="utf-8"))
-        for record in records
-        if record["verdict"] == "ok"
-        and record["bytes"] <= _LONGEST
-        and not record.get("short_constants")
-        and not record.get("huge_constants")
+        entry
+        for entry in read_corpus(corpus)
+        if entry.verdict == "ok"
+        and entry.facts["bytes"] <= _LONGEST
+        and not entry.facts.get("short_constants")
+        and not entry.facts.get("huge_constants")
     ]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import CorpusEntry
 from tests.properties.consistency import assert_consistent
 from tests.properties.modules import module_texts
 
+from corpus import CorpusEntry
 from hloopt.ir import Module
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import PASSES, create_pass

@@ -92,4 +92,4 @@ def _says(messages: list[list[str]], expected: Mapping[str, Any]) -> bool:
 
 
 def _text(module: Module) -> str:
-    return print_module(module, PrintOptions(keep_text=False))
+    return print_module(module, PrintOptions())
