@@ -58,7 +58,9 @@ def test_what_is_printed_is_the_same_module(text: str) -> None:
     again = parse_module(once)
     assert verify_module(again) == []
     assert blocks(print_module(again, FULL)) == blocks(once)
-    assert graph(again) == graph(module)
+    # `X-start` in place of an async-start leaves out the names of what it wraps.
+    explicit = print_module(module, FULL._replace(syntax_sugar_async_ops=False))
+    assert graph(parse_module(explicit)) == graph(module)
 
 
 def graph(module: Module) -> dict[str, tuple[object, ...]]:
