@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
+from tests.ir.shape_questions import ADD, check, function
 
 from hloopt.diagnostics import HloError
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.opcode import OPCODES
-from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape, infer_shape
 from hloopt.ir.shape_parser import parse_shape
 
-
-@dataclass(frozen=True)
-class Value:
-    shape: Shape
-
-
-@dataclass(frozen=True)
-class Function:
-    """A computation as inference sees it, written `(s32[], f32[2]) -> f32[]`."""
-
-    parameters: Sequence[Value]
-    root: Value
-
-
-def function(signature: str) -> Function:
-    parameters, result = signature.split(" -> ")
-    shapes = parse_shape(parameters).elements
-    return Function([Value(shape) for shape in shapes], Value(parse_shape(result)))
-
-
-ADD = "(f32[], f32[]) -> f32[]"
 GREATER = "(f32[], f32[]) -> pred[]"
 
 
@@ -324,16 +302,6 @@ STATED = [
     ),
     ("custom-call", "f32[7]", "f32[2]", "", []),
 ]
-
-
-def check(opcode: str, stated: str, operands: str, attributes: str, called: Sequence[str]) -> None:
-    check_shape(
-        OPCODES[opcode],
-        parse_shape(stated),
-        parse_shape(f"({operands})").elements,
-        split_attributes(attributes),
-        [function(signature) for signature in called],
-    )
 
 
 @pytest.mark.parametrize(("opcode", "stated", "operands", "attributes", "called"), STATED)

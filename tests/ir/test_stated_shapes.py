@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import pytest
+from tests.ir.shape_questions import ADD, check
 
 from hloopt.diagnostics import HloError
-from hloopt.ir import Opcode, Shape, parse_shape
-from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir import Opcode, parse_shape
 from hloopt.ir.opcode import OPCODES
-from hloopt.ir.shape_inference import check_shape, infer_stated_shape
+from hloopt.ir.shape_inference import infer_stated_shape
 
-
-@dataclass
-class Value:
-    shape: Shape
-
-
-@dataclass
-class Function:
-    parameters: Sequence[Value]
-    root: Value
-
-
-def function(signature: str) -> Function:
-    parameters, result = signature.split(" -> ")
-    shapes = parse_shape(parameters).elements
-    return Function([Value(shape) for shape in shapes], Value(parse_shape(result)))
-
-
-ADD = "(f32[], f32[]) -> f32[]"
 LESS = "(f32[], f32[]) -> pred[]"
 STEP = "(f32[2], s32[2]) -> (f32[2], s32[2])"
 
@@ -115,16 +93,6 @@ MISFITS: list[tuple[str, str, str, str, list[str], str]] = [
     ("all-gather", "f32[9]", "f32[4]", "dimensions={0}, replica_groups={{0}}", [], "equal to"),
     ("all-to-all", "f32[4]", "f32[<=4]", "dimensions={0}, replica_groups={{0,1}}", [], "bounded"),
 ]
-
-
-def check(opcode: str, stated: str, operands: str, attributes: str, called: Sequence[str]) -> None:
-    check_shape(
-        OPCODES[opcode],
-        parse_shape(stated),
-        parse_shape(f"({operands})").elements,
-        split_attributes(attributes),
-        [function(signature) for signature in called],
-    )
 
 
 @pytest.mark.parametrize("question", FITTING, ids=lambda question: question[0])
