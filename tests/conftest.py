@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from corpus import CorpusEntry, read_corpus
+if TYPE_CHECKING:
+    from corpus import CorpusEntry
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,4 +46,6 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def corpus_entries(shared: Path) -> list[CorpusEntry]:
     """All modules of the shared corpus, in the order of its index."""
+    from corpus import read_corpus  # tools/ is not everywhere this file is copied to
+
     return read_corpus(shared / "corpus")

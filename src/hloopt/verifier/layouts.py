@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attribute_values import parse_ints
-from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import HOST_MEMORY_SPACE, Layout, Shape, compatible
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Layout, Shape, compatible, tuple_shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
@@ -164,8 +163,11 @@ def check_entry_layout(
     `layout_sensitive` the layouts, too."""
     text = module.attributes["entry_computation_layout"]
     root = module.entry.root
-    if text == format_entry_layout([parameter.shape for parameter in found], root.shape):
-        return
+    parameters = tuple_shape(parameter.shape for parameter in found)
+    if text == f"{{{parameters.text}->{root.shape.text}}}":
+        return  # as XLA prints it: nothing to parse
+    from hloopt.ir.entry_layout import parse_entry_layout
+
     try:
         stated, result = parse_entry_layout(text)
     except HloError as error:
