@@ -1,10 +1,11 @@
-"""The files that are measured."""
+"""What is measured: the files and the pipeline."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+PIPELINE = "simplify"
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_FILE = ROOT / "testdata" / "fori_loop.before_optimizations.hlo"
 """What each process reads first, untimed."""

@@ -16,10 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from inputs import SMALL_FILE, hundred_lines
+from inputs import PIPELINE, SMALL_FILE, hundred_lines
 
 PASSES = ("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph")
-PIPELINE = "simplify"
 FACTORS = (1, 2, 4)
 
 _WORKER = Path(__file__).with_name("worker.py")

@@ -15,10 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from inputs import benchmark_files
+from inputs import PIPELINE, benchmark_files
 from measure import (
     PASSES,
-    PIPELINE,
     Figures,
     hloopt_command,
     measure_memory,

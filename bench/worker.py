@@ -22,10 +22,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inputs import PIPELINE
+
 if TYPE_CHECKING:
     from hloopt.ir.module import Module
-
-PIPELINE = "simplify"
 
 
 def main() -> None:

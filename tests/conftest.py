@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from corpus import CorpusEntry
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -25,19 +26,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the CHECK lines of marked golden tests again, from what their commands print",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusEntry:
-    """One module of the shared corpus; `facts` is its line of index.jsonl."""
-
-    id: str
-    verdict: str
-    path: Path
-    facts: dict[str, Any]
-
-    def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +46,6 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def corpus_entries(shared: Path) -> list[CorpusEntry]:
     """All modules of the shared corpus, in the order of its index."""
-    corpus = shared / "corpus"
-    index = (corpus / "index.jsonl").read_text(encoding="utf-8")
-    records = [json.loads(line) for line in index.splitlines()]
-    return [
-        CorpusEntry(record["id"], record["verdict"], corpus / record["module"], record)
-        for record in records
-    ]
+    from corpus import read_corpus  # tools/ is not everywhere this file is copied to
+
+    return read_corpus(shared / "corpus")

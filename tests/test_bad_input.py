@@ -130,7 +130,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(
     assert capsys.readouterr().out.startswith("HloModule m")
 
 
-def test_every_single_changed_character_is_accepted_or_refused(tmp_path: Path) -> None:
+def test_every_single_changed_character_is_accepted_or_refused() -> None:
     """No exception but HloError comes out, whatever is broken where."""
     from hloopt.verifier import verify_module
 

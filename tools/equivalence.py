@@ -12,7 +12,6 @@ Python that $HLO_ORACLE_PYTHON names.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import re
 import sys
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corpus import CorpusEntry, read_corpus
 from hloopt.diagnostics import HloError, HloVerifyError, Source
 from hloopt.ir import Module, Opcode
 from hloopt.passes.library import find_pipeline
@@ -41,14 +41,6 @@ REFUSED = "refused, though XLA runs it"
 
 _STATEFUL = frozenset((Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE))
 """Their values depend on the module around them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A module of the corpus."""
-
-    id: str
-    path: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,21 +115,20 @@ class Checker:
         self._settings = settings
         self._pipeline = settings.steps()
 
-    def check(self, entry: Entry) -> Verdict:
-        """Transform the module of `entry` and compare. Some 0.2 s for a module that runs."""
-        before = entry.path.read_text(encoding="utf-8")
+    def check(self, id: str, before: str) -> Verdict:
+        """Transform a module and compare. Some 0.2 s for a module that runs."""
         try:
-            module = parse_module(Source(entry.id, before))
+            module = parse_module(Source(id, before))
             printed = print_module(module)
             PipelineRunner().run(self._pipeline, module)
         except HloVerifyError as error:
-            return self._refused(entry.id, before, error)
+            return self._refused(id, before, error)
         except HloError as error:
-            return Verdict(entry.id, "different", reason=error.message, texts=(before, ""))
+            return Verdict(id, "different", reason=error.message, texts=(before, ""))
         after = print_module(module)
         if after == printed:
-            return Verdict(entry.id, "unchanged")
-        return self.compare(entry.id, before, after)
+            return Verdict(id, "unchanged")
+        return self.compare(id, before, after)
 
     def compare(self, id: str, before: str, after: str) -> Verdict:
         """Run both modules and compare their outputs."""
@@ -215,25 +206,24 @@ def _is_random(module: Module) -> bool:
     return any(instruction.opcode in _STATEFUL for instruction in module.instructions())
 
 
-def read_entries(shared: Path, *, max_instructions: int, every: int, pattern: str) -> list[Entry]:
+def choose_entries(
+    shared: Path, *, max_instructions: int, every: int, pattern: str
+) -> list[CorpusEntry]:
     """Modules XLA reads with fewer than `max_instructions`; of those every `every`-th.
 
     `pattern` is a regular expression to be found in the id.
     """
-    corpus = shared / "corpus"
-    lines = (corpus / "index.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
     chosen = [
-        Entry(record["id"], corpus / record["module"])
-        for record in records
-        if record["verdict"] == "ok"
-        and record["instructions"] < max_instructions
-        and re.search(pattern, record["id"])
+        entry
+        for entry in read_corpus(shared / "corpus")
+        if entry.verdict == "ok"
+        and entry.facts["instructions"] < max_instructions
+        and re.search(pattern, entry.id)
     ]
     return chosen[::every]
 
 
-def sweep(entries: Sequence[Entry], settings: Settings, jobs: int) -> Iterator[Verdict]:
+def sweep(entries: Sequence[CorpusEntry], settings: Settings, jobs: int) -> Iterator[Verdict]:
     """Judge all entries, in their order, in `jobs` processes.
 
     Raises PipelineError for wrong settings, ImportError without the oracle or without XLA.
@@ -256,8 +246,8 @@ def _start_worker(settings: Settings) -> None:
     _checker = Checker(settings)
 
 
-def _check_in_worker(entry: Entry) -> Verdict:
-    return _checker.check(entry)
+def _check_in_worker(entry: CorpusEntry) -> Verdict:
+    return _checker.check(entry.id, entry.text())
 
 
 def main() -> int:
@@ -272,7 +262,7 @@ def main() -> int:
     )
     report = Report()
     try:
-        entries = read_entries(
+        entries = choose_entries(
             arguments.shared,
             max_instructions=arguments.max_instructions,
             every=arguments.every,

@@ -31,17 +31,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     check = parser.parse_args().check
-    stale = [
-        path
+    stale = {
+        path: text
         for path, text in pages().items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
-    for path in stale:
+    }
+    for path, text in stale.items():
         if check:
             print(f"out of date: {path.relative_to(ROOT)}; run `make docs`", file=sys.stderr)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(pages()[path], encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
     return 1 if check and stale else 0
 
 

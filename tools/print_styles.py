@@ -2,32 +2,27 @@
 
     tools/print_styles.py --shared FOLDER [--every N] [--style STYLE…] [--verbose]
 
-Reads the modules of the corpus that XLA accepts, at most 300 kB long; needs jaxlib. XLA prints in
-a process of its own, since some texts bring it down. Exits 1 if a style is below its bar.
+Reads the modules of the corpus that XLA accepts, at most 300 kB long; needs jaxlib. Exits 1 if a
+style is below its bar.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import hashlib
-import json
-import multiprocessing
 import sys
 from collections import Counter
-from importlib import import_module
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
+from corpus import CorpusEntry, read_corpus
 from hloopt.diagnostics import HloError
 from hloopt.text import parse_module, print_module
 from hloopt.text.print_options import print_options
+from xla_process import XlaProcess
 
 BARS = {"default": 0.99, "short-parsable": 0.98, "canonical": 0.98, "fingerprint": 0.0}
 """The share of modules that must be the same, by style."""
 _LONGEST = 300_000
-_SECONDS = 60
 
 
 def main() -> int:
@@ -35,14 +30,15 @@ def main() -> int:
     arguments = _arguments()
     modules = _modules(arguments.shared / "corpus")[:: arguments.every]
     counts = {style: Counter[str]() for style in arguments.style}
-    with _Xla() as xla:
-        for name, text in modules:
-            for style in arguments.style:
-                expected = xla.print(text, style)
-                outcome, difference = _compare(text, style, expected)
-                counts[style][outcome] += 1
-                if outcome == "different" and arguments.verbose:
-                    print(f"{style} {name}\n{difference}")
+    xla = XlaProcess()
+    for entry in modules:
+        text = entry.text()
+        for style in arguments.style:
+            outcome, difference = _compare(text, style, xla.read(text, style=style).text)
+            counts[style][outcome] += 1
+            if outcome == "different" and arguments.verbose:
+                print(f"{style} {entry.id}\n{difference}")
+    xla.close()
     shares = {style: _report(style, counts[style]) for style in arguments.style}
     return int(any(share < BARS[style] for style, share in shares.items()))
 
@@ -56,17 +52,15 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _modules(corpus: Path) -> list[tuple[str, str]]:
-    """Identifier and text of what XLA accepts. Elided constants differ from parse to parse."""
-    lines = (corpus / "index.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
+def _modules(corpus: Path) -> list[CorpusEntry]:
+    """What XLA accepts. Elided constants differ from parse to parse."""
     return [
-        (record["id"], (corpus / record["module"]).read_text(encoding="utf-8"))
-        for record in records
-        if record["verdict"] == "ok"
-        and record["bytes"] <= _LONGEST
-        and not record.get("short_constants")
-        and not record.get("huge_constants")
+        entry
+        for entry in read_corpus(corpus)
+        if entry.verdict == "ok"
+        and entry.facts["bytes"] <= _LONGEST
+        and not entry.facts.get("short_constants")
+        and not entry.facts.get("huge_constants")
     ]
 
 
@@ -91,53 +85,6 @@ def _report(style: str, counts: Counter[str]) -> float:
         f"{counts['not printed by XLA']} not printed by XLA"
     )
     return share
-
-
-class _Xla:
-    """A process that asks XLA; started again where a text brought it down."""
-
-    def __enter__(self) -> _Xla:
-        self._start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def print(self, text: str, style: str) -> str | None:
-        """The text as XLA prints it; None where it does not."""
-        try:
-            self._connection.send((text, style))
-            if self._connection.poll(_SECONDS):
-                answer: str | None = self._connection.recv()
-                return answer
-        except (EOFError, ConnectionError):
-            pass
-        self._process.kill()
-        self._start()
-        return None
-
-
-def _serve(connection: Connection) -> None:
-    hlo = import_module("jaxlib._hlo")
-    known: dict[str, Any] = {}
-    while True:
-        text, style = connection.recv()
-        options = hlo.HloPrintOptions
-        make = options if style == "default" else getattr(options, style.replace("-", "_"))
-        key = hashlib.sha256(text.encode()).hexdigest()
-        try:
-            if key not in known:
-                known = {key: hlo.hlo_module_from_text(text)}
-            connection.send(known[key].to_string(make()))
-        except RuntimeError:
-            connection.send(None)
 
 
 if __name__ == "__main__":

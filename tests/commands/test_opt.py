@@ -24,7 +24,7 @@ from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
 if TYPE_CHECKING:
-    from tests.conftest import CorpusEntry
+    from corpus import CorpusEntry
 
 TEXT = """HloModule m
 

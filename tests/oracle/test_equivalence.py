@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equivalence import Checker, Entry, Report, Settings, read_entries, sweep
+from equivalence import Checker, Report, Settings, choose_entries, sweep
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -36,7 +36,7 @@ def settings(shared: Path) -> Settings:
 
 
 def test_simplified_corpus_modules_compute_the_same(shared: Path, settings: Settings) -> None:
-    entries = read_entries(shared, max_instructions=200, every=25, pattern="")
+    entries = choose_entries(shared, max_instructions=200, every=25, pattern="")
     report = Report()
     for verdict in sweep(entries, settings, jobs=2):
         report.add(verdict)
@@ -78,18 +78,12 @@ def test_a_module_xla_cannot_run_is_counted_by_kind(settings: Settings) -> None:
     assert (verdict.status, verdict.kind) == ("not runnable", "unsupported")
 
 
-def test_a_module_is_transformed_then_compared(tmp_path: Path, settings: Settings) -> None:
-    path = tmp_path / "calls.hlo"
-    path.write_text(CALLS)
-    assert Checker(settings).check(Entry("calls", path)).status == "equal"
-    path.write_text("HloModule m\nENTRY e { ROOT p = f32[2]{0} parameter(0) }")
-    assert Checker(settings).check(Entry("plain", path)).status == "unchanged"
+def test_a_module_is_transformed_then_compared(settings: Settings) -> None:
+    assert Checker(settings).check("calls", CALLS).status == "equal"
+    plain = "HloModule m\nENTRY e { ROOT p = f32[2]{0} parameter(0) }"
+    assert Checker(settings).check("plain", plain).status == "unchanged"
 
 
 @pytest.mark.parametrize("text", [COPIES, BITCASTS], ids=["of an operand", "of a bitcast"])
-def test_layouts_a_bitcast_depends_on_are_kept(
-    tmp_path: Path, settings: Settings, text: str
-) -> None:
-    path = tmp_path / "module.hlo"
-    path.write_text(text)
-    assert Checker(settings).check(Entry("module", path)).status in ("equal", "unchanged")
+def test_layouts_a_bitcast_depends_on_are_kept(settings: Settings, text: str) -> None:
+    assert Checker(settings).check("module", text).status in ("equal", "unchanged")

@@ -14,7 +14,7 @@ import pytest
 from hloopt import HloError, PrintOptions, parse_module, print_module, roundtrip_text
 
 if TYPE_CHECKING:
-    from tests.conftest import CorpusEntry
+    from corpus import CorpusEntry
 
 pytestmark = [pytest.mark.oracle]
 

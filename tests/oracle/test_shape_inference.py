@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from itertools import product
 
 import pytest
@@ -13,20 +10,9 @@ import pytest
 from hloopt.diagnostics import HloError
 from hloopt.ir import parse_shape
 from hloopt.text import parse_module
+from xla_process import DIED, XlaProcess
 
 pytestmark = [pytest.mark.oracle]
-
-ASK = """
-import json, sys
-from jaxlib import _hlo
-
-for line in sys.stdin:
-    try:
-        text = _hlo.hlo_module_from_text(json.loads(line)).to_string()
-    except Exception:
-        text = None
-    print(json.dumps(text), flush=True)
-"""
 
 FEW = ("f32[]", "f32[2]{0:S(1)}", "f32[<=2]", "f32[?]", "f32[1]", "bf16[2]", "pred[2]", "s4[2]")
 MANY = (
@@ -91,40 +77,24 @@ def module_text(form: str, operands: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("family", QUESTIONS)
-def test_xla_infers_the_same_shape_or_refuses_too(family: str) -> None:
-    pytest.importorskip("jaxlib", reason="needs the extra xla")
+def test_xla_infers_the_same_shape_or_refuses_too(family: str, xla: XlaProcess) -> None:
     texts = [
         module_text(form, operands)
         for form, choices in QUESTIONS[family]
         for operands in product(*choices)
     ]
-    answers = ask_xla(texts)
-    inferred = sum(answer is not None for answer in answers)
+    answers = [xla.read(text, style="default") for text in texts]
+    inferred = sum(answer.text is not None for answer in answers)
     assert 0 < inferred < len(answers), "both verdicts occur"
+    died = sum(answer.error == DIED for answer in answers)
+    assert died * 20 < len(answers), "XLA dies often: ask it otherwise"
     differences = [
-        (text, xla, ours)
+        (text, theirs, ours)
         for text, answer in zip(texts, answers, strict=True)
-        if answer != ABORTED
-        and (ours := infer(text)) != (xla := None if answer is None else root_shape(answer))
+        if answer.error != DIED
+        and (ours := infer(text)) != (theirs := answer.text and root_shape(answer.text))
     ]
     assert not differences, differences[:3]
-
-
-ABORTED = "aborted"
-
-
-def ask_xla(texts: list[str]) -> list[str | None]:
-    """What XLA makes of each text: its print, None where it refuses, or that it ends itself."""
-    answers: list[str | None] = []
-    while len(answers) < len(texts):
-        lines = "".join(json.dumps(text) + "\n" for text in texts[len(answers) :])
-        command = [sys.executable, "-c", ASK]
-        result = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
-        answers += map(json.loads, result.stdout.splitlines())
-        if result.returncode:
-            answers.append(ABORTED)
-    assert answers.count(ABORTED) * 20 < len(answers), "XLA aborts often: ask it otherwise"
-    return answers
 
 
 def infer(text: str) -> str | None:

@@ -150,6 +150,8 @@ class _Body:
             note = self.choose(_ANNOTATIONS)
             if note.startswith("sharding={devices") and shape != A:
                 note = "sharding={manual}"
+            if note.startswith("origin={{") and shape.startswith("("):
+                note = "origin={[synthetic_call]}"  # a tuple would need one value per leaf
         if f" {note.partition('=')[0]}=" not in rest:
             self.lines[at] = (name, shape, f"{rest}, {note}")
 

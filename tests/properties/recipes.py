@@ -165,7 +165,6 @@ CALLEES = {
 }
 """Computations by name; "body" is one that is drawn, and what follows `!` is called once."""
 
-_SMALL = {"float": ("0", "1", "-1.5", "0.25", "nan"), "pred": ("true", "false")}
 LITERALS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("s1", "s2"), ("0", "-1")),
     **dict.fromkeys(("u1", "u2"), ("0", "1")),

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
 from tests.properties.every_opcode import modules_of_all_opcodes
+from tests.properties.laws import CASES, FULL, assert_laws, blocks
 from tests.properties.recipes import LITERALS, RECIPES
-from tests.properties.test_passes import CASES, assert_laws, blocks
 
 from hloopt.ir import Module, Opcode
 from hloopt.ir.clone import clone_module
@@ -18,10 +18,9 @@ from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.explicit_attributes import explicit_attributes
 from hloopt.ir.literal import canonical_literal
 from hloopt.ir.opcode_attributes import canonical_value
-from hloopt.text import PrintOptions, parse_module, print_module
+from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
-FULL = PrintOptions.formatted()._replace(keep_order=False)
 NOT_GENERATED: dict[Opcode, str] = {}
 """Opcodes no recipe has, with the reason."""
 MODULES = modules_of_all_opcodes()
@@ -59,7 +58,9 @@ def test_what_is_printed_is_the_same_module(text: str) -> None:
     again = parse_module(once)
     assert verify_module(again) == []
     assert blocks(print_module(again, FULL)) == blocks(once)
-    assert graph(again) == graph(module)
+    # `X-start` in place of an async-start leaves out the names of what it wraps.
+    explicit = print_module(module, FULL._replace(syntax_sugar_async_ops=False))
+    assert graph(parse_module(explicit)) == graph(module)
 
 
 def graph(module: Module) -> dict[str, tuple[object, ...]]:

@@ -2,75 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import CorpusEntry
 from tests.properties.consistency import assert_consistent
+from tests.properties.laws import CASES, FULL, OPTIONS, assert_laws, run
 from tests.properties.modules import module_texts
 
-from hloopt.ir import Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import PASSES, create_pass
-from hloopt.text import PrintOptions, parse_module, print_module
+from corpus import CorpusEntry
+from hloopt.passes.registry import PASSES
+from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
-
-OPTIONS: dict[str, list[dict[str, Any]]] = {
-    "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
-    "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],
-    "dce": [
-        {},
-        {"remove_cross_partition_collective_ops": True},
-        {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True},
-    ],
-    "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
-    "propagate-call-metadata": [{}],
-    "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
-}
-LEAVES_MORE_TO_DO = [
-    # Callers are visited before the callees whose effects and parameters go.
-    ("dce", {"remove_cross_partition_collective_ops": True}),
-    ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),
-    # Two calls of one computation each put their name in front of the other's.
-    ("propagate-call-metadata", {}),
-]
-"""What need not be done after one run."""
-CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
-DEFAULT = PrintOptions.formatted()._replace(keep_order=False)
-
-
-def run(name: str, options: dict[str, Any], module: Module) -> bool:
-    return create_pass(name, options).run(module, PassContext(name))
-
-
-def blocks(text: str) -> list[str]:
-    """The parts of a printed module, without the numbers in names that readers make up."""
-    return sorted(_MADE_UP.sub(r"\1", text).split("\n\n"))
-
-
-_MADE_UP = re.compile(r"\b(async_wrapped|async_param|call)\.\d+")
-
-
-def assert_laws(name: str, options: dict[str, Any], text: str) -> bool:
-    """Run a pass on a module and again on the result; whether the first run changed anything."""
-    module = parse_module(text)
-    assert verify_module(module, ANY_TARGET) == []
-    before, version = print_module(module, DEFAULT), module.version
-    changed = run(name, options, module)
-    after = print_module(module, DEFAULT)
-    assert changed == (after != before)
-    assert changed == (module.version != version)
-    assert_consistent(module)
-    assert verify_module(module, ANY_TARGET) == []
-    again = print_module(parse_module(print_module(module)), DEFAULT)
-    assert blocks(again) == blocks(after)
-    if (name, options) not in LEAVES_MORE_TO_DO:
-        assert not run(name, options, module), "a second run finds something"
-        assert print_module(module, DEFAULT) == after
-    return changed
 
 
 def test_every_pass_is_held_to_the_laws() -> None:
@@ -91,8 +35,8 @@ def test_passes_obey_the_laws_after_each_other(
 ) -> None:
     module = parse_module(text)
     for name, options in cases:
-        before = print_module(module, DEFAULT)
-        assert run(name, options, module) == (print_module(module, DEFAULT) != before)
+        before = print_module(module, FULL)
+        assert run(name, options, module) == (print_module(module, FULL) != before)
         assert_consistent(module)
         assert verify_module(module, ANY_TARGET) == []
     assert_consistent(parse_module(print_module(module)))

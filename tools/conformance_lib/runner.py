@@ -16,7 +16,7 @@ from conformance_lib.records import Record, Step
 from conformance_lib.scene import Scene
 from conformance_lib.shape_inference import SHAPE_INFERENCE, run_shape_inference
 from conformance_lib.source_names import SourceNames
-from conformance_lib.verifier import check_verdict
+from conformance_lib.verifier import VERIFIER, check_verdict
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Module
 from hloopt.passes.base import PassContext
@@ -62,9 +62,10 @@ def run_record(record: Record, create_pass: CreatePass) -> Outcome:
         return outcome
     run = _Run(record, create_pass, outcome)
     try:
-        if record.pass_name == "verifier":
-            record.check_fields()
+        if record.pass_name == VERIFIER:
             outcome.failures, outcome.has_xla_words = check_verdict(record)
+        elif record.pass_name == SHAPE_INFERENCE:
+            outcome.failures, outcome.remarks = run_shape_inference(record)
         else:
             run.all()
     except RecordError as error:
@@ -87,9 +88,6 @@ class _Run:
     checked: int = 0
 
     def all(self) -> None:
-        if self.record.fields.get("pass") == SHAPE_INFERENCE:
-            self.outcome.failures, self.outcome.remarks = run_shape_inference(self.record)
-            return
         self.record.check_fields()
         steps = list(self.record.steps())
         module = parse_module(self.record.hlo)

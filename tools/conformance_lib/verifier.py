@@ -15,6 +15,9 @@ from hloopt.ir import Module
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import VerifierOptions, verify_module
 
+VERIFIER = "verifier"
+"""The pass name of these records."""
+
 _KEYS = frozenset(("ok", "error", "parse_error", "after_step"))
 _COUNTS = ("replica_count", "num_partitions")
 
@@ -26,11 +29,12 @@ def check_verdict(record: Record) -> tuple[list[str], bool | None]:
     A module counts as refused wherever that happens: in reading (which leaves the values of
     attributes to the verifier), by an edit, by the verifier.
     """
+    record.check_fields()
     if unknown := {key for expected in record.expectations for key in expected} - _KEYS:
         raise RecordError(f"unknown expectation: {', '.join(sorted(unknown))}")
     options = _options(record.fields.get("options", {}))
     steps = list(record.steps())
-    if any(step.pass_name != "verifier" for step in steps):
+    if any(step.pass_name != VERIFIER for step in steps):
         raise RecordError("only the verifier can run here")
     wanted = [e for e in record.expectations if "ok" not in e]
     try:
@@ -88,4 +92,4 @@ def _says(messages: list[list[str]], expected: Mapping[str, Any]) -> bool:
 
 
 def _text(module: Module) -> str:
-    return print_module(module, PrintOptions(keep_text=False))
+    return print_module(module, PrintOptions())

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
 
+HOST_MEMORY_SPACE = 5
+"""The memory space `S(5)` of a layout."""
+
 
 class Layout(NamedTuple):
     """How an array lies in memory; a field at its default is not printed.

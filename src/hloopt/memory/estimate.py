@@ -10,9 +10,9 @@ from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.attribute_format import braces
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
+from hloopt.ir.shape import HOST_MEMORY_SPACE
 from hloopt.memory.buffers import Buffer, BufferKind, Buffers
 from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
-from hloopt.memory.sizes import HOST_MEMORY_SPACE
 from hloopt.memory.values import Values
 
 SCHEDULE = "schedule"

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from hloopt.ir.shape import Shape
 
-HOST_MEMORY_SPACE = 5
 POINTER_BYTES = 8
 _DYNAMIC_SIZE_BYTES = 4
 

@@ -16,6 +16,7 @@ from hloopt.ir.attribute_values import (
     parse_string,
     quote_string,
 )
+from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
 from hloopt.ir.module import Module
 from hloopt.ir.stack_frames import Location, StackFrames
 from hloopt.ir.trivia import skip_trivia
@@ -24,7 +25,6 @@ from hloopt.proto.schema import enum_names, enum_numbers
 from hloopt.proto.shapes import ShapeReader, write_shape
 from hloopt.proto.structures import format_original_array
 from hloopt.text.header import entry_layout
-from hloopt.text.header_values import format_entry_layout, parse_entry_layout
 
 _WITHOUT_FIELD = (
     *("replica_count", "num_partitions", "alias_passthrough_params", "debug_attributes"),

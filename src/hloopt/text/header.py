@@ -88,7 +88,7 @@ def _canonical(module: Module, options: PrintOptions) -> str:
 
 def entry_layout(module: Module) -> str:
     """The value of `entry_computation_layout` that parameters and root of the entry imply."""
-    from hloopt.text.header_values import format_entry_layout
+    from hloopt.ir.entry_layout import format_entry_layout
 
     parameters = [parameter.shape for parameter in module.entry.parameters]
     return format_entry_layout(parameters, module.entry.root.shape)

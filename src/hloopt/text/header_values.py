@@ -26,8 +26,7 @@ from hloopt.ir.attribute_values import (
     quote_string,
 )
 from hloopt.ir.attribute_values.tokens import compact, malformed
-from hloopt.ir.shape import Shape, format_shape
-from hloopt.ir.shape_parser import scan_shape
+from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
@@ -82,43 +81,6 @@ def _propagation(text: str) -> str | None:
 def _entry_layout(text: str) -> str:
     parameters, result = parse_entry_layout(text)
     return format_entry_layout(parameters, result)
-
-
-_LAYOUT = "an entry layout {(shape, …)->shape}"
-
-
-def parse_entry_layout(text: str) -> tuple[list[Shape], Shape]:
-    """The shapes of parameters and result in `{(shape, …)->shape}`."""
-    position = _after(text, 0, "{", text)
-    position = _after(text, position, "(", text)
-    parameters: list[Shape] = []
-    while not text.startswith(")", position):
-        if parameters:
-            position = _after(text, position, ",", text)
-        shape, position = scan_shape(text, position)
-        parameters.append(shape)
-        position = skip_trivia(text, position)
-    position = _after(text, position, ")", text)
-    position = _after(text, position, "->", text)
-    result, position = scan_shape(text, position)
-    if _after(text, skip_trivia(text, position), "}", text) != len(text):
-        raise malformed(_LAYOUT, text)
-    return parameters, result
-
-
-def _after(text: str, position: int, token: str, whole: str) -> int:
-    if not text.startswith(token, position):
-        raise malformed(_LAYOUT, whole)
-    return skip_trivia(text, position + len(token))
-
-
-def format_entry_layout(parameters: list[Shape], result: Shape) -> str:
-    """The value of `entry_computation_layout` for these shapes."""
-    texts = [
-        f"/*index={i}*/{format_shape(shape)}" if i and i % 5 == 0 else format_shape(shape)
-        for i, shape in enumerate(parameters)
-    ]
-    return f"{{({', '.join(texts)})->{format_shape(result)}}}"
 
 
 # -- original values --------------------------------------------------------------------------

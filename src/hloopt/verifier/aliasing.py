@@ -16,7 +16,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Layout, Shape, tuple_shape
 from hloopt.verifier.options import Setting
-from hloopt.verifier.report import header_span
+from hloopt.verifier.report import header_span, show_index
 
 _PINNING = ('"Pin"', '"Unpin"')
 
@@ -27,9 +27,6 @@ def check_operand_aliasing(instruction: Instruction, setting: Setting) -> None:
     Layouts count where the verifier is layout-sensitive. Outputs of an async-start are counted
     in its own shape; its operands are those of the computation it wraps.
     """
-    text = instruction.attributes.get("output_to_operand_aliasing")
-    if text is None:
-        return
     if instruction.opcode is Opcode.CALL:
         raise HloVerifyError("A call may not have an output-to-operand aliasing set.")
     operands = [operand.shape for operand in instruction.operands]
@@ -38,7 +35,9 @@ def check_operand_aliasing(instruction: Instruction, setting: Setting) -> None:
         wrapped = instruction.called[0]
         operands = [parameter.shape for parameter in wrapped.parameters]
         result = tuple_shape((tuple_shape(operands), wrapped.root.shape, *result.elements[2:]))
-    for alias in parse_output_to_operand_aliasing(text):
+    for alias in parse_output_to_operand_aliasing(
+        instruction.attributes["output_to_operand_aliasing"]
+    ):
         if alias.parameter < 0:
             raise HloVerifyError("Negative operand number in aliasing config.")
         if alias.parameter >= len(operands):
@@ -53,7 +52,7 @@ def check_operand_aliasing(instruction: Instruction, setting: Setting) -> None:
             index = alias.parameter_index if operand is None else alias.output_index
             raise HloVerifyError(
                 f"Invalid aliasing {'operand' if operand is None else 'output'} shape index "
-                f"{_show(index)}."
+                f"{show_index(index)}."
             )
         if not _can_share(operand, output, instruction, setting):
             raise HloVerifyError(f"Different aliasing shapes: {operand.text} vs {output.text}")
@@ -66,10 +65,6 @@ def _at(shape: Shape, index: tuple[int, ...]) -> Shape | None:
             return None
         shape = shape.elements[number]
     return shape
-
-
-def _show(index: tuple[int, ...]) -> str:
-    return "{" + ",".join(map(str, index)) + "}"
 
 
 def _can_share(operand: Shape, output: Shape, instruction: Instruction, setting: Setting) -> bool:
@@ -118,7 +113,7 @@ def _problems(
     parameters = [parameter.shape for parameter in entry_parameters]
     taken: set[tuple[int, tuple[int, ...]]] = set()
     for alias in aliases:
-        what = f"input_output_alias of output {_show(alias.output_index)}"
+        what = f"input_output_alias of output {show_index(alias.output_index)}"
         output = _at(module.entry.root.shape, alias.output_index)
         if output is None or not output.is_array:
             yield f"{what}: the entry computation has no such array"
@@ -138,7 +133,7 @@ def _problems(
 
 
 def _place(place: tuple[int, tuple[int, ...]]) -> str:
-    return f"Input {place[0]} at index {_show(place[1])}"
+    return f"Input {place[0]} at index {show_index(place[1])}"
 
 
 def _check_parameter(
@@ -150,4 +145,4 @@ def _check_parameter(
         return
     shape = _at(parameters[number], index)
     if shape is None or not shape.is_array:
-        yield f"{what}: parameter {number} has no array at index {_show(index)}"
+        yield f"{what}: parameter {number} has no array at index {show_index(index)}"

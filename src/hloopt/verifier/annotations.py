@@ -11,17 +11,14 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
-from hloopt.verifier.report import broken
+from hloopt.verifier.report import broken, show_index
 
 _COPIES = pattern(r"(?:\.(?:remat|clone)\d*|\.\d+)+$")
 
 
 def check_original_value(instruction: Instruction, setting: Setting) -> None:
     """The original value (`origin`) is a tree like the shape."""
-    text = instruction.attributes.get("origin")
-    if text is None:
-        return
-    canonical = origin(text)
+    canonical = origin(instruction.attributes["origin"])
     if canonical == "{[synthetic_call]}":
         return
     found = {array.leaf_index for array in original_arrays(canonical)}
@@ -35,7 +32,7 @@ def check_original_value(instruction: Instruction, setting: Setting) -> None:
 
 
 def _show(indices: set[tuple[int, ...]]) -> str:
-    return ", ".join("{" + ",".join(map(str, index)) + "}" for index in sorted(indices)) or "none"
+    return ", ".join(map(show_index, sorted(indices))) or "none"
 
 
 def check_names(
@@ -45,8 +42,6 @@ def check_names(
 
     Only with `verify_instruction_name_unchanged`.
     """
-    if not setting.options.verify_instruction_name_unchanged:
-        return
     for instruction in computation.instructions:
         text = instruction.attributes.get("metadata")
         scheduled = parse_metadata(text).scheduling_name if text else ""

@@ -9,7 +9,8 @@ from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.ir.shape import Shape, agree, format_shape, tuple_shape
+from hloopt.ir.shape import Shape, agree, tuple_shape
+from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
@@ -104,21 +105,21 @@ def check_async(instruction: Instruction, setting: Setting) -> None:
     if len(elements) < 2 or not elements[0].is_tuple:
         raise HloVerifyError(
             f"The {instruction.opcode} expects a tuple of operands and results, found "
-            f"{_show(instruction.shape)}"
+            f"{show(instruction.shape)}"
         )
     parameters = [parameter.shape for parameter in wrapped.parameters]
     if not _is_prefix(elements[0].elements, parameters):
         raise HloVerifyError(
             f"The {instruction.opcode} expects the async shape at index {{0}} to be a tuple with "
             "shapes that match the prefix of the async computation parameter shape "
-            f"({_show(elements[0])} vs {_show(tuple_shape(parameters))})"
+            f"({show(elements[0])} vs {show(tuple_shape(parameters))})"
         )
     root = wrapped.root.shape
     if not _binds(elements[1], root):
         raise HloVerifyError(
             f"The {instruction.opcode} expects the async shape at index {{1}} to be a tuple with "
             "shapes that match the prefix of the async computation result shape "
-            f"({_show(elements[1])} vs {_show(root)})"
+            f"({show(elements[1])} vs {show(root)})"
         )
     if instruction.opcode is Opcode.ASYNC_START:
         _check_is_single(start, wrapped)
@@ -166,7 +167,7 @@ def _check_operands(
         if not agree(operand.shape, shape):
             raise HloVerifyError(
                 f"The {instruction.opcode} expects the shape of operand {number} to match the "
-                f"async shape at index {{0, {number}}} ({_show(operand.shape)} vs {_show(shape)})"
+                f"async shape at index {{0, {number}}} ({show(operand.shape)} vs {show(shape)})"
             )
 
 
@@ -187,7 +188,7 @@ def _check_update(instruction: Instruction, elements: tuple[Shape, ...]) -> None
     ):
         raise HloVerifyError(
             "The async-update expects the shape of the previous async instruction to be a prefix "
-            f"of its own ({_show(instruction.operands[0].shape)} vs {_show(instruction.shape)})"
+            f"of its own ({show(instruction.operands[0].shape)} vs {show(instruction.shape)})"
         )
 
 
@@ -203,7 +204,7 @@ def _check_done(done: Instruction, wrapped: Computation) -> None:
     if not agree(done.shape, wrapped.root.shape):
         raise HloVerifyError(
             "The async-done expects its shape to match the async computation result shape "
-            f"({_show(done.shape)} vs {_show(wrapped.root.shape)})"
+            f"({show(done.shape)} vs {show(wrapped.root.shape)})"
         )
 
 
@@ -218,7 +219,3 @@ def _binds(shape: Shape, result: Shape) -> bool:
     if agree(shape, result) or (shape.is_tuple and not shape.elements):
         return True
     return shape.is_tuple and result.is_tuple and _is_prefix(shape.elements, result.elements)
-
-
-def _show(shape: Shape) -> str:
-    return format_shape(shape, layout=False)

@@ -1,4 +1,4 @@
-"""Rules about buffers `b(…)`: values that are written in place, each by one instruction."""
+"""Rules about custom calls, and about buffers `b(…)`, which are written in place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.verifier.options import Setting
-from hloopt.verifier.report import broken
+from hloopt.verifier.report import broken, show_index
 from hloopt.verifier.shapes import has_buffers
 
 _Index = tuple[int, ...]
@@ -38,7 +38,7 @@ def check_custom_call(instruction: Instruction, setting: Setting) -> None:
         for index, part in operand.shape.subshapes():
             if not part.is_buffer:
                 continue
-            place = f"operand {number} ShapeIndex {{{','.join(map(str, index))}}}"
+            place = f"operand {number} ShapeIndex {show_index(index)}"
             if returned[number, index] > 1:
                 raise HloVerifyError(f"buffer is used in results multiple times: {place}")
             if not returned[number, index]:

@@ -9,7 +9,8 @@ from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import EMBEDDED_CALLERS, Opcode
-from hloopt.ir.shape import agree, compatible, format_shape
+from hloopt.ir.shape import agree, compatible
+from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
@@ -89,8 +90,8 @@ def check_conditional(instruction: Instruction, setting: Setting) -> None:
         ):
             raise HloVerifyError(
                 f"operand {number} shape does not match parameter of branch %{branch.name}: "
-                f"{format_shape(operand.shape, layout=False)} vs "
-                f"{format_shape(parameters[0].shape, layout=False)}"
+                f"{show(operand.shape)} vs "
+                f"{show(parameters[0].shape)}"
             )
 
 

@@ -7,18 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import ReplicaGroups, parse_int_lists, parse_replica_groups
+from hloopt.ir.attribute_values import (
+    ReplicaGroups,
+    parse_int_lists,
+    parse_ints,
+    parse_replica_groups,
+)
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shape import Shape
+from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
-
-REDUCING = frozenset((Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START))
-GATHERING = frozenset((Opcode.ALL_GATHER, Opcode.ALL_GATHER_START))
-EXCHANGING = frozenset((Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL))
-PERMUTING = frozenset((Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START))
+from hloopt.verifier.rules import EXCHANGING, GATHERING, PERMUTING, REDUCING
 
 
 class _Mode(NamedTuple):
@@ -112,7 +114,7 @@ def check_gathered_sizes(instruction: Instruction, setting: Setting) -> None:
         if len(result.elements) != 2:
             raise HloVerifyError(
                 "the shape of an all-gather-start is a tuple of operands "
-                f"and results, not {format_shape(result, layout=False)}"
+                f"and results, not {show(result)}"
             )
         result = result.elements[1]
     is_gather = instruction.opcode in GATHERING
@@ -121,13 +123,12 @@ def check_gathered_sizes(instruction: Instruction, setting: Setting) -> None:
         if not (operand.is_array and 0 <= dimension < operand.rank):
             raise HloVerifyError(
                 f"operand {number} is "
-                f"{format_shape(operand, layout=False)}, an array with a dimension {dimension} is "
+                f"{show(operand)}, an array with a dimension {dimension} is "
                 "needed"
             )
     if len(operands) > 1 and len(result.elements) != len(operands):
         raise HloVerifyError(
-            f"{len(operands)} operands need a tuple of as "
-            f"many results, not {format_shape(result, layout=False)}"
+            f"{len(operands)} operands need a tuple of as many results, not {show(result)}"
         )
     subgroup_size = _group_size(instruction, setting)
     results = result.elements if result.is_tuple else (result,)
@@ -148,8 +149,7 @@ def check_gathered_sizes(instruction: Instruction, setting: Setting) -> None:
 
 
 def _dimension(instruction: Instruction) -> int:
-    text = instruction.attributes.get("dimensions", "").strip("{} ")
-    return int(text) if text.isdecimal() and len(text) < 10 else -1
+    return parse_ints(instruction.attributes["dimensions"])[0]
 
 
 def check_all_to_all(instruction: Instruction, setting: Setting) -> None:
@@ -189,14 +189,13 @@ def check_ragged_all_to_all(instruction: Instruction, setting: Setting) -> None:
         shape = operands[number]
         if not (shape.is_array and shape.rank in (1, 2)):
             raise HloVerifyError(
-                f"RaggedAllToAll operand {number} must be rank 1 or 2, not "
-                f"{format_shape(shape, layout=False)}"
+                f"RaggedAllToAll operand {number} must be rank 1 or 2, not {show(shape)}"
             )
         if shape.dimensions != operands[2].dimensions:
             raise HloVerifyError(
                 "RaggedAllToAll has operands with different shapes: operand 2 is "
-                f"{format_shape(operands[2], layout=False)}, operand {number} is "
-                f"{format_shape(shape, layout=False)}"
+                f"{show(operands[2])}, operand {number} is "
+                f"{show(shape)}"
             )
 
 

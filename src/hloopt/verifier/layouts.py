@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloError, HloVerifyError
+from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Layout, Shape, compatible, format_shape, tuple_shape
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Layout, Shape, compatible, tuple_shape
 from hloopt.ir.shape_inference import infer_shape
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken, header_span
 
-HOST_MEMORY = 5
 _MAY_CHANGE_LAYOUT = frozenset(
     (
         *(Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE, Opcode.BATCH_NORM_GRAD),
@@ -38,9 +38,6 @@ _PASSES_ON = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opc
 def check_layouts(instruction: Instruction, setting: Setting) -> None:
     """What only passes values on keeps their layouts; so do opcodes that layout assignment does
     not let change them (with `instruction_can_change_layout="layout-assignment"`)."""
-    options = setting.options
-    if not options.layout_sensitive:
-        return
     shape = instruction.shape
     operands = [operand.shape for operand in instruction.operands]
     if instruction.opcode in _PASSES_ON:
@@ -52,7 +49,7 @@ def check_layouts(instruction: Instruction, setting: Setting) -> None:
                 f"Expected instruction to have shape equal to {inferred.text}, actual shape is "
                 f"{shape.text}"
             )
-    if options.instruction_can_change_layout == "all" or not shape.is_array:
+    if setting.options.instruction_can_change_layout == "all" or not shape.is_array:
         return
     is_free = instruction.opcode in _MAY_CHANGE_LAYOUT
     if is_free and instruction.attributes.get("custom_call_target") != '"LayoutConstraint"':
@@ -82,9 +79,7 @@ def check_copy_precision(instruction: Instruction, setting: Setting) -> None:
         return
     both = operand, instruction.shape
     expected, actual = (
-        [shape.text for shape in both]
-        if setting.options.layout_sensitive
-        else [format_shape(shape, layout=False) for shape in both]
+        shape.text if setting.options.layout_sensitive else show(shape) for shape in both
     )
     raise HloVerifyError(
         f"Expected instruction to have shape equal to {expected}, actual shape is {actual}"
@@ -93,12 +88,10 @@ def check_copy_precision(instruction: Instruction, setting: Setting) -> None:
 
 def check_dynamic_slice_memory(instruction: Instruction, setting: Setting) -> None:
     """A dynamic-slice does not move its result from device to host memory."""
-    if not (setting.options.layout_sensitive and instruction.operands):
-        return
     operand = instruction.operands[0].shape
     if (
-        instruction.shape.layout.memory_space == HOST_MEMORY
-        and operand.layout.memory_space != HOST_MEMORY
+        instruction.shape.layout.memory_space == HOST_MEMORY_SPACE
+        and operand.layout.memory_space != HOST_MEMORY_SPACE
     ):
         raise HloVerifyError(
             "DynamicSlice instruction shouldn't change layout memory space from device to host: "
@@ -108,26 +101,21 @@ def check_dynamic_slice_memory(instruction: Instruction, setting: Setting) -> No
 
 def check_host_memory(instruction: Instruction, setting: Setting) -> None:
     """No result is in host memory, with `verify_no_host_memory_space`."""
-    if setting.options.verify_no_host_memory_space and any(
-        leaf.layout.memory_space == HOST_MEMORY for leaf in instruction.shape.leaves()
-    ):
+    if any(leaf.layout.memory_space == HOST_MEMORY_SPACE for leaf in instruction.shape.leaves()):
         raise HloVerifyError("Instruction shouldn't have the layout of host memory space")
 
 
 def check_broadcast_order(instruction: Instruction, setting: Setting) -> None:
     """Dimensions of a broadcast ascend, with `verify_broadcast_dimensions_order`."""
-    if not setting.options.verify_broadcast_dimensions_order:
-        return
     text = instruction.attributes.get("dimensions", "{}")
-    dimensions = [int(d) for d in text.strip("{} ").split(",") if d.strip()]
-    if dimensions != sorted(dimensions):
+    dimensions = parse_ints(text)
+    if list(dimensions) != sorted(dimensions):
         raise HloVerifyError(f"Broadcast dimensions should be ordered, found {text}")
 
 
 def check_reshape(instruction: Instruction, setting: Setting) -> None:
     """A reshape only reinterprets memory, with `verify_reshape_is_bitcast`."""
-    options = setting.options
-    if not (options.layout_sensitive and options.verify_reshape_is_bitcast):
+    if not setting.options.layout_sensitive:
         return
     shapes = (instruction.operands[0].shape, instruction.shape)
     if any(shape.layout.tiles or shape.is_dynamic for shape in shapes):
@@ -161,8 +149,7 @@ def _strides_by_position(shape: Shape) -> list[tuple[int, int]]:
 
 def check_scan(instruction: Instruction, setting: Setting) -> None:
     """Only an associative scan survives until layouts are assigned."""
-    is_associative = instruction.attributes.get("is_associative") == "true"
-    if setting.options.layout_sensitive and not is_associative:
+    if instruction.attributes.get("is_associative") != "true":
         raise HloVerifyError(
             "Non-associative scan reached layout-sensitive HloVerifier; the pass ScanExpander "
             "turns it into a loop"
@@ -174,38 +161,40 @@ def check_entry_layout(
 ) -> Iterator[HloVerifyError]:
     """`entry_computation_layout` has the shapes of the entry's parameters and result; with
     `layout_sensitive` the layouts, too."""
-    text = module.attributes.get("entry_computation_layout")
-    shapes = tuple_shape(parameter.shape for parameter in found)
-    if text is None or text == f"{{{shapes.text}->{module.entry.root.shape.text}}}":
-        return
+    text = module.attributes["entry_computation_layout"]
+    root = module.entry.root
+    parameters = tuple_shape(parameter.shape for parameter in found)
+    if text == f"{{{parameters.text}->{root.shape.text}}}":
+        return  # as XLA prints it: nothing to parse
+    from hloopt.ir.entry_layout import parse_entry_layout
+
     try:
-        stated = parse_shape(text.strip()[1:-1].rpartition("->")[0])
-        result = parse_shape(text.strip()[1:-1].rpartition("->")[2])
+        stated, result = parse_entry_layout(text)
     except HloError as error:
         span = header_span(module, "entry_computation_layout")
         yield HloVerifyError(error.message, span=span, help=error.help)
         return
-    if len(stated.elements) != len(found):
+    if len(stated) != len(found):
         yield HloVerifyError(
-            f"entry_computation_layout has {len(stated.elements)} parameters, the entry "
+            f"entry_computation_layout has {len(stated)} parameters, the entry "
             f"computation {len(found)}",
             span=header_span(module, "entry_computation_layout"),
         )
         return
     layouts_count = setting.options.layout_sensitive
     for number, parameter in enumerate(found):
-        if not _fits(parameter.shape, stated.elements[number], layouts_count):
+        if not _fits(parameter.shape, stated[number], layouts_count):
             yield broken(
                 parameter,
                 f"Shape of the entry computation parameter {number} is {parameter.shape.text} "
                 "should be compatible to the one specified in module's entry computation layout "
-                f"{stated.elements[number].text}",
+                f"{stated[number].text}",
             )
-    if not _fits(module.entry.root.shape, result, layouts_count):
+    if not _fits(root.shape, result, layouts_count):
         yield broken(
-            module.entry.root,
+            root,
             "Shape of the root instruction of entry computation "
-            f"({module.entry.root.shape.text}) should be compatible to one specified in module's "
+            f"({root.shape.text}) should be compatible to one specified in module's "
             f"entry computation layout ({result.text})",
         )
 

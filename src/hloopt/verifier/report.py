@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from hloopt.diagnostics import HloError, HloVerifyError, Span
 from hloopt.ir.instruction import Instruction
@@ -50,6 +51,11 @@ def _span(instruction: Instruction) -> Span | None:
     if parent.is_sugar and parent.callers:
         instruction = next(iter(parent.callers))
     return instruction.parent.module.span_of(instruction)
+
+
+def show_index(index: Iterable[int]) -> str:
+    """A shape index as messages show it: `{0,1}`."""
+    return "{" + ",".join(map(str, index)) + "}"
 
 
 def header_span(module: Module, name: str) -> Span | None:

@@ -1,7 +1,7 @@
 """The rules of HLO, beyond structure and shapes: which there are, and which opcodes they are about.
 
 A rule is a function; its docstring says what it checks. It is imported when a module has one of
-its opcodes.
+its opcodes, and asked only where its opcodes, attributes and options apply: it need not look again.
 
 - A rule about an *instruction* raises HloError. It may look at the opcode, the shapes, the
   attributes but for metadata, and the signatures of what is called: its verdict is remembered for
@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 
 _CODES = {
-    **{
-        "calls": "HLO204",
-        "precision": "HLO302",
-        "shapes": "HLO302",
-        "layouts": "HLO303",
-        "sharding": "HLO304",
-    },
-    **{"annotations": "HLO305", "collectives": "HLO400", "channels": "HLO401"},
-    **{"async_chains": "HLO402", "aliasing": "HLO403", "buffers": "HLO404"},
+    "calls": "HLO204",
+    "shapes": "HLO302",
+    "layouts": "HLO303",
+    "sharding": "HLO304",
+    "annotations": "HLO305",
+    "collectives": "HLO400",
+    "channels": "HLO401",
+    "async_chains": "HLO402",
+    "aliasing": "HLO403",
+    "buffers": "HLO404",
 }
 """Codes of errors by the module of the rule."""
 
@@ -70,21 +71,21 @@ def _rule(
     return Rule(function, frozenset(opcodes), tuple(has.split()), option, unless)
 
 
-_REDUCING = (Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START)
-_GATHERING = (Opcode.ALL_GATHER, Opcode.ALL_GATHER_START)
-_PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
+REDUCING = (Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START)
+GATHERING = (Opcode.ALL_GATHER, Opcode.ALL_GATHER_START)
+PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
+EXCHANGING = (Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL)
 _TRANSFERS = (Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE)
-_EXCHANGING = (Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL)
 
 INSTRUCTION_RULES: tuple[Rule, ...] = (
     _rule(
         "collectives:check_replica_groups",
-        *(*_REDUCING, *_GATHERING, *_EXCHANGING, Opcode.REDUCE_SCATTER),
+        *(*REDUCING, *GATHERING, *EXCHANGING, Opcode.REDUCE_SCATTER),
     ),
-    _rule("collectives:check_gathered_sizes", *_GATHERING, Opcode.REDUCE_SCATTER),
+    _rule("collectives:check_gathered_sizes", *GATHERING, Opcode.REDUCE_SCATTER),
     _rule("collectives:check_all_to_all", Opcode.ALL_TO_ALL),
     _rule("collectives:check_ragged_all_to_all", Opcode.RAGGED_ALL_TO_ALL),
-    _rule("collectives:check_source_target_pairs", *_PERMUTING),
+    _rule("collectives:check_source_target_pairs", *PERMUTING),
     _rule("async_chains:check_async", *ASYNC),
     _rule(
         "aliasing:check_operand_aliasing",
@@ -143,7 +144,7 @@ MODULE_RULES: tuple[Rule, ...] = (
     _rule("aliasing:check_module_aliasing", has="input_output_alias buffer_donor"),
     _rule("shapes:check_entry_buffers"),
     _rule("channels:check_host_channels", *_TRANSFERS),
-    _rule("collectives:check_constrained_layouts", *_REDUCING),
+    _rule("collectives:check_constrained_layouts", *REDUCING),
 )
 
 OF_INTEREST = frozenset(

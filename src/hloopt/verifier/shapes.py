@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.attribute_values import parse_int
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shape import Shape, same_kind
+from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
@@ -32,7 +34,7 @@ _MAY_MIX = frozenset(
 
 def check_precisions(instruction: Instruction, setting: Setting) -> None:
     """Floating-point operands have one type, unless `allow_mixed_precision`."""
-    if setting.options.allow_mixed_precision or instruction.opcode in _MAY_MIX:
+    if instruction.opcode in _MAY_MIX:
         return
     seen = {}
     for operand in instruction.operands:
@@ -62,7 +64,7 @@ def check_bounds(instruction: Instruction, setting: Setting) -> None:
     if is_unbounded(instruction.shape):
         raise HloVerifyError(
             "Unbounded dynamism is disabled for instruction: its shape is "
-            f"{format_shape(instruction.shape, layout=False)}"
+            f"{show(instruction.shape)}"
         )
 
 
@@ -92,9 +94,9 @@ def check_rng(instruction: Instruction, setting: Setting) -> None:
         raise HloVerifyError(f"Expected 2 operands for rng instruction, found {len(shapes)}")
     if not all(shape.is_scalar for shape in shapes):
         raise HloVerifyError("Expected scalar types for the two operands of Rng instruction")
-    mixed = setting.options.allow_mixed_precision
     result = instruction.shape
-    if not result.is_array or not all(_same(shape, result, mixed=mixed) for shape in shapes):
+    fits = same_kind if setting.options.allow_mixed_precision else _same_type
+    if not result.is_array or not all(fits(shape, result) for shape in shapes):
         raise HloVerifyError(
             "Expected compatible element types for the result and the two operands of Rng "
             f"instruction: {result.type_name} of {shapes[0].type_name} and {shapes[1].type_name}"
@@ -114,10 +116,8 @@ def check_rng(instruction: Instruction, setting: Setting) -> None:
         )
 
 
-def _same(a: Shape, b: Shape, *, mixed: bool) -> bool:
-    x, y = a.element_type, b.element_type
-    both = x is not None and y is not None and x.is_floating and y.is_floating
-    return x is y or (mixed and both)
+def _same_type(a: Shape, b: Shape) -> bool:
+    return a.element_type is b.element_type
 
 
 def check_iota(instruction: Instruction, setting: Setting) -> None:
@@ -132,8 +132,7 @@ def check_iota(instruction: Instruction, setting: Setting) -> None:
             "Only support iota of integral, floating point or complex primitive types, got "
             f"{kind.name.upper()}"
         )
-    text = instruction.attributes.get("iota_dimension", "")
-    if shape.rank and text.strip().startswith("-"):
+    if shape.rank and parse_int(instruction.attributes["iota_dimension"]) < 0:
         raise HloVerifyError(
             "The iota dimension cannot go beyond the operation rank or be negative."
         )
@@ -141,9 +140,9 @@ def check_iota(instruction: Instruction, setting: Setting) -> None:
 
 def check_comparison(instruction: Instruction, setting: Setting) -> None:
     """The type of a comparison fits its operands: FLOAT or TOTALORDER, SIGNED, UNSIGNED."""
-    stated = instruction.attributes.get("type")
-    kind = instruction.operands[0].shape.element_type if instruction.operands else None
-    if stated is None or kind is None:
+    stated = instruction.attributes["type"]
+    kind = instruction.operands[0].shape.element_type
+    if kind is None:
         return
     if kind.kind in ("float", "complex"):
         expected: tuple[str, ...] = ("FLOAT", "TOTALORDER")
@@ -154,7 +153,7 @@ def check_comparison(instruction: Instruction, setting: Setting) -> None:
     if stated not in expected:
         raise HloVerifyError(
             f"Expected comparison type {' or '.join(expected)}, actual: {stated}, operand: "
-            f"{format_shape(instruction.operands[0].shape, layout=False)}"
+            f"{show(instruction.operands[0].shape)}"
         )
 
 

@@ -29,10 +29,10 @@ def check_sharding(instruction: Instruction, setting: Setting) -> None:
     A tuple has one sharding for all leaves or one each. How many devices there are is known where
     the module has several partitions. The sharding of an outfeed is that of what it sends.
     """
-    text = instruction.attributes.get("sharding")
-    if text is None or instruction.opcode is Opcode.OUTFEED:
+    if instruction.opcode is Opcode.OUTFEED:
         return
-    for sharding, shape in _leaf_shardings(canonical_sharding(text), instruction.shape):
+    text = canonical_sharding(instruction.attributes["sharding"])
+    for sharding, shape in _leaf_shardings(text, instruction.shape):
         reason = _why_unfit(sharding, shape, setting.num_partitions)
         if reason:
             raise HloVerifyError(f"Invalid sharding for instruction: {reason}")

@@ -1,0 +1,69 @@
+"""What each pass must do to any module, whatever its options."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.properties.consistency import assert_consistent
+
+from hloopt.ir import Module
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import PrintOptions, parse_module, print_module
+from hloopt.verifier import ANY_TARGET, verify_module
+
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
+    "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],
+    "dce": [
+        {},
+        {"remove_cross_partition_collective_ops": True},
+        {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True},
+    ],
+    "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
+    "propagate-call-metadata": [{}],
+    "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
+}
+LEAVES_MORE_TO_DO = [
+    # Callers are visited before the callees whose effects and parameters go.
+    ("dce", {"remove_cross_partition_collective_ops": True}),
+    ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),
+    # Two calls of one computation each put their name in front of the other's.
+    ("propagate-call-metadata", {}),
+]
+"""What need not be done after one run."""
+CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
+FULL = PrintOptions.formatted()._replace(keep_order=False)
+"""Written anew as XLA orders it, nothing left out."""
+
+
+def run(name: str, options: dict[str, Any], module: Module) -> bool:
+    return create_pass(name, options).run(module, PassContext(name))
+
+
+def blocks(text: str) -> list[str]:
+    """The parts of a printed module, without the numbers in names that readers make up."""
+    return sorted(_MADE_UP.sub(r"\1", text).split("\n\n"))
+
+
+_MADE_UP = re.compile(r"\b(async_wrapped|async_param|call)\.\d+")
+
+
+def assert_laws(name: str, options: dict[str, Any], text: str) -> bool:
+    """Run a pass on a module and again on the result; whether the first run changed anything."""
+    module = parse_module(text)
+    assert verify_module(module, ANY_TARGET) == []
+    before, version = print_module(module, FULL), module.version
+    changed = run(name, options, module)
+    after = print_module(module, FULL)
+    assert changed == (after != before)
+    assert changed == (module.version != version)
+    assert_consistent(module)
+    assert verify_module(module, ANY_TARGET) == []
+    again = print_module(parse_module(print_module(module)), FULL)
+    assert blocks(again) == blocks(after)
+    if (name, options) not in LEAVES_MORE_TO_DO:
+        assert not run(name, options, module), "a second run finds something"
+        assert print_module(module, FULL) == after
+    return changed
