@@ -60,6 +60,10 @@ def problems(line: str) -> list[str]:
         (f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{stack_frame_id={DIGITS}}}", "metadata"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=7", "metadata"),
         ("%n = f32[4,2]{1,0} negate(%p), sharding={devices=[0,1]1,3}", "a tile dimension of 0"),
+        (
+            "%n = f32[4,2]{1,0} exponential(%p), result_accuracy={tolerance={ulps=1e999}}",
+            "result_accuracy",
+        ),
         ("%n = f32[4,2]{1,0} negate(%p), sharding={devices=[1,1]0,1}", "more than one device"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=%p", "metadata"),
         ("%t = f32[2,4]{1,0} transpose(%p), dimensions={1,0}metadata={}", "expected"),
@@ -265,3 +269,9 @@ def test_an_instruction_without_blanks_has_a_place() -> None:
     text = "HloModule m\n%f {%y=f32[] parameter(1)}\nENTRY %e {%y=f32[] parameter(0)}"
     (error,) = verify_module(parse_module(text))
     assert error.location == (2, 5)
+
+
+def test_a_module_named_by_a_reserved_word_is_read_again() -> None:
+    module = parse_module(TEXT.replace("LINE", "").replace("HloModule m", "HloModule %ENTRY"))
+    for options in (FULL, PrintOptions.default(), PrintOptions.keep()):
+        assert parse_module(print_module(module, options)).name == "ENTRY"

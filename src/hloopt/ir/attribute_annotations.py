@@ -62,10 +62,10 @@ def result_accuracy(text: str) -> str | None:
     if unknown := next((key for key in found if key not in ("atol", "rtol", "ulps")), None):
         raise HloSyntaxError(f"a tolerance has no '{unknown}' (in '{text}')")
     values = (real(found.get(key, "0")) for key in ("atol", "rtol"))
-    ulps = int(float(real(found.get("ulps", "0"))))
-    if ulps < 0:
-        raise malformed("ulps of at least 0", text)
-    return "{{tolerance={{atol={},rtol={},ulps={}}}}}".format(*values, ulps)
+    ulps = float(real(found.get("ulps", "0")))
+    if not 0 <= ulps < 1 << 63:
+        raise malformed("ulps from 0 to 2^63", text)
+    return "{{tolerance={{atol={},rtol={},ulps={}}}}}".format(*values, int(ulps))
 
 
 @memoized

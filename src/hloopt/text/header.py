@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
+from hloopt.text.cursor import RESERVED_NAMES
 from hloopt.text.print_options import PrintOptions
 
 HEADER_ATTRIBUTES = (
@@ -66,7 +67,12 @@ def format_header(module: Module, options: PrintOptions) -> str:
 def _as_written(module: Module) -> str:
     values = module.attributes
     parts = [f"{key}={values[key]}" for key in HEADER_ATTRIBUTES if key in values]
-    return ", ".join((f"HloModule {module.name}", *parts))
+    return ", ".join((f"HloModule {_name(module)}", *parts))
+
+
+def _name(module: Module) -> str:
+    """The module's name; a reserved word with a sigil, which XLA reads but does not write."""
+    return f"%{module.name}" if module.name in RESERVED_NAMES else module.name
 
 
 def _canonical(module: Module, options: PrintOptions) -> str:
@@ -75,7 +81,7 @@ def _canonical(module: Module, options: PrintOptions) -> str:
 
     values = dict(module.attributes)
     values.setdefault("entry_computation_layout", entry_layout(module))
-    header = f"HloModule {module.name if options.print_ids else ''}"
+    header = f"HloModule {_name(module) if options.print_ids else ''}"
     key_of_last = ""
     for key in HEADER_ATTRIBUTES:
         value = canonical_header_value(key, values[key]) if key in values else None
