@@ -64,7 +64,6 @@ def problems(line: str) -> list[str]:
             "%n = f32[4,2]{1,0} exponential(%p), result_accuracy={tolerance={ulps=1e999}}",
             "result_accuracy",
         ),
-        ("%n = f32[4,2]{1,0} negate(%p), sharding={devices=[1,1]0,1}", "more than one device"),
         ("%n = f32[4,2]{1,0} negate(%p), metadata=%p", "metadata"),
         ("%t = f32[2,4]{1,0} transpose(%p), dimensions={1,0}metadata={}", "expected"),
         ("%c = (f32[], f32[2]{0}) constant({})", "expected '(' in a tuple literal"),
@@ -247,10 +246,12 @@ def test_an_empty_tuple_has_one_sharding() -> None:
     [
         ("{maximal device=-1}", "{maximal device=-1}"),
         ("{devices=[2,1]0,-3}", "{devices=[2,1]0,-3}"),
+        ("{devices=[1,1]0,1}", "{devices=[1,1]0}"),
+        ("{devices=[1,1]0}", "{devices=[1,1]0}"),
         ("{devices=[2,1]0,9223372036854775808}", "{devices=[2,1]0,-9223372036854775808}"),
     ],
 )
-def test_devices_may_be_negative_as_for_xla(sharding: str, printed: str) -> None:
+def test_devices_are_read_as_xla_prints_them(sharding: str, printed: str) -> None:
     module = parse_module(TEXT.replace("LINE", f"%n = negate(%p), sharding={sharding}"))
     assert verify_module(module) == []
     assert f"sharding={printed}\n" in print_module(module, FULL)

@@ -122,7 +122,7 @@ def test_references_count_as_present() -> None:
         (Opcode.COMPARE, {"direction": "lt"}, [], "'direction': expected EQ, NE", None),
         (Opcode.CONCATENATE, {"dimensions": "{0,1}"}, [], "one dimension", None),
         (Opcode.ADD, {"sharding": "{replicate}"}, [], "unknown sharding", "'replicated'"),
-        (Opcode.ADD, {"sharding": "{devices=[1]0}"}, [], "more than one device", None),
+        (Opcode.ADD, {"sharding": "{devices=[0]0}"}, [], "a tile dimension of 0", None),
         (Opcode.ADD, {"sharding": "{devices=[2,2]0,1}"}, [], "4 tiles and 2 devices", None),
         (Opcode.ADD, {"sharding": "{{replicated}"}, [], "sharding", None),
         (Opcode.ADD, {"metadata": "{op_nam=3}"}, [], "no 'op_nam'", "'op_name'"),

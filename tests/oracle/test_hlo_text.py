@@ -43,7 +43,7 @@ KNOWN_DIFFERENCES = {
     "literal=(s32[] 1,)": "takes a comma behind the last value",
     "replica_groups=[2,2]<=[5]": "takes 4 places for 5 devices",
     "x = f32[8,4] all-gather(p), dimensions={0,1}": "takes the first dimension",
-    "{maximal device=-1}": "takes a negative device",
+    "{devices=[1,1]0}": "prints a single device, but does not read it",
     "{devices=[0,2]<=[0]}": "takes a tile without devices",
     "to_apply={ x = f32[] parameter(0) y = f32[]": "names the outer computation first",
     "f32[4] add(f32[4] negate(f32[4] a), f32[4] b)": "takes 'negate' for a parameter",

@@ -169,9 +169,8 @@ def _tile(part: re.Match[str], text: str) -> str:
         raise HloSyntaxError(f"the sharding '{text}' has a tile dimension of 0")
     if len(devices) < count:
         raise HloSyntaxError(f"the sharding '{text}' has {count} tiles and {len(devices)} devices")
-    if count < 2:
-        raise HloSyntaxError(f"the sharding '{text}' needs more than one device")
-    return f"{tile}{','.join(devices[:count])}"  # XLA drops superfluous devices, too
+    # XLA drops superfluous devices, too; what is left may be one, which it does not read itself.
+    return f"{tile}{','.join(devices[:count])}"
 
 
 def _metadata(dense: str, text: str) -> str:
