@@ -22,7 +22,7 @@ PASSES = ("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph"
 FACTORS = (1, 2, 4)
 
 _WORKER = Path(__file__).with_name("worker.py")
-_TEXT_PROCESSES = 2
+_TEXT_PROCESSES = 3
 _TEXT_RUNS = 3  # per process, after the cold one
 _PASS_PROCESSES = 3
 _STARTUP_RUNS = 11
