@@ -108,8 +108,7 @@ class Checker:
 
     def __init__(self, settings: Settings) -> None:
         sys.path.insert(0, str(settings.oracle))
-        # Found only beside the shared data, which the type checker does not see.
-        import xla_oracle  # type: ignore[import-not-found, unused-ignore]
+        import xla_oracle  # type: ignore[import-not-found, unused-ignore]  # beside the data
 
         self._oracle: Any = xla_oracle
         self._settings = settings

@@ -158,8 +158,7 @@ def without_paths(text: str) -> str:
 
 def check_parses(output: Output) -> None:
     """Raise unless XLA's own parser accepts the text."""
-    # jaxlib, where it is installed, ships no types for this module.
-    from jaxlib import _hlo  # type: ignore[attr-defined, unused-ignore]
+    from jaxlib import _hlo  # type: ignore[attr-defined, unused-ignore]  # untyped there
 
     try:
         _hlo.hlo_module_from_text(output.text)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-# Unused by name (noqa): importing these registers their expectations.
-from conformance_lib import expect_result, expect_structure, expect_values  # noqa: F401
+from conformance_lib import expect_result, expect_structure, expect_values  # noqa: F401  # registers
 from conformance_lib.errors import RecordError
 from conformance_lib.expectations import WHEN, mismatches
 from conformance_lib.options import pass_options

@@ -249,6 +249,7 @@ class Instruction:
 
 
 _TEXT_SLOT = Instruction.__dict__["text"]
+_USERS_SLOT = Instruction.__dict__["users"]
 
 
 def _without(items: tuple[Instruction, ...], item: Instruction) -> tuple[Instruction, ...]:
@@ -266,8 +267,7 @@ def _fill_attributes(instruction: Instruction) -> Mapping[str, str]:
 def _fill_users(instruction: Instruction) -> dict[Instruction, None]:
     instruction.parent.link_users()
     try:
-        # a slot has no type of its own
-        return Instruction.__dict__["users"].__get__(instruction)  # type: ignore[no-any-return]
+        return _USERS_SLOT.__get__(instruction)  # type: ignore[no-any-return]  # untyped slot
     except AttributeError:  # not (yet) in its computation's list
         instruction.users = {}
         return instruction.users

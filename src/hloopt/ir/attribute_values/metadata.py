@@ -69,8 +69,7 @@ def parse_metadata(text: str) -> OpMetadata:
             raise HloSyntaxError(f"metadata has no value for '{name}'")
         found[name] = _parse_field(name, value[0])
         position = skip_trivia(text, value.end())
-    # _parse_field gives each field its type
-    return OpMetadata(**found)  # type: ignore[arg-type]
+    return OpMetadata(**found)  # type: ignore[arg-type]  # _parse_field gives each its type
 
 
 def _parse_field(name: str, value: str) -> str | int | tuple[int, ...]:
