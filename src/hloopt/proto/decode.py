@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloError, HloSyntaxError, Source, did_you_mean
 from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.computation import Computation
@@ -23,7 +24,6 @@ from hloopt.proto.literals import read_literal
 from hloopt.proto.schema import message
 from hloopt.proto.shapes import ShapeReader
 from hloopt.text.fast_lane import link_control
-from hloopt.text.parser import collector_paused
 from hloopt.text.unique_names import make_names_unique
 
 _ILLEGAL = pattern(r"[^A-Za-z0-9_.\-]")

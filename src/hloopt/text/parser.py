@@ -6,12 +6,10 @@ here, token by token. Attributes stay text in both lanes; `verifier` reads them.
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
@@ -41,18 +39,6 @@ def parse_module(source: Source | str, places: list[Place] | None = None) -> Mod
         source = Source("<text>", source)
     with collector_paused():
         return ModuleParser(source, places).parse()
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection while objects that will all stay alive are made in bulk."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class ModuleParser:

@@ -13,6 +13,7 @@ from hloopt.ir.attribute_values import (
     parse_ints,
     parse_replica_groups,
 )
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -20,13 +21,13 @@ from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
-from hloopt.verifier.rules import EXCHANGING, GATHERING, PERMUTING, REDUCING
+from hloopt.verifier.rules import GATHERING, REDUCING
 
 
 class _Mode(NamedTuple):
     """What the numbers in replica groups stand for."""
 
-    name: str
+    name: CollectiveMode
     members: str
     device_count: int
     """How many numbers the groups hold; 1 where the module does not say."""
@@ -35,17 +36,18 @@ class _Mode(NamedTuple):
 
 def _mode(instruction: Instruction, setting: Setting) -> _Mode:
     replicas, partitions = setting.replica_count, setting.num_partitions
-    has_channel = "channel_id" in instruction.attributes
-    if instruction.opcode in EXCHANGING or instruction.opcode in PERMUTING:
-        if has_channel:
-            return _Mode("cross_partition", "partitions", partitions, 1)
-    elif instruction.attributes.get("use_global_device_ids") == "true":
-        if not has_channel and "mode" not in instruction.attributes:
-            raise HloVerifyError("Cannot have use_global_device_ids=true without channel_id")
-        return _Mode("flattened_id", "flattened IDs", replicas * partitions, 1)
-    elif has_channel:
-        return _Mode("cross_replica_and_partition", "replicas", replicas, partitions)
-    return _Mode("cross_replica", "replicas", replicas, 1)
+    mode = collective_mode(instruction)
+    match mode:
+        case CollectiveMode.FLATTENED_ID:
+            if not {"channel_id", "mode"} & instruction.attributes.keys():
+                raise HloVerifyError("Cannot have use_global_device_ids=true without channel_id")
+            return _Mode(mode, "flattened IDs", replicas * partitions, 1)
+        case CollectiveMode.CROSS_PARTITION:
+            return _Mode(mode, "partitions", partitions, 1)
+        case CollectiveMode.CROSS_REPLICA_AND_PARTITION:
+            return _Mode(mode, "replicas", replicas, partitions)
+        case CollectiveMode.CROSS_REPLICA:
+            return _Mode(mode, "replicas", replicas, 1)
 
 
 def check_replica_groups(instruction: Instruction, setting: Setting) -> None:
@@ -57,7 +59,7 @@ def check_replica_groups(instruction: Instruction, setting: Setting) -> None:
     mode = _mode(instruction, setting)
     groups = _groups(instruction)
     if not groups.group_count:
-        if mode.name == "flattened_id":
+        if mode.name is CollectiveMode.FLATTENED_ID:
             raise HloVerifyError("Replica groups must be specified in flattened-id mode")
         return
     if groups.explicit:

@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hloopt.diagnostics import HloError
+from hloopt.ir.collective_mode import PERMUTING
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, COLLECTIVES, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, Opcode
 
@@ -73,7 +74,6 @@ def _rule(
 
 REDUCING = (Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START)
 GATHERING = (Opcode.ALL_GATHER, Opcode.ALL_GATHER_START)
-PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
 EXCHANGING = (Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL)
 _TRANSFERS = (Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE)
 

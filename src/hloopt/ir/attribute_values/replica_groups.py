@@ -116,6 +116,11 @@ class ReplicaGroups:
             return prod(axis.size or sizes[axis.axis] for axis in self.mesh_axes)
         return max(map(len, self.explicit), default=0)
 
+    @property
+    def named_count(self) -> int:
+        """How many devices the groups name; 0 for the one group of every device. O(groups)."""
+        return sum(map(len, self.explicit)) or self.group_count * self.group_size
+
     def lists(self) -> Groups:
         """The devices of every group. O(devices) the first time."""
         if not self._expanded:

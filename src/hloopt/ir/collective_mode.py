@@ -1,0 +1,43 @@
+"""What the device numbers of a collective stand for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+
+PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
+_WITHOUT_GLOBAL_IDS = frozenset(
+    (
+        *(*PERMUTING, Opcode.COLLECTIVE_BROADCAST),
+        *(Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL),
+    )
+)
+"""Collectives whose numbers are those of partitions as soon as they have a channel."""
+
+
+class CollectiveMode(StrEnum):
+    """XLA's names of the modes."""
+
+    CROSS_REPLICA = "cross_replica"
+    """Numbers are replicas, which meet within each partition."""
+    CROSS_PARTITION = "cross_partition"
+    """Numbers are partitions, which meet within each replica."""
+    CROSS_REPLICA_AND_PARTITION = "cross_replica_and_partition"
+    """Numbers are replicas, of which all partitions meet."""
+    FLATTENED_ID = "flattened_id"
+    """Numbers are replica times partitions plus partition."""
+
+
+def collective_mode(instruction: Instruction) -> CollectiveMode:
+    """The mode of a collective, which follows from its attributes."""
+    has_channel = "channel_id" in instruction.attributes
+    if instruction.opcode in _WITHOUT_GLOBAL_IDS:
+        if has_channel:
+            return CollectiveMode.CROSS_PARTITION
+    elif instruction.attributes.get("use_global_device_ids") == "true":
+        return CollectiveMode.FLATTENED_ID
+    elif has_channel:
+        return CollectiveMode.CROSS_REPLICA_AND_PARTITION
+    return CollectiveMode.CROSS_REPLICA
