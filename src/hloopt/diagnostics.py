@@ -134,6 +134,12 @@ class PassFailure(HloError):
     code = "HLO700"
 
 
+class Miscompiled(HloError):
+    """A module computes something else than before."""
+
+    code = "HLO702"
+
+
 _LONGEST_NAME = 500  # the comparison takes time
 
 

@@ -15,6 +15,7 @@ FAMILIES = {
     "2": "Structure of a module",
     "3": "Shapes and attributes",
     "4": "Devices, channels, asynchronous operations",
+    "5": "Running",
     "6": "Pipelines",
     "7": "Failing passes",
 }

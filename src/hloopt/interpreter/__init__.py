@@ -1,0 +1,1 @@
+"""Running HLO with NumPy: whole programs, on all the devices they are for."""

@@ -1,0 +1,1 @@
+"""Functions of arrays that NumPy lacks, or has with other rules; they know no instructions."""

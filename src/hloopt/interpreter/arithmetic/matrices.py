@@ -1,0 +1,68 @@
+"""Products of matrices, for dots and convolutions, and the types they are computed in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hloopt.interpreter.arithmetic.conversions import converted
+from hloopt.interpreter.values import Array, computing_type
+
+_EXACT_IN_F64 = 2**53
+_NARROWING = {
+    "dot_bf16_bf16_f32": np.dtype(ml_dtypes.bfloat16),
+    "dot_bf16_bf16_bf16": np.dtype(ml_dtypes.bfloat16),
+    "dot_f16_f16_f32": np.dtype(np.float16),
+    "dot_f16_f16_f16": np.dtype(np.float16),
+}
+"""Algorithms of dots that round their operands. Those with several products per element
+(`_x3`, `_x6`…) come close to f32 and are computed in it, as tf32 is."""
+
+
+def joint_dtype(lhs: Array, rhs: Array) -> np.dtype[Any]:
+    """The type of two operands; that which the two are computed in where they differ."""
+    return lhs.dtype if lhs.dtype == rhs.dtype else product_dtype(lhs.dtype, rhs.dtype)
+
+
+def product_dtype(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that products of operands, given with the result's type, are summed up in."""
+    return np.result_type(*map(computing_type, dtypes))
+
+
+def rounded_for(algorithm: str, operand: Array) -> Array:
+    """An operand as an algorithm of a dot sees it."""
+    narrow = _NARROWING.get(algorithm)
+    return operand if narrow is None else operand.astype(narrow, copy=False)
+
+
+def multiply(left: Array, right: Array) -> Array:
+    """The products of two stacks of matrices of one type, by BLAS; integers wrap around."""
+    dtype = left.dtype
+    if dtype.kind in "iu" and left.size and right.size:
+        bound = _magnitude(left) * _magnitude(right) * left.shape[-1]
+        if bound < _EXACT_IN_F64:
+            product = np.matmul(left.astype(np.float64), right.astype(np.float64))
+            return np.asarray(product).astype(np.int64).astype(dtype)
+    return np.asarray(np.matmul(_for_blas(left), _for_blas(right)))
+
+
+def _magnitude(array: Array) -> int:
+    return max(abs(int(array.min())), abs(int(array.max())))
+
+
+def _for_blas(matrices: Array) -> Array:
+    """The same matrices, rows or columns contiguous: any others NumPy multiplies by itself."""
+    strides = matrices.strides[-2:]
+    if matrices.itemsize in strides and 0 not in strides:
+        return matrices
+    return np.ascontiguousarray(matrices)
+
+
+def product_as(dtype: np.dtype[Any], product: Array, operands: np.dtype[Any]) -> Array:
+    """A product in the type of the result. One of floats as an integer is rounded first, to the
+    type of the operands, as XLA:CPU does it."""
+    if operands.kind in "fV" and product.dtype.kind == "f" and computing_type(dtype).kind in "iu":
+        product = product.astype(operands)
+    return converted(product, dtype)
