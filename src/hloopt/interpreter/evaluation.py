@@ -1,0 +1,194 @@
+"""One device runs its program: values, control flow, and a pause wherever devices work together.
+
+`Evaluation.run` is a generator. It yields a `Meeting` for each instruction that needs other
+devices, is sent the value that comes of it, and returns the value of the computation's root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from hloopt.interpreter.errors import RunError, cannot_run
+from hloopt.interpreter.plan import Plans
+from hloopt.interpreter.values import Value
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+
+
+class Device(NamedTuple):
+    """Who runs the program."""
+
+    number: int
+    """Its flattened id: replica times partitions plus partition."""
+    replica: int
+    partition: int
+
+
+class Meeting(NamedTuple):
+    """An instruction that devices run together, and what one of them brings."""
+
+    instruction: Instruction
+    operands: tuple[Value, ...]
+
+
+Observer: TypeAlias = Callable[[Device, Instruction, Value], None]
+Run: TypeAlias = Generator[Meeting, Value, Value]
+_Frame: TypeAlias = "Generator[Meeting | _Frame, Value, Value]"
+"""One of several runs inside of each other: it yields another one to be sent what that returns."""
+_ControlFlow: TypeAlias = "Callable[[Evaluation, Instruction, Sequence[Value]], _Frame]"
+
+
+class Evaluation:
+    """The program of one device. Devices share `plans`."""
+
+    def __init__(self, device: Device, plans: Plans, observer: Observer | None = None) -> None:
+        self.device = device
+        self.plans = plans
+        self.limits = plans.limits
+        self.observer = observer
+
+    def run(self, computation: Computation, arguments: Sequence[Value]) -> Run:
+        """Run a computation on the values of its parameters, however deep calls are nested."""
+        stack = [self._frame(computation, arguments)]
+        value: Value = None
+        while stack:
+            try:
+                asked = stack[-1].send(value)
+            except StopIteration as finished:
+                stack.pop()
+                value = finished.value
+            else:
+                if isinstance(asked, Meeting):
+                    value = yield asked
+                else:
+                    stack.append(asked)
+                    value = None
+        return value
+
+    def _frame(self, computation: Computation, arguments: Sequence[Value]) -> _Frame:
+        plan = self.plans.of(computation)
+        values: list[Value] = [None] * len(plan.steps)
+        for number, slot in enumerate(plan.parameters):
+            values[slot] = arguments[number]
+        limits, observer = self.limits, self.observer
+        for slot, step in enumerate(plan.steps):
+            instruction, kernel, read, dead, size, freed = step
+            if kernel is not None:
+                limits.begin(instruction, size)
+                try:
+                    values[slot] = kernel(instruction, *[values[operand] for operand in read])
+                except _FAILURES as error:
+                    _fail(instruction, error)
+            elif instruction.opcode is not Opcode.PARAMETER:
+                limits.begin(instruction, size)
+                run = _CONTROL_FLOW.get(instruction.opcode, Evaluation._together)
+                values[slot] = yield run(self, instruction, [values[i] for i in read])
+            if observer is not None:
+                observer(self.device, instruction, values[slot])
+            for unread in dead:
+                values[unread] = None
+            limits.held -= freed
+        limits.held -= plan.steps[plan.root].size  # the caller holds it from here on
+        return values[plan.root]
+
+    def _together(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        if instruction.opcode is Opcode.PARTITION_ID:
+            return np.array(self.device.partition, np.uint32)
+        if instruction.opcode is Opcode.REPLICA_ID:
+            return np.array(self.device.replica, np.uint32)
+        return (yield Meeting(instruction, tuple(operands)))
+
+    # -- control flow -----------------------------------------------------------------------
+
+    def _call(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        return self._frame(instruction.called[0], operands)
+
+    def _while(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        body, condition = instruction.called
+        (state,) = operands
+        while (yield self._frame(condition, [state])):
+            self.limits.begin(instruction, 0)
+            state = yield self._frame(body, [state])
+        return state
+
+    def _conditional(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        selector, *arguments = operands
+        if instruction.operands[0].shape.type_name == "pred":
+            branch = 0 if selector else 1
+        else:  # what is out of range takes the last branch
+            last = len(instruction.called) - 1
+            branch = int(selector) if 0 <= int(selector) < last else last
+        return (yield self._frame(instruction.called[branch], [arguments[branch]]))
+
+    # -- asynchronous operations: all is done when all operands are there -------------------
+
+    def _async_start(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        return (yield self._bind(instruction.called[0], tuple(operands)))
+
+    def _async_update(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        (bound, result, context), *late = operands
+        if not late:
+            return bound, result, context
+        return (yield self._bind(instruction.called[0], (*bound, *late)))
+
+    def _bind(self, computation: Computation, bound: tuple[Value, ...]) -> _Frame:
+        is_bound = len(bound) == len(computation.parameters)
+        result = (yield self._frame(computation, bound)) if is_bound else None
+        return bound, result, None
+
+    def _async_done(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        (bound, result, _), *late = operands
+        if late:
+            _, result, _ = yield self._bind(instruction.called[0], (*bound, *late))
+        return result
+
+
+_FAILURES = (
+    *(RunError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError),
+)
+
+
+def guarded(instruction: Instruction, function: Callable[..., Value], *arguments: object) -> Value:
+    """`function(*arguments)`; what goes wrong there is an error about `instruction`."""
+    try:
+        return function(*arguments)
+    except _FAILURES as error:
+        _fail(instruction, error)
+
+
+def _fail(instruction: Instruction, error: Exception) -> NoReturn:
+    if isinstance(error, RunError):
+        if error.span is not None:
+            raise error
+        raise cannot_run(instruction, error.message, error.code, error.help) from None
+    if isinstance(error, MemoryError):
+        raise cannot_run(instruction, f"out of memory: {error}", "HLO503") from error
+    raise cannot_run(instruction, f"{type(error).__name__}: {error}", "HLO501") from error
+
+
+_CONTROL_FLOW: dict[Opcode, _ControlFlow] = {
+    Opcode.CALL: Evaluation._call,
+    Opcode.FUSION: Evaluation._call,
+    Opcode.WHILE: Evaluation._while,
+    Opcode.CONDITIONAL: Evaluation._conditional,
+    Opcode.ASYNC_START: Evaluation._async_start,
+    Opcode.ASYNC_UPDATE: Evaluation._async_update,
+    Opcode.ASYNC_DONE: Evaluation._async_done,
+}
+
+
+_ALONE = Device(0, 0, 0)
+
+
+def evaluate_alone(computation: Computation, arguments: Sequence[Value], plans: Plans) -> Value:
+    """The value of a computation that no other device takes part in. Raises RunError."""
+    run = Evaluation(_ALONE, plans).run(computation, arguments)
+    try:
+        meeting = next(run)
+    except StopIteration as done:
+        return done.value
+    raise cannot_run(meeting.instruction, "only a whole program can run this opcode", "HLO501")

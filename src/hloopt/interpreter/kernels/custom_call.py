@@ -1,0 +1,135 @@
+"""Custom calls: functions by the name of the target, which users can add to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from hloopt.interpreter.errors import RunError
+from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.kernels.sorting import top_values
+from hloopt.interpreter.plan import Plans
+from hloopt.interpreter.stand_ins import stand_in
+from hloopt.interpreter.values import Array, Value, has_shape, value_text, zeros
+from hloopt.ir.attribute_values import parse_string
+from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import format_shape
+
+CustomCall: TypeAlias = Callable[..., Any]
+_AnyCustomCall = TypeVar("_AnyCustomCall", bound=CustomCall)
+
+ENTRY_POINTS = "hloopt.custom_calls"
+"""The entry-point group in which other packages offer custom calls; scanned only for a target that
+has no function yet. In a package's pyproject.toml:
+
+    [project.entry-points."hloopt.custom_calls"]
+    my_target = "my_package.my_module:my_function"
+"""
+
+_TARGETS: dict[str, CustomCall] = {}
+
+
+def custom_call(*targets: str) -> Callable[[_AnyCustomCall], _AnyCustomCall]:
+    """Let a function compute the custom calls with these targets, instead of an earlier one.
+
+    The function is called with the instruction and the values of its operands: NumPy arrays, which
+    it must not change, tuples of values, None for tokens. It returns the value of the instruction's
+    shape, in exactly the types of the shape (`hloopt.interpreter.values.dtype_of_shape`):
+
+        @custom_call("scale")
+        def scale(instruction, operand):
+            return operand * 2
+
+    A script decorates its functions before it runs a module; a package offers them as ENTRY_POINTS.
+    """
+
+    def register(function: _AnyCustomCall) -> _AnyCustomCall:
+        for target in targets:
+            _TARGETS[target] = function
+        return function
+
+    return register
+
+
+@kernel(Opcode.CUSTOM_CALL, calls=True)
+def run_custom_call(plans: Plans, instruction: Instruction, *operands: Value) -> Value:
+    """Raises RunError for an unknown target unless `plans` has stand-ins for them, and for a
+    function that does not give what the instruction's shape says."""
+    target = parse_string(instruction.attributes["custom_call_target"])
+    function = _TARGETS.get(target) or _plugin(target)
+    if function is not None:
+        value = _with_arrays(function(instruction, *operands))
+        if not has_shape(value, instruction.shape):
+            raise RunError(
+                f'the function for the custom call target "{target}" gave {value_text(value)}, '
+                f"not {format_shape(instruction.shape, layout=False)}",
+                code="HLO501",
+            )
+        return value
+    if plans.stand_ins:
+        return stand_in(target, instruction.shape, operands)
+    raise RunError(
+        f'nothing is known of the custom call target "{target}"',
+        help="`hloopt run --stand-ins` makes up what it gives; or register a function for it with "
+        f"{custom_call.__module__}.custom_call or the entry-point group {ENTRY_POINTS}",
+        code="HLO501",
+    )
+
+
+def _with_arrays(value: Value) -> Value:
+    """A value with arrays in place of NumPy's scalars, which it makes of arrays of rank 0."""
+    if isinstance(value, tuple):
+        return tuple(map(_with_arrays, value))
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+@cache
+def _plugin(target: str) -> CustomCall | None:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS, name=target):
+        try:
+            function: CustomCall = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise RunError(
+                f'custom call "{target}" cannot be loaded from {entry.value}: {error}',
+                code="HLO501",
+            ) from error
+        return function
+    return None
+
+
+@custom_call(*IDENTITIES)
+def identity(instruction: Instruction, operand: Value) -> Value:
+    if instruction.shape.dimensions != instruction.operands[0].shape.dimensions:
+        raise RunError("the SPMD partitioner has to run first", code="HLO501")
+    return operand
+
+
+@custom_call(*NEW_BUFFERS)
+def allocate_buffer(instruction: Instruction) -> Value:
+    return zeros(instruction.shape)
+
+
+@custom_call("TopK")
+def topk(instruction: Instruction, operand: Array) -> Value:
+    values, _ = instruction.shape.elements
+    return top_values(operand, values.dimensions[-1], largest=True)
+
+
+@custom_call("PadToStatic")
+def pad_to_static(instruction: Instruction, operand: Array) -> Value:
+    """The operand with zeros up to its bounds, and the sizes that were left."""
+    bounds = instruction.shape.elements[0].dimensions
+    padding = [(0, bound - size) for bound, size in zip(bounds, operand.shape, strict=True)]
+    return np.pad(operand, padding), *(np.array(size, np.int32) for size in operand.shape)
+
+
+@custom_call("SliceToDynamic")
+def slice_to_dynamic(instruction: Instruction, operand: Array, *sizes: Array) -> Array:
+    return operand[tuple(slice(int(size)) for size in sizes)]

@@ -1,0 +1,91 @@
+"""The literals of constants as values."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from hloopt.interpreter.errors import RunError
+from hloopt.interpreter.values import Array, Value, dtype_of_shape
+from hloopt.ir.attribute_text import scan_literal
+from hloopt.ir.literal import ELIDED, canonical_literal
+from hloopt.ir.shape import Shape
+from hloopt.ir.trivia import skip_trivia
+
+_NUMBER = r"[^\s(){},]+(?:\(0x[0-9a-f]+\))?"
+VALUES_LEFT_OUT = "its values were left out when the module was printed"
+_SCALAR = re.compile(rf"\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)|{_NUMBER}", re.A)
+_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+_NAN = re.compile(r"(-?)nan\((0x[0-9a-f]+)\)", re.A)
+
+
+def literal_value(text: str, shape: Shape) -> Value:
+    """The value of a constant. O(length of the text).
+
+    Raises LiteralError for a malformed literal, RunError where values were left out (`{...}`).
+    """
+    return _value(canonical_literal(text, shape), shape)
+
+
+def _value(text: str, shape: Shape) -> Value:
+    if shape.is_tuple:
+        elements: list[Value] = []
+        position = text.index("(") + 1
+        for element in shape.elements:
+            position = skip_trivia(text, position)
+            end = scan_literal(text, position)
+            elements.append(_value(text[position:end], element))
+            position = skip_trivia(text, end) + 1
+        return tuple(elements)
+    return _array(_tokens(text, shape), shape).reshape(shape.dimensions)
+
+
+def array_tokens(text: str, shape: Shape) -> list[str]:
+    """The elements of an array's literal as canonical text, row by row. Raises as above."""
+    return _tokens(canonical_literal(text, shape), shape)
+
+
+def _tokens(text: str, shape: Shape) -> list[str]:
+    if ELIDED in text:
+        raise RunError(
+            VALUES_LEFT_OUT,
+            help="dump with --xla_dump_large_constants; `hloopt run --stand-ins` makes them up",
+            code="HLO502",
+        )
+    tokens: list[str] = _SCALAR.findall(_COMMENT.sub("", text))
+    if len(tokens) == 1 != shape.element_count():  # the first element; zeros behind it
+        tokens += ["0"] * (shape.element_count() - 1)
+    return tokens
+
+
+def _array(tokens: list[str], shape: Shape) -> Array:
+    dtype = dtype_of_shape(shape)
+    assert shape.element_type is not None
+    kind = shape.element_type.kind
+    if kind == "pred":
+        return np.array([token in ("1", "true") for token in tokens], dtype)
+    if kind in ("signed", "unsigned"):
+        wide = np.int64 if kind == "signed" else np.uint64
+        return np.array(list(map(int, tokens)), wide).astype(dtype)
+    if kind == "complex":
+        parts = [part.strip() for token in tokens for part in token[1:-1].split(",")]
+        return _floats(parts, np.dtype(f"float{dtype.itemsize * 4}")).view(dtype)
+    return _floats(tokens, dtype)
+
+
+def _floats(tokens: list[str], dtype: np.dtype[Any]) -> Array:
+    if any("nan(" in token for token in tokens):
+        return np.array([_float_bits(token, dtype) for token in tokens], dtype)
+    return np.array(list(map(float, tokens)), np.float64).astype(dtype)
+
+
+def _float_bits(token: str, dtype: np.dtype[np.generic]) -> object:
+    match = _NAN.fullmatch(token)
+    if match is None:
+        return np.array(float(token)).astype(dtype)[()]
+    bits = np.dtype(f"uint{dtype.itemsize * 8}")
+    quiet = int(np.array(np.inf).astype(dtype).view(bits)) | int(match[2], 16)
+    sign = 1 << (dtype.itemsize * 8 - 1) if match[1] else 0
+    return np.array(quiet | sign, bits).view(dtype)[()]

@@ -1,0 +1,132 @@
+"""Computations made ready to run: instructions in order, operands by slot, values dropped early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeVar
+
+from hloopt.interpreter.dynamic_sizes import in_common_sizes
+from hloopt.interpreter.kernels import Function, kernels
+from hloopt.interpreter.limits import Limits
+from hloopt.interpreter.values import Array, Value, bytes_of
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
+from hloopt.ir.ordering import stable_order
+
+_Answer = TypeVar("_Answer")
+
+
+class Step(NamedTuple):
+    """One instruction. Slots number the instructions of the computation in order."""
+
+    instruction: Instruction
+    kernel: Function | None
+    """What to call with the instruction and its operands; None for control flow and for what
+    devices do together."""
+    operands: tuple[int, ...]
+    dead: tuple[int, ...]
+    """Slots that nobody reads after this step."""
+    size: int
+    """Bytes of the value, as its shape says; 0 where it is made of values that are there."""
+    freed: int
+    """Bytes of the dead."""
+
+
+class Plan(NamedTuple):
+    """A computation in the order it runs in."""
+
+    steps: list[Step]
+    parameters: list[int]
+    """Slots of the parameters, by number."""
+    root: int
+
+
+class Plans:
+    """The plans of a module's computations, each made when it is first run. O(instructions).
+
+    They are for one run, within its `limits`. With `stand_ins`, unknown custom calls and constants
+    whose values were left out are made up (see `stand_ins`) instead of errors.
+    """
+
+    def __init__(self, limits: Limits | None = None, *, stand_ins: bool = False) -> None:
+        self.limits = limits or Limits()
+        self.stand_ins = stand_ins
+        self._plans: dict[Computation, Plan] = {}
+        self._answers: dict[tuple[Callable[..., Any], Computation], Any] = {}
+
+    def of(self, computation: Computation) -> Plan:
+        plan = self._plans.get(computation)
+        if plan is None:
+            plan = self._plans[computation] = self._make(computation)
+        return plan
+
+    def ask(
+        self, question: Callable[[Plans, Computation], _Answer], computation: Computation
+    ) -> _Answer:
+        """What a function says of a computation, which is found out once."""
+        key = question, computation
+        if key not in self._answers:
+            self._answers[key] = question(self, computation)
+        answer: _Answer = self._answers[key]
+        return answer
+
+    def _make(self, computation: Computation) -> Plan:
+        order = stable_order(computation)
+        slots = {instruction: slot for slot, instruction in enumerate(order)}
+        root = slots[computation.root]
+        last_use = dict(enumerate(range(len(order))))
+        for slot, instruction in enumerate(order):
+            for operand in instruction.operands:
+                last_use[slots[operand]] = slot
+        dead: dict[int, list[int]] = {}
+        for slot, last in last_use.items():
+            if slot != root:
+                dead.setdefault(last, []).append(slot)
+        sizes = [0 if i.opcode in _HAND_ON else bytes_of(i.shape) for i in order]
+        steps = [
+            Step(
+                instruction,
+                self._kernel(instruction),
+                tuple([slots[operand] for operand in instruction.operands]),
+                tuple(unread),
+                sizes[slot],
+                sum([sizes[number] for number in unread]),
+            )
+            for slot, instruction in enumerate(order)
+            for unread in [dead.get(slot, ())]
+        ]
+        return Plan(steps, [slots[parameter] for parameter in computation.parameters], root)
+
+    def _kernel(self, instruction: Instruction) -> Function | None:
+        kernel = kernels().get(instruction.opcode)
+        if kernel is None:
+            return None
+        function = partial(kernel.function, self) if kernel.calls else kernel.function
+        if instruction.opcode is Opcode.CONSTANT:
+            return lru_cache(1)(function)  # read once, however often it runs
+        if instruction.opcode in _OF_EQUAL_SIZES and instruction.shape.is_dynamic:
+            return _on_common_sizes(function)
+        return function
+
+
+_HAND_ON = frozenset(
+    (
+        *(Opcode.PARAMETER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER),
+        *(Opcode.COPY, Opcode.COPY_START, Opcode.COPY_DONE, Opcode.RESHAPE, Opcode.BITCAST),
+        *(Opcode.DOMAIN, Opcode.ADD_DEPENDENCY),
+    )
+)
+
+
+_OF_EQUAL_SIZES = ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.CLAMP}
+
+
+def _on_common_sizes(function: Function) -> Function:
+    """A kernel whose operands, some of them dynamic, are cut to equal sizes first."""
+
+    def run(instruction: Instruction, *operands: Array) -> Value:
+        return function(instruction, *in_common_sizes(instruction, operands))
+
+    return run
