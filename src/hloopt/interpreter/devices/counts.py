@@ -1,0 +1,65 @@
+"""How many replicas and partitions a program is for."""
+
+from __future__ import annotations
+
+from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import COLLECTIVES, Opcode
+from hloopt.ir.shape import Shape
+
+MOST_DEVICES = 1 << 16
+"""How many devices a program is run on at most; each takes memory of its own."""
+
+_GATHERS = (Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.REDUCE_SCATTER)
+_OF_PARTITIONS = (CollectiveMode.CROSS_PARTITION, CollectiveMode.FLATTENED_ID)
+
+
+def device_counts(module: Module) -> tuple[int, int]:
+    """Replicas and partitions: those of the header, or more where collectives name more devices.
+
+    Many texts leave the counts out. What is missing is taken as partitions if all collectives
+    number partitions or flattened ids, else as replicas. O(instructions).
+    """
+    replicas, partitions = module.replica_count, module.num_partitions
+    needed = 1
+    kinds: set[bool] = set()
+    for instruction in module.instructions():
+        if instruction.opcode in COLLECTIVES:
+            count = _devices_named(instruction)
+            if count:
+                needed = max(needed, count)
+                kinds.add(collective_mode(instruction) in _OF_PARTITIONS)
+    if needed <= replicas * partitions:
+        return replicas, partitions
+    return (replicas, needed) if kinds == {True} else (needed, partitions)
+
+
+def _devices_named(instruction: Instruction) -> int:
+    """One more than the largest number among an instruction's devices; 0 if it has none."""
+    attributes = instruction.attributes
+    if "source_target_pairs" in attributes:
+        pairs = parse_int_lists(attributes["source_target_pairs"])
+        return max((number + 1 for pair in pairs for number in pair), default=0)
+    groups = parse_replica_groups(attributes.get("replica_groups", "{}"))
+    if groups.named_count > MOST_DEVICES:
+        return groups.named_count
+    if groups.named_count:
+        return max(number + 1 for group in groups.lists() for number in group)
+    if instruction.opcode in _GATHERS and instruction.operands:
+        return _group_size(instruction)
+    return 0
+
+
+def _group_size(instruction: Instruction) -> int:
+    """How many shards the whole has, by the shapes."""
+    result = instruction.shape
+    if instruction.opcode is Opcode.ALL_GATHER_START:
+        result = result.elements[1]
+    sizes = (_elements(instruction.operands[0].shape), _elements(result))
+    return max(sizes) // max(1, min(sizes))
+
+
+def _elements(shape: Shape) -> int:
+    return next((leaf.element_count() for leaf in shape.leaves() if leaf.is_array), 1)

@@ -1,0 +1,208 @@
+"""Who meets whom: the groups of devices that run a collective together, and who sends to whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from hloopt.interpreter.devices.counts import MOST_DEVICES
+from hloopt.interpreter.errors import cannot_run
+from hloopt.interpreter.evaluation import Device
+from hloopt.ir.attribute_values import (
+    parse_frontend_attributes,
+    parse_int_lists,
+    parse_replica_groups,
+)
+from hloopt.ir.collective_mode import PERMUTING, CollectiveMode, collective_mode
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+
+_SEND_RECV_PAIRS = "_xla_send_recv_source_target_pairs"
+
+
+class Grid(NamedTuple):
+    """The devices of a program: each replica runs it on each partition."""
+
+    replicas: int
+    partitions: int
+
+    @property
+    def device_count(self) -> int:
+        return self.replicas * self.partitions
+
+    @classmethod
+    def of(cls, devices: Sequence[Device]) -> Grid:
+        return cls(
+            max(device.replica for device in devices) + 1,
+            max(device.partition for device in devices) + 1,
+        )
+
+
+class Incoming(NamedTuple):
+    """What a device gets in a permute."""
+
+    source: int
+    """The device that sends."""
+    pair: int
+    """Which of the source-target pairs says so."""
+
+
+class Parties(NamedTuple):
+    """How the devices work together in one collective. All numbers are those of devices."""
+
+    group_of: Mapping[int, tuple[int, ...]]
+    """The devices that wait for each other, by each of them, in the order of their ranks."""
+    incoming: Mapping[int, Sequence[Incoming]]
+    """Of a permute: what each target gets."""
+
+
+def parties_of(instruction: Instruction, grid: Grid) -> Parties:
+    """Who works together in a collective. Devices that it does not name are in no group.
+
+    Raises RunError where it names others than there are, or one of them twice. O(devices).
+    """
+    incoming: defaultdict[int, list[Incoming]] = defaultdict(list)
+    if instruction.opcode in PERMUTING:
+        text = instruction.attributes.get("source_target_pairs", "{}")
+        pairs = list(_pairs(instruction, text, collective_mode(instruction), grid))
+        for number, source, target in pairs:
+            incoming[target].append(Incoming(source, number))
+        groups = _connected([(source, target) for _, source, target in pairs], grid.device_count)
+    else:
+        groups = list(_groups(instruction, grid))
+    group_of = {device: group for group in groups for device in group}
+    if len(group_of) < sum(map(len, groups)):
+        raise cannot_run(instruction, "its replica groups name a device twice")
+    return Parties(group_of, incoming)
+
+
+def _groups(instruction: Instruction, grid: Grid) -> Iterator[tuple[int, ...]]:
+    mode = collective_mode(instruction)
+    groups = parse_replica_groups(instruction.attributes.get("replica_groups", "{}"))
+    if groups.named_count > MOST_DEVICES:  # of a formula, which may stand for any number
+        raise cannot_run(
+            instruction,
+            f"it names {groups.named_count:,} devices, and the program runs on {grid.device_count}",
+        )
+    for group in groups.lists() or (tuple(_known(mode, grid)[1]),):
+        _check_range(instruction, group, mode, grid)
+        if mode is CollectiveMode.FLATTENED_ID:
+            yield group
+        elif mode is CollectiveMode.CROSS_REPLICA_AND_PARTITION:
+            yield tuple(device for member in group for device in _everywhere(member, mode, grid))
+        else:
+            yield from zip(*(_everywhere(member, mode, grid) for member in group), strict=True)
+
+
+def _known(mode: CollectiveMode, grid: Grid) -> tuple[str, range]:
+    """What a number stands for, and which numbers there are."""
+    match mode:
+        case CollectiveMode.CROSS_PARTITION:
+            return "partition", range(grid.partitions)
+        case CollectiveMode.FLATTENED_ID:
+            return "device", range(grid.device_count)
+        case CollectiveMode.CROSS_REPLICA | CollectiveMode.CROSS_REPLICA_AND_PARTITION:
+            return "replica", range(grid.replicas)
+
+
+def _check_range(
+    instruction: Instruction, numbers: Iterable[int], mode: CollectiveMode, grid: Grid
+) -> None:
+    what, known = _known(mode, grid)
+    for number in numbers:
+        if number not in known:
+            count = f"{len(known)} {what}{'s' if len(known) > 1 else ''}"
+            raise cannot_run(
+                instruction, f"it names {what} {number}, and the program runs on {count}"
+            )
+
+
+def _everywhere(number: int, mode: CollectiveMode, grid: Grid) -> range:
+    """The devices that are a partition in any replica, or a replica's in any partition."""
+    if mode is CollectiveMode.CROSS_PARTITION:
+        return range(number, grid.device_count, grid.partitions)
+    return range(number * grid.partitions, (number + 1) * grid.partitions)
+
+
+# -- pairs of a source and a target ---------------------------------------------------------------
+
+
+def _pairs(
+    instruction: Instruction, text: str, mode: CollectiveMode, grid: Grid
+) -> Iterator[tuple[int, int, int]]:
+    """The pairs of partitions or replicas as pairs of devices, each with its place in the list."""
+    for number, pair in enumerate(parse_int_lists(text)):
+        if len(pair) != 2:
+            raise cannot_run(instruction, "its source-target pairs hold something that is no pair")
+        if pair[1] not in _known(mode, grid)[1]:
+            continue  # nobody asks for it, which XLA takes too
+        _check_range(instruction, pair, mode, grid)
+        source, target = (_everywhere(member, mode, grid) for member in pair)
+        yield from ((number, s, t) for s, t in zip(source, target, strict=True))
+
+
+def _connected(pairs: Iterable[tuple[int, int]], device_count: int) -> list[tuple[int, ...]]:
+    """The devices that pairs connect, directly or by way of others; each other one alone."""
+    group_of = {device: [device] for device in range(device_count)}
+    for pair in pairs:
+        small, large = sorted((group_of[device] for device in pair), key=len)
+        if small is not large:
+            large += small
+            for device in small:
+                group_of[device] = large
+    return list({id(group): tuple(sorted(group)) for group in group_of.values()}.values())
+
+
+class Peers(NamedTuple):
+    """Whom a send or recv of each device is for; a device that is not there takes no part."""
+
+    target_of: Mapping[int, int]
+    source_of: Mapping[int, int]
+
+
+def peers_of(transfer: Instruction, grid: Grid) -> Peers:
+    """Who sends to whom in a send or recv. Without a list of pairs each device to itself.
+
+    The pairs are partitions if there are several, else replicas; with several of both, those of
+    a positive channel are partitions.
+    """
+    text = _pairs_text(transfer)
+    if text is None:
+        same = {device: device for device in range(grid.device_count)}
+        return Peers(same, same)
+    is_across = grid.partitions > 1 and (
+        grid.replicas == 1 or int(transfer.attributes.get("channel_id", "0")) > 0
+    )
+    mode = CollectiveMode.CROSS_PARTITION if is_across else CollectiveMode.CROSS_REPLICA
+    pairs = list(_pairs(transfer, text, mode, grid))
+    peers = Peers({s: t for _, s, t in pairs}, {t: s for _, s, t in pairs})
+    if len(peers.target_of) < len(pairs) or len(peers.source_of) < len(pairs):
+        raise cannot_run(transfer, "a device sends or receives more than once")
+    return peers
+
+
+def channels_of(module: Module) -> dict[Instruction, str]:
+    """What ties sends and recvs together, by each of them. O(instructions of the module).
+
+    That is the channel. One that only sends have, or only recvs, does not count, as on XLA's GPUs:
+    then it is the list of pairs.
+    """
+    found: dict[Opcode, set[str]] = {Opcode.SEND: set(), Opcode.RECV: set()}
+    transfers = [
+        instruction for instruction in module.instructions() if instruction.opcode in found
+    ]
+    for transfer in transfers:
+        found[transfer.opcode].add(transfer.attributes.get("channel_id", ""))
+    shared = found[Opcode.SEND] & found[Opcode.RECV]
+    return {
+        transfer: channel if channel in shared else f"pairs {_pairs_text(transfer)}"
+        for transfer in transfers
+        for channel in [transfer.attributes.get("channel_id", "")]
+    }
+
+
+def _pairs_text(transfer: Instruction) -> str | None:
+    text = transfer.attributes.get("frontend_attributes", "{}")
+    return parse_frontend_attributes(text).get(_SEND_RECV_PAIRS)

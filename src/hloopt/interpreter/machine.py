@@ -1,0 +1,79 @@
+"""All devices of a program, run in lock-step: each goes on until it has to wait for others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from hloopt.interpreter.devices.counts import MOST_DEVICES
+from hloopt.interpreter.devices.deadlock import deadlock
+from hloopt.interpreter.devices.exchange import Grid
+from hloopt.interpreter.devices.meetings import Going, Meetings
+from hloopt.interpreter.errors import RunError
+from hloopt.interpreter.evaluation import Device, Evaluation, Observer, Run
+from hloopt.interpreter.limits import Limits
+from hloopt.interpreter.plan import Plans
+from hloopt.interpreter.values import Value
+from hloopt.ir.module import Module
+
+
+def devices_of(replicas: int, partitions: int) -> list[Device]:
+    """The devices of a program, by number. Raises RunError for more than MOST_DEVICES."""
+    count = replicas * partitions
+    if count > MOST_DEVICES:
+        raise RunError(
+            f"the program is for {count:,} devices, {MOST_DEVICES:,} is the most it can be run on",
+            help="--devices RxP: run it on fewer",
+        )
+    return [
+        Device(replica * partitions + partition, replica, partition)
+        for replica in range(replicas)
+        for partition in range(partitions)
+    ]
+
+
+def run_module(
+    module: Module,
+    arguments: Sequence[Sequence[Value]],
+    *,
+    devices: Sequence[Device] | None = None,
+    limits: Limits | None = None,
+    observer: Observer | None = None,
+    stand_ins: bool = False,
+) -> list[Value]:
+    """Run a module's entry on all `devices`, by default those of its header.
+
+    `arguments` has the values of the entry's parameters for each device. Returns the value of the
+    entry's root for each device. Raises RunError, also where devices wait for each other for ever.
+
+    With `stand_ins`, custom calls that nobody can compute give made-up values, the same for the
+    same operands, and so do constants printed as `{...}`: fit to compare programs.
+    """
+    if devices is None:
+        devices = devices_of(module.replica_count, module.num_partitions)
+    plans = Plans(limits, stand_ins=stand_ins)
+    runs = [
+        Evaluation(device, plans, observer).run(module.entry, values)
+        for device, values in zip(devices, arguments, strict=True)
+    ]
+    with np.errstate(all="ignore"):
+        return _run_all(runs, Meetings(Grid.of(devices), plans))
+
+
+def _run_all(runs: Sequence[Run], meetings: Meetings) -> list[Value]:
+    """Run each device as far as it can, again and again. O(1) per turn beside the devices' work."""
+    results: dict[int, Value] = {}
+    ready = deque(Going(device, None) for device in range(len(runs)))
+    while ready:
+        device, value = ready.popleft()
+        try:
+            meeting = runs[device].send(value)
+        except StopIteration as finished:
+            results[device] = finished.value
+        else:
+            ready.extend(meetings.meet(device, meeting))
+    if meetings.waiting or any(meetings.unreceived()):
+        raise deadlock(meetings, finished=results.keys())
+    return [results[device] for device in range(len(runs))]
