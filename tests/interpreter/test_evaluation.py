@@ -1,0 +1,65 @@
+"""Computations inside of each other, and the limits of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.interpreter.running import run
+
+from hloopt.interpreter.errors import RunError
+from hloopt.interpreter.limits import Limits
+from hloopt.interpreter.machine import run_module
+from hloopt.interpreter.values import Value
+from hloopt.text import parse_module
+
+COUNT_TO_1000 = """HloModule m
+body { i = s32[] parameter(0) one = s32[] constant(1) ROOT j = s32[] add(i, one) }
+more { i = s32[] parameter(0) n = s32[] constant(1000) ROOT r = pred[] compare(i, n), direction=LT }
+ENTRY e { i = s32[] parameter(0) ROOT w = s32[] while(i), condition=more, body=body }
+"""
+FOUR_KILOBYTES = """HloModule m
+ENTRY e { p = f32[1024] parameter(0)
+  a = f32[1024] negate(p)
+  b = f32[1024] negate(a)
+  c = f32[1024] negate(b)
+  ROOT d = f32[1024] negate(c) }
+"""
+
+
+def run_within(limits: Limits, text: str, argument: Value) -> Value:
+    return run_module(parse_module(text), [[argument]], limits=limits)[0]
+
+
+def test_calls_can_be_nested_deeper_than_python_s_stack() -> None:
+    depth = 2000
+    calls = "".join(
+        f"call.{n} {{ p = f32[] parameter(0) ROOT r = f32[] call(p), to_apply=call.{n - 1} }}\n"
+        for n in range(1, depth)
+    )
+    text = f"""HloModule m
+call.0 {{ p = f32[] parameter(0) ROOT r = f32[] add(p, p) }}
+{calls}ENTRY e {{ p = f32[] parameter(0) ROOT r = f32[] call(p), to_apply=call.{depth - 1} }}"""
+    assert run(text, np.float32(1)) == 2
+
+
+def test_a_loop_stops_at_the_limit_of_steps() -> None:
+    assert run_within(Limits(), COUNT_TO_1000, np.int32(0)) == 1000
+    limits = Limits(steps=2500)
+    with pytest.raises(RunError, match="stopped after 2,500 steps"):
+        run_within(limits, COUNT_TO_1000, np.int32(0))
+    assert limits.done == 2501
+
+
+def test_progress_is_told_every_thousand_steps() -> None:
+    told: list[int] = []
+    run_within(Limits(on_steps=told.append), COUNT_TO_1000, np.int32(700))
+    assert told == [1000]
+
+
+def test_only_values_that_are_still_to_be_read_count_as_memory() -> None:
+    values = np.ones(1024, np.float32)
+    limits = Limits(memory=2 * 4096)
+    run_within(limits, FOUR_KILOBYTES, values)
+    assert limits.held == 0
+    with pytest.raises(RunError, match="values would take 8,192 bytes here, the limit is 8,191"):
+        run_within(Limits(memory=2 * 4096 - 1), FOUR_KILOBYTES, values)
