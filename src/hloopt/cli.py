@@ -18,12 +18,14 @@ EXIT_BROKEN_PIPE = 141
 
 COMMANDS = {
     "diff": "compare two modules",
+    "equivalent": "whether two modules compute the same",
     "explain": "what an error code means, and what to do",
     "fmt": "format HLO files",
     "memory": "how much memory a module needs, and what is alive at the peak",
     "opt": "run passes on modules",
     "passes": "list passes, or describe one",
     "pipelines": "list pipelines, or show one",
+    "run": "run a program with NumPy, on all its devices",
     "verify": "check modules against the rules of HLO",
 }
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""

@@ -91,6 +91,17 @@ def print_style_option(command: Function) -> Function:
     return command
 
 
+def seeds_option(command: Function) -> Function:
+    """`--seeds N`."""
+    return click.option(
+        "--seeds",
+        type=click.IntRange(1),
+        default=3,
+        show_default=True,
+        help="on how many inputs modules are run to compare them",
+    )(command)
+
+
 def exit_code_of(error: HloError) -> int:
     """What a command that ends in `error` exits with."""
     from hloopt.diagnostics import PassFailure
@@ -152,4 +163,6 @@ def print_json(data: object) -> None:
     """`data` on stdout."""
     import json
 
-    click.echo(json.dumps(data, indent=2))
+    from hloopt.files import STANDARD_STREAM, write_whole
+
+    write_whole(STANDARD_STREAM, json.dumps(data, indent=2) + "\n")

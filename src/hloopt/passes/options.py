@@ -134,14 +134,21 @@ def _try_int(value: object) -> tuple[bool, object]:
     if isinstance(value, int):
         return True, value
     if isinstance(value, str):
-        if _INTEGER.fullmatch(value):
-            return True, int(value)
-        size = _SIZE.fullmatch(value.strip())
-        if size and size[2]:
-            base = 1024 if size[2].lower().endswith("i") else 1000
-            power = "kmgt".index(size[2][0].lower()) + 1
-            return True, int(float(size[1]) * base**power)
+        number = parse_size(value)
+        return number is not None, number
     return False, None
+
+
+def parse_size(text: str) -> int | None:
+    """An integer, or a size as people write it: `80GiB`, `1.5K`; None for what is neither."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    size = _SIZE.fullmatch(text.strip())
+    if not (size and size[2]):
+        return None
+    base = 1024 if size[2].lower().endswith("i") else 1000
+    power = "kmgt".index(size[2][0].lower()) + 1
+    return int(float(size[1]) * base**power)
 
 
 def _try_float(value: object) -> tuple[bool, object]:

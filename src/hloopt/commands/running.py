@@ -1,0 +1,155 @@
+"""What the commands that run programs share: options, devices, progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.common import Function
+
+if TYPE_CHECKING:
+    from hloopt.interpreter.equivalence import Engine, RunSettings
+    from hloopt.ir.module import Module
+
+
+def _parse_counts(
+    ctx: click.Context, option: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    both = value.lower().split("x")
+    if len(both) != 2 or not all(n.isascii() and n.isdecimal() and len(n) < 6 for n in both):
+        raise click.BadParameter(f"'{value}' is no RxP: replicas x partitions, for example 1x8")
+    counts = int(both[0]), int(both[1])
+    if 0 in counts:
+        raise click.BadParameter(f"'{value}' has no device")
+    return counts
+
+
+def _parse_amount(ctx: click.Context, option: click.Parameter, value: str) -> int:
+    from hloopt.passes.options import parse_size
+
+    amount = parse_size(value)
+    if amount is None or amount <= 0:
+        raise click.BadParameter(f"'{value}' is no amount: for example {option.default}")
+    return amount
+
+
+def run_options(command: Function) -> Function:
+    """The options that say on what a program runs, and how far; for `run_settings`."""
+    for option in reversed(
+        (
+            click.option(
+                "--devices",
+                "counts",
+                callback=_parse_counts,
+                metavar="RxP",
+                help="replicas x partitions; default: what the module is for",
+            ),
+            click.option(
+                "--fill",
+                type=click.Choice(["random", "iota", "zeros", "nan-trap"]),
+                default="random",
+                show_default=True,
+                help="what to make inputs of; nan-trap: random, and NaN here and there",
+            ),
+            click.option(
+                "--input",
+                "input_files",
+                multiple=True,
+                metavar="FILE.npz|KEY=FILE.npy",
+                help="values for parameters; keys are PARAMETER[:LEAF][@DEVICE]",
+            ),
+            click.option(
+                "--max-steps",
+                callback=_parse_amount,
+                metavar="AMOUNT",
+                default="100M",
+                show_default=True,
+                help="stop after as many instructions, over all devices",
+            ),
+            click.option(
+                "--max-memory",
+                callback=_parse_amount,
+                metavar="AMOUNT",
+                default="8GiB",
+                show_default=True,
+                help="stop where values take more, over all devices",
+            ),
+            click.option(
+                "--shrink", is_flag=True, help="make dimensions smaller where that is safe"
+            ),
+            click.option(
+                "--engine",
+                type=click.Choice(["numpy", "xla"]),
+                default="numpy",
+                show_default=True,
+                help="xla: the real XLA:CPU, with pip install 'hloopt[xla]'",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def run_settings(
+    modules: Sequence[Module], options: dict[str, Any], on_steps: Callable[[int], None] | None
+) -> RunSettings:
+    """The settings that `run_options` ask for. Raises HloError for input files.
+
+    All `modules` run on the devices of the one that is for the most; keys of input files name
+    parameters of the first.
+    """
+    from hloopt.interpreter.array_files import read_arrays
+    from hloopt.interpreter.devices.counts import device_counts
+    from hloopt.interpreter.equivalence import RunSettings
+    from hloopt.interpreter.inputs import Inputs
+
+    counts = options["counts"] or max(map(device_counts, modules), key=prod)
+    given = read_arrays(options["input_files"], modules[0].entry, prod(counts))
+    return RunSettings(
+        seeds=options.get("seeds", 1),
+        inputs=Inputs(options["fill"], given),
+        counts=counts,
+        steps=options["max_steps"],
+        memory=options["max_memory"],
+        on_steps=on_steps,
+        engine=_engine(options["engine"]),
+        stand_ins=options.get("stand_ins", True),
+    )
+
+
+def _engine(name: str) -> Engine | None:
+    if name == "numpy":
+        return None
+    from hloopt.xla.engine import run_with_xla
+
+    engine: Engine = run_with_xla
+    return engine
+
+
+def shrink(modules: Sequence[Module]) -> list[Module]:
+    """Smaller copies by one plan, which is told on stderr. Raises RunError where there is none."""
+    from hloopt.shrink import plan_shrink
+
+    plan = plan_shrink(modules)
+    for line in plan.describe():
+        print(f"shrunk: {line}", file=sys.stderr)
+    return [plan.apply(module) for module in modules]
+
+
+@contextmanager
+def showing_steps(what: str) -> Iterator[Callable[[int], None] | None]:
+    """A line on stderr that tells how far a run is, on a terminal: give it to `run_settings`."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} …") as status:
+        yield lambda steps: status.update(f"{what}: {steps:,} steps")
