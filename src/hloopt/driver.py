@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hloopt.diagnostics import HloError, Source
 from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep
@@ -18,6 +18,7 @@ from hloopt.text.print_options import print_options
 if TYPE_CHECKING:
     from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
+    from hloopt.passes.validation import Validator
     from hloopt.reports.module_diff import ModuleDiff
 
 
@@ -36,6 +37,12 @@ class Settings(NamedTuple):
     reproducer_folder: str | None = None
     print_style: str = "keep"
     print_changes: tuple[str, ...] = ()
+    validate: Literal["end", "each"] | None = None
+    """Whether, and when, to run the module and compare with what it computed before."""
+    seeds: int = 3
+    """On how many inputs it is validated."""
+    shrink: bool = False
+    """Whether it is validated with smaller dimensions."""
 
     def pipeline(self) -> Pipeline:
         """The named pipelines, then the passes. Raises PipelineError."""
@@ -78,10 +85,12 @@ def optimize(
     pipeline: Pipeline,
     settings: Settings,
     show: Callable[[str], object],
+    on_steps: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Read a module, run `pipeline`, print the module.
 
-    `show` gets modules to be printed on the way. Raises HloError.
+    `show` gets modules to be printed on the way, `on_steps` how many instructions a validation has
+    run so far. Raises HloError.
     """
     clock = time.perf_counter
     started = clock()
@@ -94,6 +103,7 @@ def optimize(
         wants_remarks=settings.wants_remarks,
         observers=_observers(settings, show),
         write_reproducer=partial(_write_reproducer, settings),
+        validator=_validator(settings, on_steps),
     )
     result = runner.run(pipeline, module)
     ran = clock()
@@ -114,7 +124,21 @@ def optimize(
 def _write_reproducer(settings: Settings, step: PassStep, module_text: str, reason: str) -> str:
     from hloopt.passes.reproducer import Reproducers
 
-    return Reproducers(settings.reproducer_folder, settings.verify)(step, module_text, reason)
+    options = [] if settings.verify else ["--no-verify"]
+    if settings.validate:
+        options += ["--validate", "each", "--seeds", str(settings.seeds)]
+        options += ["--shrink"] * settings.shrink
+    return Reproducers(settings.reproducer_folder, tuple(options))(step, module_text, reason)
+
+
+def _validator(settings: Settings, on_steps: Callable[[int], None] | None) -> Validator | None:
+    if settings.validate is None:
+        return None
+    from hloopt.interpreter.equivalence import RunSettings
+    from hloopt.passes.validation import Validator
+
+    run = RunSettings(seeds=settings.seeds, on_steps=on_steps)
+    return Validator(run, each=settings.validate == "each", shrink=settings.shrink)
 
 
 def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observer]:

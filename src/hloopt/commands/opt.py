@@ -16,6 +16,7 @@ from hloopt.commands.common import (
     make_console,
     print_json,
     print_style_option,
+    seeds_option,
 )
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
 
@@ -60,6 +61,15 @@ def _every(name: str, help: str) -> Callable[[F], F]:
 @click.option("--report/--no-report", default=None, help="on stderr; default: with -o")
 @click.option("--side-by-side", is_flag=True, help="report changed instructions with their texts")
 @click.option("--verify/--no-verify", default=True, help="verify input and results of passes")
+@click.option(
+    "--validate",
+    is_flag=False,
+    flag_value="end",
+    type=click.Choice(["end", "each"]),
+    help="run the module before and after, at the end or around each pass, and compare",
+)
+@seeds_option
+@click.option("--shrink", is_flag=True, help="validate with smaller dimensions where that is safe")
 @click.option("--timing", is_flag=True, help="report the time of each pass and phase")
 @click.option("--statistics", is_flag=True, help="report what each pass counted")
 @click.option(
@@ -115,7 +125,11 @@ def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     path = options["repro"]
     arguments = [path, *reproducer_arguments(read_source(path))]
     with command.make_context("opt", arguments, parent=ctx.parent) as repeated:
-        return {name: repeated.params[name] for name in ("files", "passes", "verify")}
+        return {name: repeated.params[name] for name in _REPEATED}
+
+
+_REPEATED = ("files", "passes", "verify", "validate", "seeds", "shrink")
+"""The options a reproducer decides."""
 
 
 def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
@@ -134,6 +148,9 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         reproducer_folder=options["repro_dir"] or options["dump_dir"],
         print_style=options["print_style"] or "keep",
         print_changes=options["print_changes"],
+        validate=options["validate"],
+        seeds=options["seeds"],
+        shrink=options["shrink"],
     )
     settings.print_options()
     settings.pipeline()  # mistakes in it are reported once, before any file is read

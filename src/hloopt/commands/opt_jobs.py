@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -29,6 +30,8 @@ class Job(NamedTuple):
     split: bool
     jobs: int
     wants_text_diff: bool
+    shows_steps: bool = False
+    """Whether to tell on a terminal how far a validation is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +55,8 @@ def run_jobs(job: Job, paths: Sequence[str]) -> list[JobResult]:
     outputs = _outputs(job.output, inputs, paths)
     tasks = [(job._replace(output=out), path) for path, out in zip(inputs, outputs, strict=True)]
     if len(tasks) == 1:
-        return [run_job(*tasks[0])]
+        task, path = tasks[0]
+        return [run_job(task._replace(shows_steps=True), path)]
     if job.jobs == 1:
         return _with_progress(map(run_job, *zip(*tasks, strict=True)), len(tasks))
     return _with_progress(_in_processes(tasks, min(job.jobs, len(tasks))), len(tasks))
@@ -188,22 +192,27 @@ def _run(job: Job, path: str, result: JobResult) -> None:
     from hloopt.files import read_module, read_source
 
     pipeline = job.settings.pipeline()
-    if job.split:
-        from hloopt.split import split_source
-        from hloopt.text import parse_module
+    with _progress(job) as on_steps:
+        run = partial(
+            optimize,
+            pipeline=pipeline,
+            settings=job.settings,
+            show=sys.stderr.write,
+            on_steps=on_steps,
+        )
+        if job.split:
+            from hloopt.split import split_source
+            from hloopt.text import parse_module
 
-        source = read_source(path)
-        file = split_source(source)
-        for chunk in file.chunks:
-            read = partial(parse_module, chunk)
-            result.outcomes.append(optimize(read, pipeline, job.settings, sys.stderr.write))
-        before = source.text
-        text = file.join([outcome.text for outcome in result.outcomes])
-    else:
-        read = partial(read_module, path)
-        outcome = optimize(read, pipeline, job.settings, sys.stderr.write)
-        result.outcomes = [outcome]
-        before, text = outcome.before, outcome.text
+            source = read_source(path)
+            file = split_source(source)
+            result.outcomes += [run(partial(parse_module, chunk)) for chunk in file.chunks]
+            before = source.text
+            text = file.join([outcome.text for outcome in result.outcomes])
+        else:
+            outcome = run(partial(read_module, path))
+            result.outcomes = [outcome]
+            before, text = outcome.before, outcome.text
     result.changed = text != before
     if job.wants_text_diff and result.changed:
         from hloopt.reports.text_diff import unified_diff
@@ -211,6 +220,14 @@ def _run(job: Job, path: str, result: JobResult) -> None:
         result.text_diff = unified_diff(before, text, path)
     if job.output is not None:
         _write(text, job.output, result)
+
+
+def _progress(job: Job) -> AbstractContextManager[Callable[[int], None] | None]:
+    if not (job.shows_steps and job.settings.validate):
+        return nullcontext()
+    from hloopt.commands.running import showing_steps
+
+    return showing_steps("validating")
 
 
 def _write(text: str, output: str, result: JobResult) -> None:

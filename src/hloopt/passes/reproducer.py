@@ -18,7 +18,8 @@ class Reproducers:
     """Writes reproducers into a folder; None: the system's folder for temporary files."""
 
     folder: str | None
-    verify: bool
+    options: tuple[str, ...] = ()
+    """Of `hloopt opt`, besides the pass."""
 
     def __call__(self, step: PassStep, module_text: str, reason: str) -> str:
         """Write one; returns how to repeat the failure, or why that cannot be."""
@@ -34,9 +35,7 @@ class Reproducers:
         import json
         import tempfile
 
-        arguments = ["--passes", format_passes([step])]
-        if not self.verify:
-            arguments.append("--no-verify")
+        arguments = ["--passes", format_passes([step]), *self.options]
         first_line = reason.splitlines()[0] if reason else ""
         text = (
             f"// hloopt reproducer: pass '{step.made.name}' failed: {first_line}\n"

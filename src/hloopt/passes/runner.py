@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, Source
+from hloopt.diagnostics import HloError, HloVerifyError, Miscompiled, PassFailure, Source
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.passes.base import PassContext, Remark
@@ -16,6 +16,9 @@ from hloopt.passes.pipeline import FixpointStep, PassStep, Pipeline, PipelineSte
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_changes
 from hloopt.verifier.verify import VerifiedState
+
+if TYPE_CHECKING:
+    from hloopt.passes.validation import Validator
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +45,8 @@ class PipelineResult:
     runs: list[PassRun] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    comparisons: int | None = None
+    """How often the module was run and compared; None where nobody asked for it."""
 
     @property
     def changed(self) -> bool:
@@ -61,8 +66,8 @@ class Observer:
 class PipelineRunner(NamedTuple):
     """Runs pipelines.
 
-    A pass that raises, or leaves a module that does not verify, has failed: the module is put
-    back as it was before, a reproducer is written, and the run ends unless the step says
+    A pass that raises, or leaves a module that does not verify or validate, has failed: the module
+    is put back as it was before, a reproducer is written, and the run ends unless the step says
     `on_error: skip`.
     """
 
@@ -72,12 +77,13 @@ class PipelineRunner(NamedTuple):
     write_reproducer: Callable[[PassStep, str, str], str] | None = None
     """Takes step, module text and reason; returns how to repeat the failure, for the message."""
     verifier_options: VerifierOptions = ANY_TARGET
+    validator: Validator | None = None
 
     def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
         """Run all steps on `module`, in place.
 
-        Raises HloVerifyError for a module that is invalid from the start, PassFailure for a pass
-        that fails.
+        Raises HloVerifyError for a module that is invalid from the start, RunError for one that
+        cannot be validated, PassFailure for a pass that fails.
         """
         return _Execution(self, module).run(pipeline)
 
@@ -93,8 +99,24 @@ class _Execution:
     def run(self, pipeline: Pipeline) -> PipelineResult:
         if self.runner.verify:
             verify_changes(self.module, self.verified, self.runner.verifier_options)
+        validator = self.runner.validator
+        if validator is not None:
+            validator.start(_source_of(self.module, self.text()))
         self._steps(pipeline.steps, None)
+        if validator is not None and not validator.each and self.result.changed:
+            self._validate_end(validator)
+        self.result.comparisons = validator.comparisons if validator is not None else None
         return self.result
+
+    def _validate_end(self, validator: Validator) -> None:
+        try:
+            validator.check(self.module)
+        except Miscompiled as error:
+            raise PassFailure(
+                f"the passes change what the module computes: {error.message}",
+                help="--validate each names the pass",
+                code=error.code,
+            ) from error
 
     def text(self) -> str:
         """The module as text; printed again only after a change."""
@@ -169,6 +191,12 @@ class _Execution:
         except Exception as error:  # the border where any failure of a pass is reported
             self._failed(step, run, before, error)
         run.seconds = time.perf_counter() - started
+        validator = self.runner.validator
+        if validator is not None and validator.each and run.changed:
+            try:
+                validator.check(module)
+            except Miscompiled as error:
+                self._failed(step, run, before, error)
         run.instructions = (count, module.instruction_count())
         run.statistics = context.statistics
         if not run.failed:
@@ -196,8 +224,14 @@ class _Execution:
         raise PassFailure(
             f"pass '{run.name}' failed: {reason}",
             help=f"the module is unchanged; {where}" if where else None,
-            code="HLO701" if isinstance(error, HloVerifyError) else None,
+            code=_failure_code(error),
         ) from error
+
+
+def _failure_code(error: Exception) -> str | None:
+    if isinstance(error, HloVerifyError):
+        return "HLO701"
+    return error.code if isinstance(error, Miscompiled) else None
 
 
 def _names(step: FixpointStep) -> str:
@@ -208,6 +242,8 @@ def describe_failure(error: Exception, module: Module) -> str:
     """Why a pass failed: the exception, the instruction it was looking at, the module."""
     if isinstance(error, HloVerifyError):
         return f"the module it leaves is invalid: {error.message} (module {module.name})"
+    if isinstance(error, Miscompiled):
+        return f"it changes what the module computes: {error.message} (module {module.name})"
     said = error.message if isinstance(error, HloError) else str(error)
     instruction = _instruction_at_fault(error.__traceback__)
     at = f" while looking at %{instruction.name}" if instruction else ""
@@ -228,5 +264,8 @@ def _instruction_at_fault(traceback: TracebackType | None) -> Instruction | None
 
 def restore(module: Module, text: str) -> None:
     """Make `module` what `text` says, keeping the object. O(length of the text)."""
-    name = module.source.name if module.source else "<module>"
-    module.become(parse_module(Source(name, text)))
+    module.become(parse_module(_source_of(module, text)))
+
+
+def _source_of(module: Module, text: str) -> Source:
+    return Source(module.source.name if module.source else "<module>", text)

@@ -25,6 +25,11 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
     from hloopt.reports.memory import memory_delta, render_memory
 
     console.print(_runs_table(outcome.result.runs))
+    comparisons = outcome.result.comparisons
+    if comparisons is not None:
+        times = "once" if comparisons == 1 else f"{comparisons} times"
+        equal = f"the module computes what it did (compared {times})"
+        console.print(f"validated: {equal if comparisons else 'nothing changed'}")
     console.print()
     if outcome.diff is not None:
         render_diff(outcome.diff, console, side_by_side=side_by_side, text=side_by_side, limit=12)
@@ -141,6 +146,7 @@ def outcome_to_json(outcome: Outcome) -> dict[str, object]:
     return {
         "module": outcome.name,
         "changed": outcome.changed,
+        "comparisons": outcome.result.comparisons,
         "passes": [
             {
                 "name": run.name,
