@@ -69,6 +69,10 @@ bench: $(XLA) ## the benchmarks: ratios to XLA on this machine
 conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
 	$(BIN)/python tools/conformance.py $(TABLES:%=$(HLOOPT_SHARED)/conformance/%.jsonl)
 
+.PHONY: agreement
+agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour
+	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)
+
 .PHONY: fuzz
 fuzz: $(DEV) ## break FUZZ_COUNT texts at random, see that nothing else breaks
 	$(BIN)/python tools/fuzz.py --count $(FUZZ_COUNT) --jobs $(PYTEST_WORKERS) \

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Run the corpus through a pipeline and compare originals and results on real XLA.
+"""Run the corpus through a pipeline and compare what modules compute before and after.
 
     tools/equivalence.py --shared DIR [--pipeline simplify] [--passes "cse,dce"] [--save DIR]
+                         [--engine xla|numpy]
 
-A module computes the same when XLA:CPU gives the same outputs before and after, on reproducible
-random inputs, on all devices the module is for. Ends with `N equal, M different, K unchanged,
-L not runnable`; exits 1 if a module differs, 2 for wrong usage. Needs jaxlib, here or in the
-Python that $HLO_ORACLE_PYTHON names.
+A module computes the same when it gives the same outputs before and after, on reproducible random
+inputs, on all devices the module is for: on real XLA:CPU, or with `--engine numpy` on our
+interpreter, after each pass (`hloopt opt --validate each`). Ends with `N equal, M different,
+K unchanged, L not runnable`; exits 1 if a module differs, 2 for wrong usage. XLA needs jaxlib, here
+or in the Python that $HLO_ORACLE_PYTHON names.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,13 +23,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus import CorpusEntry, read_corpus
-from hloopt.diagnostics import HloError, HloVerifyError, Source
+from corpus import CorpusEntry, add_choice, chosen_entries
+from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, Source
+from hloopt.interpreter.equivalence import RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.passes.library import find_pipeline
 from hloopt.passes.pipeline import Pipeline, PipelineStep
 from hloopt.passes.pipeline_text import parse_passes
 from hloopt.passes.runner import PipelineRunner
+from hloopt.passes.validation import Validator
 from hloopt.text import parse_module, print_module
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ STATUSES = ("equal", "different", "unchanged", "not runnable")
 REFUSED = "refused, though XLA runs it"
 """The kind of modules to look at: invalid, or our verifier is too strict."""
 
+_MOST_STEPS = 300_000
+_MOST_MEMORY = 1 << 30
 _STATEFUL = frozenset((Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE))
 """Their values depend on the module around them."""
 
@@ -55,7 +60,9 @@ class Settings:
     seeds: int = 2
     """On how many inputs."""
     timeout: float = 60.0
-    """Seconds for one run of a module."""
+    """Seconds for one run of a module on XLA."""
+    engine: str = "xla"
+    """"xla", or "numpy" for our interpreter."""
 
     def steps(self) -> Pipeline:
         """The named pipeline, then the passes. Raises PipelineError."""
@@ -98,6 +105,32 @@ class Report:
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kinds.items()))
         counted = ", ".join(f"{self.counts[status]} {status}" for status in STATUSES)
         return f"{counted} ({kinds})" if kinds else counted
+
+
+class Validation:
+    """Judges modules one by one with `hloopt opt --validate each`. Raises PipelineError."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._pipeline = settings.steps()
+        self._run = RunSettings(seeds=settings.seeds, steps=_MOST_STEPS, memory=_MOST_MEMORY)
+
+    def check(self, id: str, before: str) -> Verdict:
+        """Transform a module, and compare after each pass that changed it."""
+        try:
+            module = parse_module(Source(id, before))
+        except HloError as error:
+            return Verdict(id, "not runnable", "invalid", error.message)
+        validator = Validator(self._run, each=True)
+        try:
+            PipelineRunner(validator=validator).run(self._pipeline, module)
+        except PassFailure as error:
+            texts = (before, print_module(module))
+            return Verdict(id, "different", reason=error.message, texts=texts)
+        except HloVerifyError as error:
+            return Verdict(id, "not runnable", "invalid", error.message)
+        except HloError as error:
+            return Verdict(id, "not runnable", error.code or "", error.message)
+        return Verdict(id, "equal" if validator.comparisons else "unchanged")
 
 
 class Checker:
@@ -205,23 +238,6 @@ def _is_random(module: Module) -> bool:
     return any(instruction.opcode in _STATEFUL for instruction in module.instructions())
 
 
-def choose_entries(
-    shared: Path, *, max_instructions: int, every: int, pattern: str
-) -> list[CorpusEntry]:
-    """Modules XLA reads with fewer than `max_instructions`; of those every `every`-th.
-
-    `pattern` is a regular expression to be found in the id.
-    """
-    chosen = [
-        entry
-        for entry in read_corpus(shared / "corpus")
-        if entry.verdict == "ok"
-        and entry.facts["instructions"] < max_instructions
-        and re.search(pattern, entry.id)
-    ]
-    return chosen[::every]
-
-
 def sweep(entries: Sequence[CorpusEntry], settings: Settings, jobs: int) -> Iterator[Verdict]:
     """Judge all entries, in their order, in `jobs` processes.
 
@@ -229,7 +245,7 @@ def sweep(entries: Sequence[CorpusEntry], settings: Settings, jobs: int) -> Iter
     """
     # Found here, not by a child process:
     settings.steps()
-    if not (settings.oracle / "xla_oracle.py").is_file():
+    if settings.engine == "xla" and not (settings.oracle / "xla_oracle.py").is_file():
         raise ImportError(f"no xla_oracle.py in {settings.oracle}")
     with ProcessPoolExecutor(
         jobs, multiprocessing.get_context("spawn"), _start_worker, (settings,)
@@ -237,12 +253,12 @@ def sweep(entries: Sequence[CorpusEntry], settings: Settings, jobs: int) -> Iter
         yield from pool.map(_check_in_worker, entries)
 
 
-_checker: Checker
+_checker: Checker | Validation
 
 
 def _start_worker(settings: Settings) -> None:
     global _checker
-    _checker = Checker(settings)
+    _checker = Checker(settings) if settings.engine == "xla" else Validation(settings)
 
 
 def _check_in_worker(entry: CorpusEntry) -> Verdict:
@@ -258,15 +274,11 @@ def main() -> int:
         passes=arguments.passes,
         seeds=arguments.seeds,
         timeout=arguments.timeout,
+        engine=arguments.engine,
     )
     report = Report()
     try:
-        entries = choose_entries(
-            arguments.shared,
-            max_instructions=arguments.max_instructions,
-            every=arguments.every,
-            pattern=arguments.filter,
-        )
+        entries = chosen_entries(arguments)
         for done, verdict in enumerate(sweep(entries, settings, arguments.jobs), 1):
             report.add(verdict)
             _show_progress(done, len(entries), last=verdict.id)
@@ -283,13 +295,11 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Compare modules and their results on real XLA.")
-    parser.add_argument("--shared", type=Path, required=True, help="the folder of corpus/, oracle/")
+    parser = argparse.ArgumentParser(description="Compare what modules compute, before and after.")
+    add_choice(parser)
+    parser.add_argument("--engine", choices=("xla", "numpy"), default="xla", help="what runs them")
     parser.add_argument("--pipeline", help="name or file (default: simplify, or only --passes)")
     parser.add_argument("--passes", default="", help="passes to run, after those of --pipeline")
-    parser.add_argument("--max-instructions", type=int, default=200, help="only smaller modules")
-    parser.add_argument("--every", type=int, default=1, help="only every N-th module")
-    parser.add_argument("--filter", default="", help="only ids with this regular expression")
     parser.add_argument("--jobs", type=int, default=2, help="modules at a time")
     parser.add_argument("--seeds", type=int, default=2, help="inputs to run each module on")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one run")

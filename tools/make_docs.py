@@ -87,10 +87,10 @@ def _argument(argument: click.Argument) -> str:
 def _option(option: click.Option) -> str:
     names = [*option.opts, *option.secondary_opts]
     choices = option.type.choices if isinstance(option.type, click.Choice) else ()
-    value = option.metavar or "\\|".join(map(str, choices))
+    value = option.metavar or "|".join(map(str, choices))
     if not value and not option.is_flag:
         value = option.type.name.upper()
-    return f"`{'`, `'.join(names)}`" + (f" {value}" if value else "")
+    return f"`{'`, `'.join(names)}`" + (f" {_cell(value)}" if value else "")
 
 
 def passes_page() -> str:

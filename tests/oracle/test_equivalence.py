@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from equivalence import Checker, Report, Settings, choose_entries, sweep
+from corpus import choose_entries
+from equivalence import Checker, Report, Settings, sweep
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -42,6 +43,15 @@ def test_simplified_corpus_modules_compute_the_same(shared: Path, settings: Sett
         report.add(verdict)
     assert report.failures == []
     assert report.counts["equal"] >= 10, report.summary()
+
+
+def test_passes_of_simplify_validate_on_the_corpus(shared: Path) -> None:
+    entries = choose_entries(shared, max_instructions=200, every=10, pattern="")
+    report = Report()
+    for verdict in sweep(entries, Settings(oracle=shared / "oracle", engine="numpy"), jobs=2):
+        report.add(verdict)
+    assert report.failures == []
+    assert report.counts["equal"] >= 20, report.summary()
 
 
 @pytest.mark.parametrize(
