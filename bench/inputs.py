@@ -9,12 +9,18 @@ PIPELINE = "simplify"
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_FILE = ROOT / "testdata" / "fori_loop.before_optimizations.hlo"
 """What each process reads first, untimed."""
+WHOLE_STEP = ROOT / "testdata" / "transformer_scan_8dev.after_spmd_partitioning.hlo"
+MATMUL_SIZE = 1000
+
+
+def shared_folder() -> Path:
+    """$HLOOPT_SHARED, where the corpus and the means to run XLA are; it may be absent."""
+    return Path(os.environ.get("HLOOPT_SHARED") or ROOT.parent / "shared")
 
 
 def benchmark_files() -> list[Path]:
     """XLA's benchmark modules in $HLOOPT_SHARED where they are, else our own test data."""
-    shared = Path(os.environ.get("HLOOPT_SHARED") or ROOT.parent / "shared")
-    found = sorted((shared / "corpus" / "benchmarks").glob("*.hlo"))
+    found = sorted((shared_folder() / "corpus" / "benchmarks").glob("*.hlo"))
     testdata = ROOT / "testdata"
     return found or sorted([*testdata.glob("*.hlo"), *testdata.glob("*.hlo.gz")])
 

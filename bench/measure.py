@@ -16,12 +16,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from inputs import PIPELINE, SMALL_FILE, hundred_lines
+from inputs import (
+    MATMUL_SIZE,
+    PIPELINE,
+    SMALL_FILE,
+    WHOLE_STEP,
+    hundred_lines,
+    shared_folder,
+)
 
 PASSES = ("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph")
 FACTORS = (1, 2, 4)
 
 _WORKER = Path(__file__).with_name("worker.py")
+_INTERPRETER = Path(__file__).with_name("interpreter.py")
 _TEXT_PROCESSES = 3
 _TEXT_RUNS = 3  # per process, after the cold one
 _PASS_PROCESSES = 3
@@ -90,6 +98,32 @@ class MemoryFigures:
 
 
 @dataclass(slots=True)
+class RunFigures:
+    """One module of the corpus, parsed and run; XLA also compiles it. Seconds."""
+
+    id: str
+    devices: int
+    ours: float
+    xla: float
+
+
+@dataclass(slots=True)
+class InterpreterFigures:
+    """The interpreter, warm. Seconds."""
+
+    modules: list[RunFigures]
+    """Those that both ran; none without jaxlib or corpus."""
+    not_ours: int
+    """How many only XLA ran."""
+    matmul: float
+    numpy_matmul: float
+    step: float
+    """A whole program on `step_devices` devices, `step_count` instructions in all."""
+    step_devices: int
+    step_count: int
+
+
+@dataclass(slots=True)
 class Figures:
     """All that was measured."""
 
@@ -100,6 +134,7 @@ class Figures:
     memory: list[MemoryFigures] = field(default_factory=list)
     startup: dict[str, float] = field(default_factory=dict)
     """Median seconds of a whole process, by what it does."""
+    interpreter: InterpreterFigures | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -183,6 +218,28 @@ def measure_startup(folder: Path) -> dict[str, float]:
     return {name: median(seconds) for name, seconds in times.items()}
 
 
+# -- interpreter ----------------------------------------------------------------------------
+
+
+def measure_interpreter() -> InterpreterFigures:
+    """Small modules against XLA, a matmul against NumPy, and a whole program."""
+    corpus = _worker("corpus", shared_folder(), script=_INTERPRETER)
+    matmul = _worker("matmul", MATMUL_SIZE, script=_INTERPRETER)
+    step = _worker("step", WHOLE_STEP, script=_INTERPRETER)
+    return InterpreterFigures(
+        modules=[RunFigures(**module) for module in corpus["modules"]],
+        not_ours=corpus["not_ours"],
+        matmul=matmul["ours"],
+        numpy_matmul=matmul["numpy"],
+        step=step["seconds"],
+        step_devices=step["devices"],
+        step_count=step["steps"],
+    )
+
+
+# -- processes ------------------------------------------------------------------------------
+
+
 def hloopt_command() -> list[str]:
     """The installed command beside this Python, or the module where it is not installed."""
     script = Path(sys.executable).with_name("hloopt")
@@ -203,9 +260,9 @@ def _runs(command: list[str]) -> bool:
     )
 
 
-def _worker(*arguments: object) -> dict[str, Any]:
+def _worker(*arguments: object, script: Path = _WORKER) -> dict[str, Any]:
     """The result of one worker process. Raises SystemExit with its last words where it fails."""
-    command = [sys.executable, str(_WORKER), *map(str, arguments)]
+    command = [sys.executable, str(script), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=_environment(), check=False)
     if done.returncode != 0:
         last_words = "\n".join(done.stderr.splitlines()[-5:])

@@ -6,10 +6,20 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from measure import FACTORS, PASSES, Figures, PassFigures, ScaleFigures, TextFigures
+from inputs import MATMUL_SIZE, WHOLE_STEP
+from measure import (
+    FACTORS,
+    PASSES,
+    Figures,
+    InterpreterFigures,
+    PassFigures,
+    ScaleFigures,
+    TextFigures,
+)
 
 _NAME_WIDTH = 24
 _ABSENT = "-"
+_SLOWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +103,35 @@ def startup_table(title: str, figures: Figures) -> str:
     return table(title, ["process", "ms", "x python"], rows)
 
 
+def run_table(title: str, figures: InterpreterFigures) -> str:
+    """Our times over XLA's: the largest of them, and the geometric mean."""
+    ranked = sorted(figures.modules, key=lambda f: ratio(f.ours, f.xla), reverse=True)
+    rows = [
+        [
+            shorten(f.id.rpartition("/")[2]),
+            *(str(f.devices), milliseconds(f.xla), milliseconds(f.ours)),
+            times(ratio(f.ours, f.xla)),
+        ]
+        for f in ranked[:_SLOWEST]
+    ]
+    mean = f"geometric mean of {len(ranked)}"
+    rows.append([mean, "", "", "", times(slowness(figures))])
+    if figures.not_ours:
+        rows.append([f"{figures.not_ours} ran on XLA only", "", "", "", ""])
+    return table(title, ["module", "devices", "XLA ms", "ours ms", "ours/XLA"], rows)
+
+
+def one_run_lines(figures: InterpreterFigures) -> str:
+    """A matmul and a whole program."""
+    shape = "x".join([str(MATMUL_SIZE)] * 3)
+    return (
+        f"f32 matmul {shape}: {milliseconds(figures.matmul)} ms, "
+        f"numpy.matmul {milliseconds(figures.numpy_matmul)} ms\n"
+        f"{shorten(WHOLE_STEP.name)} on {figures.step_devices} devices: {figures.step:.2f} s, "
+        f"{figures.step_count / figures.step:,.0f} instructions per second"
+    )
+
+
 # -- bars -----------------------------------------------------------------------------------
 
 
@@ -116,6 +155,17 @@ def bars(figures: Figures) -> list[Bar]:
         _at_most("hloopt opt, dce / jaxlib process", ratio(opt, jaxlib), 0.5),
         Bar("slowest pass on the largest modules", f"{slowest:.3f} s", "< 0.5 s", slowest < 0.5),
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
+        *_interpreter_bars(figures.interpreter),
+    ]
+
+
+def _interpreter_bars(figures: InterpreterFigures | None) -> list[Bar]:
+    if figures is None:
+        return []
+    matmul = ratio(figures.matmul, figures.numpy_matmul)
+    return [
+        _at_most("interpreter / XLA compiling and running", slowness(figures), 10.0),
+        _at_most("matmul in the interpreter / numpy.matmul", matmul, 1.5),
     ]
 
 
@@ -130,6 +180,15 @@ def _at_most(what: str, value: float, bar: float) -> Bar:
 def speed(figures: list[TextFigures], which: str) -> float:
     """XLA's time over ours, geometric mean over the files; 0 where there is none."""
     ratios = [ratio(f.xla, getattr(f, which)) for f in figures]
+    return _geometric_mean(ratios)
+
+
+def slowness(figures: InterpreterFigures) -> float:
+    """Our time over XLA's, geometric mean over the modules; 0 where there is none."""
+    return _geometric_mean([ratio(f.ours, f.xla) for f in figures.modules])
+
+
+def _geometric_mean(ratios: list[float]) -> float:
     if not ratios or not all(ratios):
         return 0.0
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))

@@ -1,8 +1,8 @@
-"""Measure hloopt against XLA's own parser and printer, on this machine, in one run.
+"""Measure hloopt against XLA's own parser, printer and CPU backend, on this machine, in one run.
 
     bench/run.py [--json FILE]
 
-Prints ratios and never asserts times: the exit code is 0 whatever they are. Takes two to three
+Prints ratios and never asserts times: the exit code is 0 whatever they are. Takes three to four
 minutes. See README.md for what is measured and how.
 """
 
@@ -20,13 +20,23 @@ from measure import (
     PASSES,
     Figures,
     hloopt_command,
+    measure_interpreter,
     measure_memory,
     measure_pass,
     measure_scaling,
     measure_startup,
     measure_text,
 )
-from report import bars, memory_table, pass_table, scale_table, startup_table, text_table
+from report import (
+    bars,
+    memory_table,
+    one_run_lines,
+    pass_table,
+    run_table,
+    scale_table,
+    startup_table,
+    text_table,
+)
 
 
 def main() -> None:
@@ -72,6 +82,11 @@ def _sections(files: list[Path], figures: Figures, folder: Path) -> None:
     _show(memory_table("4. Peak memory of a process that reads one file", figures))
     figures.startup = measure_startup(folder)
     _show(startup_table(f"5. Whole processes ({Path(hloopt_command()[0]).name})", figures))
+
+    figures.interpreter = measure_interpreter()
+    title = "6. Interpreter: parse and run; XLA:CPU also compiles (the slowest of all)"
+    _show(run_table(title, figures.interpreter))
+    _show(one_run_lines(figures.interpreter))
 
 
 def _largest(files: list[Path], figures: Figures) -> list[Path]:
