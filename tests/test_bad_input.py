@@ -320,7 +320,7 @@ def test_a_mistake_in_passes_text_is_shown_with_its_column(
 # -- files and options ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [["opt", "--passes", "dce"], ["memory"], ["verify"]])
+@pytest.mark.parametrize("command", [["opt", "--passes", "dce"], ["memory"], ["verify"], ["run"]])
 def test_a_missing_file_is_named(refuse: Refuse, tmp_path: Path, command: list[str]) -> None:
     missing = tmp_path / "missing.hlo"
     stderr = refuse(*command, missing)
@@ -363,6 +363,9 @@ def test_a_dump_folder_that_cannot_be_made_is_reported(refuse: Refuse, tmp_path:
         (["opt", "FILE", "--repro", "FILE"], "--repro names"),
         (["opt", "--repro", "FILE"], "is no reproducer"),
         (["opt", "FOLDER", "--passes", "dce"], "no HLO files in"),
+        (["opt", "FILE", "--passes", "dce", "--validate", "maybe"], "'end', 'each'"),
+        (["run", "FOLDER"], "Is a directory"),
+        (["equivalent", "FILE"], "Missing argument 'B'"),
         (["opt", "FILE", "-p", "missing.yaml"], "cannot read pipeline missing.yaml"),
         (["passes", "dec"], "did you mean 'dce'?"),
         (["pipelines", "simplfy"], "did you mean 'simplify'?"),

@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from hloopt.diagnostics import Source
+from hloopt.interpreter.kernels import custom_call
+from hloopt.interpreter.machine import run_module
 from hloopt.passes.base import PassContext
 from hloopt.passes.library import find_pipeline
 from hloopt.passes.options import make_options
@@ -65,3 +68,25 @@ def test_the_python_example_runs(
     exec(blocks(root, "python_api.md", "python")[0], {})
     assert "applied k inlined %inner" in capsys.readouterr().out
     assert "call(" not in Path("out.hlo").read_text(encoding="utf-8")
+
+
+def test_the_example_of_running_from_python_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("step.hlo", "optimized.hlo"):
+        Path(name).write_text(MODULE, encoding="utf-8")
+    found: dict[str, object] = {}
+    exec(blocks(root, "running.md", "python")[1], found)
+    results = found["results"]
+    assert isinstance(results, list)
+    assert len(results) == 2
+
+
+def test_the_example_custom_call_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(custom_call, "_TARGETS", dict(custom_call._TARGETS))
+    exec(blocks(root, "running.md", "python")[0], {})
+    call = 'ROOT c = f32[2] custom-call(p), custom_call_target="scale"'
+    module = parse_module(f"HloModule m ENTRY e {{ p = f32[2] parameter(0) {call} }}")
+    (result,) = run_module(module, [[np.array([1, 2], np.float32)]])
+    assert result.tolist() == [2, 4]

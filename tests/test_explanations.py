@@ -12,6 +12,10 @@ import pytest
 from hloopt.cli import main
 from hloopt.diagnostics import HloError, Source
 from hloopt.explanations import FAMILIES, codes, explain
+from hloopt.interpreter.inputs import Inputs
+from hloopt.interpreter.limits import Limits
+from hloopt.interpreter.machine import devices_of, run_module
+from hloopt.ir import Module
 from hloopt.passes.library import find_pipeline
 from hloopt.passes.pipeline_yaml import parse_pipeline
 from hloopt.text import parse_module
@@ -47,7 +51,9 @@ def test_an_explanation_begins_with_its_title(code: str) -> None:
     assert max(map(len, explanation.text.splitlines())) <= 100
 
 
-def _errors(language: str, text: str, capsys: pytest.CaptureFixture[str]) -> list[str | None]:
+def _errors(
+    code: str, language: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> list[str | None]:
     if language == "sh":
         main(shlex.split(text)[1:])
         return list(re.findall(r"^error\[(\w+)\]", capsys.readouterr().err, re.M))
@@ -56,9 +62,19 @@ def _errors(language: str, text: str, capsys: pytest.CaptureFixture[str]) -> lis
             parse_pipeline(Source("example.yaml", text), find_pipeline)
             return []
         assert language == "hlo"
-        return [error.code for error in verify_module(parse_module(text))]
+        module = parse_module(text)
+        errors = [error.code for error in verify_module(module)]
+        if code.startswith("HLO5") and not errors:
+            _run(module)
+        return errors
     except HloError as error:
         return [error.code]
+
+
+def _run(module: Module) -> None:
+    devices = devices_of(module.replica_count, module.num_partitions)
+    arguments = [Inputs().arguments(module.entry, device, 0) for device in devices]
+    run_module(module, arguments, limits=Limits(steps=1000))
 
 
 @pytest.mark.parametrize("code", codes())
@@ -73,4 +89,4 @@ def test_the_first_example_makes_the_error_and_the_others_do_not(
             Path(name).write_text(GOOD)
     for number, (language, text) in enumerate(EXAMPLE.findall(explanation.text)):
         expected = set() if number else {code}
-        assert set(_errors(language, text, capsys)) == expected
+        assert set(_errors(code, language, text, capsys)) == expected

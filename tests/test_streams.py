@@ -48,7 +48,11 @@ def start(
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
-    "arguments", [["opt", "--passes", "dce"], ["opt", "--passes", "dce", "--diff"], ["memory"]]
+    "arguments",
+    [
+        *(["opt", "--passes", "dce"], ["opt", "--passes", "dce", "--diff"], ["memory"]),
+        *(["run", "--trace"], ["run", "--format", "json", "--trace"]),
+    ],
 )
 def test_a_reader_that_stops_ends_the_command_quietly(
     step: Path, arguments: list[str], unbuffered: str
@@ -68,7 +72,7 @@ def test_a_reader_that_stops_ends_the_command_quietly(
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
-@pytest.mark.parametrize("command", [["opt", "--passes", "dce"], ["memory"]])
+@pytest.mark.parametrize("command", [["opt", "--passes", "dce"], ["memory"], ["run"]])
 def test_a_full_disk_behind_stdout_is_reported(step: Path, command: list[str]) -> None:
     with open("/dev/full", "w") as full:
         process = start(command[0], step, *command[1:], stdout=full)
@@ -118,6 +122,23 @@ def test_a_signal_ends_the_command_without_traceback(
     assert 0 < len(written) < 60
     assert written <= {f"{copy}.hlo" for copy in range(60)}  # no temporary files
     assert len({path.read_text() for path in outputs.iterdir()}) == 1
+
+
+def test_a_run_can_be_interrupted(tmp_path: Path) -> None:
+    path, output = tmp_path / "loop.hlo", tmp_path / "out.npz"
+    path.write_text(
+        "HloModule m\nalways { x = s32[] parameter(0) ROOT t = pred[] constant(true) }\n"
+        "same { ROOT x = s32[] parameter(0) }\n"
+        "ENTRY e { p = s32[] parameter(0)"
+        " ROOT w = s32[] while(p), condition=always, body=same }\n"
+    )
+    process = start("run", path, "--print-values", "t", "-o", output)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "%t: pred[]\n"
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stderr.strip()) == (130, "interrupted")
+    assert not output.exists()
 
 
 def test_killing_the_command_leaves_the_old_or_the_new_output(step: Path, tmp_path: Path) -> None:

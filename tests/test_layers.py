@@ -1,0 +1,64 @@
+"""Which packages of hloopt may know which others: dependencies point downwards only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_GROUND = {"collector", "diagnostics", "patterns"}
+LAYERS = {
+    "ir": _GROUND,
+    "text": {*_GROUND, "ir", "split"},
+    "verifier": {*_GROUND, "ir"},
+    "interpreter": {*_GROUND, "ir"},
+    "shrink": {*_GROUND, "ir", "verifier", "interpreter"},
+    "xla": {*_GROUND, "ir", "text", "interpreter"},
+}
+"""What each package may import beside itself."""
+
+INTERPRETER = {
+    "arithmetic": {"values"},
+    "kernels": {
+        *("arithmetic", "values", "errors", "literals", "stand_ins", "plan", "evaluation"),
+        *("dynamic_sizes", "scalar_calls", "reducers", "updates"),
+    },
+}
+"""What folders of the interpreter may import of it beside themselves: nothing about devices."""
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_only_those_below(root: Path, layer: str) -> None:
+    allowed = LAYERS[layer] | {layer}
+    assert _imports_beside(root / "src" / "hloopt" / layer, "hloopt.", allowed) == []
+
+
+@pytest.mark.parametrize("folder", INTERPRETER)
+def test_what_computes_knows_nothing_of_devices(root: Path, folder: str) -> None:
+    path = root / "src" / "hloopt" / "interpreter" / folder
+    allowed = INTERPRETER[folder] | {folder}
+    assert _imports_beside(path, "hloopt.interpreter.", allowed) == []
+
+
+def _imports_beside(folder: Path, package: str, allowed: set[str]) -> list[tuple[str, str]]:
+    """The files of a folder that import anything of `package` that is not allowed."""
+    imported = [
+        (str(path), name.removeprefix(package).split(".")[0])
+        for path in sorted(folder.rglob("*.py"))
+        for name in _imports(path)
+        if name.startswith(package)
+    ]
+    assert imported
+    return [found for found in imported if found[1] not in allowed]
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """What a file imports, within functions too, by its whole name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
