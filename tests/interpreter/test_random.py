@@ -91,3 +91,14 @@ ENTRY e {{
     else:
         assert low <= found.min() <= mean <= found.max() < high
         assert abs(mean - (low + high) / 2) < 0.7
+
+
+def test_copies_of_a_random_number_are_equal_and_others_are_not() -> None:
+    text = """HloModule m
+    ENTRY e { a = f32[] constant(0)  b = f32[] constant(1)
+      noise = f32[] rng(a, b), distribution=rng_uniform
+      noise.3.clone = f32[] rng(a, b), distribution=rng_uniform
+      other = f32[] rng(a, b), distribution=rng_uniform
+      ROOT t = (f32[], f32[], f32[]) tuple(noise, noise.3.clone, other) }"""
+    first, copy, other = run(text)
+    assert first == copy != other

@@ -1,7 +1,8 @@
 """Random numbers.
 
 `rng-bit-generator` gives the bits XLA gives. The others have no defined stream: here it is one that
-depends on the instruction's name only, so that two runs of a program, and of its copies, agree.
+depends on the instruction's name only, without the endings that copies get, so that two runs of a
+program agree, and passes may copy.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hloopt.interpreter.values import Array, Value, dtype_of_shape, widened
 from hloopt.ir.attribute_values import parse_int
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
+from hloopt.patterns import pattern
 
 
 @kernel(Opcode.RNG_BIT_GENERATOR)
@@ -79,12 +81,16 @@ def rng_get_and_update_state(instruction: Instruction) -> Array:
     return state * np.uint64(1 + parse_int(instruction.attributes["delta"]))
 
 
+_COPY = pattern(r"(?:\.clone|\.\d+)+\Z")
+"""What is added to a name so that it is another one."""
+
+
 @kernel(Opcode.RNG)
 def rng(instruction: Instruction, first: Array, second: Array) -> Array:
     """Numbers from `first` up to below `second`, or around `first` with the standard deviation
-    `second`. Not XLA's numbers; the same each time."""
-    name = instruction.name.encode()
-    generator = np.random.default_rng(list(name))
+    `second`. Not XLA's numbers; the same each time, and for copies that a pass makes of it."""
+    stem = _COPY.sub("", instruction.name)
+    generator = np.random.default_rng(list(stem.encode()))
     low, high = widened(first), widened(second)
     sizes, dtype = instruction.shape.dimensions, dtype_of_shape(instruction.shape)
     if instruction.attributes["distribution"] == "rng_normal":
