@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from corpus import CorpusEntry, add_choice, chosen_entries
@@ -60,7 +62,7 @@ class Settings:
     seeds: int = 2
     """On how many inputs."""
     timeout: float = 60.0
-    """Seconds for one run of a module on XLA."""
+    """Seconds for one run of a module on XLA, or for all runs of it on our interpreter."""
     engine: str = "xla"
     """"xla", or "numpy" for our interpreter."""
 
@@ -113,6 +115,11 @@ class Validation:
     def __init__(self, settings: Settings) -> None:
         self._pipeline = settings.steps()
         self._run = RunSettings(seeds=settings.seeds, steps=_MOST_STEPS, memory=_MOST_MEMORY)
+        self._seconds = round(settings.timeout)
+        signal.signal(signal.SIGALRM, self._too_slow)
+
+    def _too_slow(self, number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"takes more than {self._seconds} s")
 
     def check(self, id: str, before: str) -> Verdict:
         """Transform a module, and compare after each pass that changed it."""
@@ -121,6 +128,7 @@ class Validation:
         except HloError as error:
             return Verdict(id, "not runnable", "invalid", error.message)
         validator = Validator(self._run, each=True)
+        signal.alarm(self._seconds)
         try:
             PipelineRunner(validator=validator).run(self._pipeline, module)
         except PassFailure as error:
@@ -130,6 +138,10 @@ class Validation:
             return Verdict(id, "not runnable", "invalid", error.message)
         except HloError as error:
             return Verdict(id, "not runnable", error.code or "", error.message)
+        except TimeoutError as error:
+            return Verdict(id, "not runnable", "slow", str(error))
+        finally:
+            signal.alarm(0)
         return Verdict(id, "equal" if validator.comparisons else "unchanged")
 
 
