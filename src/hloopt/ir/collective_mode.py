@@ -5,9 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import PERMUTING, Opcode
 
-PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
 _WITHOUT_GLOBAL_IDS = frozenset(
     (
         *(*PERMUTING, Opcode.COLLECTIVE_BROADCAST),

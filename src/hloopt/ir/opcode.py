@@ -176,6 +176,8 @@ COLLECTIVES = frozenset(
     )
 )
 
+PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
+
 CONTROL_FLOW_CALLERS = frozenset((Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL, *ASYNC))
 """Opcodes that run the computations they call as part of the caller's control flow."""
 

@@ -19,9 +19,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hloopt.diagnostics import HloError
-from hloopt.ir.collective_mode import PERMUTING
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC, COLLECTIVES, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, Opcode
+from hloopt.ir.opcode import (
+    ASYNC,
+    COLLECTIVES,
+    CONTROL_FLOW_CALLERS,
+    EMBEDDED_CALLERS,
+    PERMUTING,
+    Opcode,
+)
 
 if TYPE_CHECKING:
     from hloopt.verifier.options import Setting, VerifierOptions

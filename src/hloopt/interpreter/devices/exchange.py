@@ -14,10 +14,10 @@ from hloopt.ir.attribute_values import (
     parse_int_lists,
     parse_replica_groups,
 )
-from hloopt.ir.collective_mode import PERMUTING, CollectiveMode, collective_mode
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import PERMUTING, Opcode
 
 _SEND_RECV_PAIRS = "_xla_send_recv_source_target_pairs"
 
