@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.interpreter.running import run
 
+from hloopt.interpreter.equivalence import Reference, RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import run_module
@@ -63,3 +64,10 @@ def test_only_values_that_are_still_to_be_read_count_as_memory() -> None:
     assert limits.held == 0
     with pytest.raises(RunError, match="values would take 8,192 bytes here, the limit is 8,191"):
         run_within(Limits(memory=2 * 4096 - 1), FOUR_KILOBYTES, values)
+
+
+def test_tuples_nested_deeply_pass_through() -> None:
+    shape = "(" * 3000 + "f32[2]" + ")" * 3000
+    module = parse_module(f"HloModule m ENTRY e {{ ROOT p = {shape} parameter(0) }}")
+    settings = RunSettings(seeds=1)
+    assert Reference(module, settings).compare(module) is None

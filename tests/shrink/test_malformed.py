@@ -41,3 +41,11 @@ ENTRY e {{ x = f32[8] parameter(0)
         plan_shrink([module], 0).apply(module)
     assert caught.value.code == "HLO507"
     assert caught.value.span is not None
+
+
+def test_what_is_nested_too_deeply_cannot_be_shrunk() -> None:
+    shape = "(" * 3000 + "f32[2]" + ")" * 3000
+    module = parse_module(f"HloModule m ENTRY e {{ ROOT p = {shape} parameter(0) }}")
+    with pytest.raises(RunError, match="nested too deeply") as raised:
+        plan_shrink([module])
+    assert raised.value.code == "HLO507"

@@ -55,12 +55,15 @@ def first_difference(left: Value, right: Value, *, exact: bool = False) -> Diffe
     return None
 
 
-def _leaves(value: Value, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Array]]:
-    if isinstance(value, tuple):
-        for number, element in enumerate(value):
-            yield from _leaves(element, (*path, number))
-    elif value is not None:
-        yield path, value
+def _leaves(value: Value) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """The arrays of a value, each behind its tuple index."""
+    stack: list[tuple[tuple[int, ...], Value]] = [((), value)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, tuple):
+            stack += [((*path, i), element) for i, element in enumerate(value)][::-1]
+        elif value is not None:
+            yield path, value
 
 
 def _differ(leaf: tuple[int, ...], a: Array, b: Array, exact: bool) -> Difference | None:

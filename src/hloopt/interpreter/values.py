@@ -93,12 +93,20 @@ def widened(array: Array) -> Array:
 
 
 def make_value(shape: Shape, make: Callable[[Shape], Array]) -> Value:
-    """A value of `shape`, each array of it made by `make`. Nested tuples recurse."""
-    if shape.is_tuple:
-        return tuple(make_value(element, make) for element in shape.elements)
-    if shape.is_token:
-        return None
-    return make(shape)
+    """A value of `shape`, each array of it made by `make`, however deep tuples are nested."""
+    built: list[list[Value]] = [[]]  # tuples not yet complete, the innermost last
+    stack: list[Shape | None] = [shape]  # None: the innermost is complete
+    while stack:
+        current = stack.pop()
+        if current is None:
+            complete = tuple(built.pop())
+            built[-1].append(complete)
+        elif current.is_tuple:
+            built.append([])
+            stack += [None, *reversed(current.elements)]
+        else:
+            built[-1].append(None if current.is_token else make(current))
+    return built[0][0]
 
 
 def has_shape(value: Value, shape: Shape) -> bool:
@@ -159,8 +167,10 @@ def bytes_of(shape: Shape) -> int:
 
 def arrays_of(value: Value) -> Iterator[Array]:
     """The arrays of a value, in the order of the shape's leaves; tokens are left out."""
-    if isinstance(value, tuple):
-        for element in value:
-            yield from arrays_of(element)
-    elif value is not None:
-        yield value
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack += reversed(value)
+        elif value is not None:
+            yield value

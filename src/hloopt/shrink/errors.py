@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from hloopt.diagnostics import HloError
@@ -50,3 +52,12 @@ def first_problem(module: Module) -> RunError | None:
         message = f"cannot shrink {module.name}: {problem.message}"
         return RunError(message, span=problem.span, help=problem.help, code=_CODE)
     return None
+
+
+@contextmanager
+def not_too_deep() -> Iterator[None]:
+    """Turns the end of Python's stack into a RunError (HLO507)."""
+    try:
+        yield
+    except RecursionError:
+        raise RunError("cannot shrink: calls or tuples are nested too deeply", code=_CODE) from None

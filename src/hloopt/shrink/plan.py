@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hloopt.collector import collector_paused
 from hloopt.ir.attribute_values import parse_slices
 from hloopt.ir.module import Module
-from hloopt.shrink.errors import first_problem
+from hloopt.shrink.errors import first_problem, not_too_deep
 from hloopt.shrink.factors import Factor, Rest, leaves, relate_rests, size_of
 from hloopt.shrink.flow import Flow
 from hloopt.shrink.new_sizes import NewSizes
@@ -32,6 +32,7 @@ class ShrinkPlan:
     """By module, the elements it computes."""
     after: tuple[int, ...]
 
+    @not_too_deep()
     def apply(self, module: Module) -> Module:
         """A smaller copy of one of the modules. O(instructions).
 
@@ -80,6 +81,7 @@ class ShrinkPlan:
             yield f"{len(ordered) - _MOST_REASONS} more sizes stay"
 
 
+@not_too_deep()
 def plan_shrink(modules: Sequence[Module], budget: int = BUDGET) -> ShrinkPlan:
     """How to make modules small enough to run, each computing at most `budget` elements.
 
