@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from hloopt.cli import main
+from hloopt.commands.run import command
+from hloopt.interpreter.equivalence import MOST_MEMORY, MOST_STEPS
+from hloopt.passes.options import parse_size
 
 STEP = """HloModule step, num_partitions=2
 
@@ -35,7 +38,7 @@ ENTRY e {
   ROOT r = (f32[0,3]{1,0}, c64[2]{0}, token[], ((s4[3]{0}, pred[2]{0}), token[], (f32[<=4]{0})), f32[4]{0})
     tuple(empty, complex, t, nested, special)
 }
-"""  # noqa: E501
+"""  # noqa: E501  # a shape is on one line
 LOOP = """HloModule loop
 
 always {
@@ -450,3 +453,9 @@ def test_outputs_that_cannot_be_written(write: Write, tmp_path: Path, capsys: Ca
 def test_shrinking_what_is_small_says_so(write: Write, capsys: Capture) -> None:
     assert main(["run", write(STEP), "--shrink"]) == 0
     assert capsys.readouterr().err.startswith("shrunk: nothing in ")
+
+
+def test_the_limits_are_those_of_the_library() -> None:
+    defaults = {option.name: str(option.default) for option in command.params}
+    assert parse_size(defaults["max_steps"]) == MOST_STEPS
+    assert parse_size(defaults["max_memory"]) == MOST_MEMORY

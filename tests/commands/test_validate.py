@@ -45,7 +45,7 @@ class Turns(ModulePass):
 @pytest.fixture(autouse=True)
 def _passes_for_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     home = ModuleType("miscompiling_passes")
-    home.Turns = Turns  # type: ignore[attr-defined]
+    vars(home)["Turns"] = Turns
     monkeypatch.setitem(PASSES, "turns", "miscompiling_passes:Turns")
     monkeypatch.setitem(sys.modules, "miscompiling_passes", home)
 

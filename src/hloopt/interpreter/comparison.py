@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from hloopt.interpreter.values import Array, Value, type_text
+from hloopt.interpreter.values import Array, Value, float_info, type_text
 
 TOLERANCES = {
     **{"float64": 1e-9, "float32": 2e-4, "float16": 1e-2, "bfloat16": 4e-2},
@@ -24,7 +23,7 @@ def _tolerance(dtype: np.dtype[Any]) -> float:
     known = TOLERANCES.get(dtype.name)
     if known is not None:
         return known
-    return float(ml_dtypes.finfo(dtype).eps) / 2  # type: ignore[no-untyped-call]
+    return float(float_info(dtype).eps) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,11 @@ def computing_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if is_small_float else dtype
 
 
+def float_info(dtype: np.dtype[Any]) -> ml_dtypes.finfo:
+    """The limits of a float type, those of `ml_dtypes` included."""
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # it has no annotations
+
+
 def widened(array: Array) -> Array:
     """The same values in the type they are computed in."""
     dtype = computing_type(array.dtype)

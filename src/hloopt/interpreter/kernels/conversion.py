@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 from hloopt.interpreter.arithmetic.conversions import converted, same_bits, saturated
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
-from hloopt.interpreter.values import Array, computing_type, dtype_of_shape, widened
+from hloopt.interpreter.values import Array, computing_type, dtype_of_shape, float_info, widened
 from hloopt.ir.attribute_values import parse_int
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -42,8 +41,7 @@ def reduce_precision(instruction: Instruction, operand: Array) -> Array:
     no subnormal numbers; ties to even."""
     exponent_bits = parse_int(instruction.attributes["exponent_bits"])
     mantissa_bits = parse_int(instruction.attributes["mantissa_bits"])
-    # The function has no annotations.
-    own = ml_dtypes.finfo(operand.dtype)  # type: ignore[no-untyped-call]
+    own = float_info(operand.dtype)
     if exponent_bits >= own.nexp and mantissa_bits >= own.nmant:
         return operand
     values = widened(operand)
