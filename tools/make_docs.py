@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
 import click
 
-from hloopt.cli import COMMANDS, cli
+from hloopt.cli import cli
 from hloopt.explanations import codes, explain
 from hloopt.passes.conditions import CONDITIONS
 from hloopt.passes.library import find_pipeline, pipeline_names
@@ -57,17 +57,26 @@ def pages() -> dict[Path, str]:
 def commands_page() -> str:
     """What each command does, its arguments and options."""
     parts = [NOTE, "# Commands", _prose(cli.help)]
-    context = click.Context(cli, info_name="hloopt")
-    for name in sorted(COMMANDS):
-        command = cli.get_command(context, name)
-        assert command is not None
+    for name, command in _commands(cli, "hloopt"):
         arguments = [p for p in command.params if isinstance(p, click.Argument)]
         options = [p for p in command.params if isinstance(p, click.Option)]
-        usage = " ".join(["hloopt", name, "[OPTIONS]", *map(_argument, arguments)])
+        usage = " ".join([name, "[OPTIONS]", *map(_argument, arguments)])
         rows = [(_option(option), option.help or "") for option in options]
-        parts += [f"## hloopt {name}", f"`{usage}`", _prose(command.help)]
+        parts += [f"## {name}", f"`{usage}`", _prose(command.help)]
         parts.append(_table(("option", ""), rows))
     return "\n\n".join(parts) + "\n"
+
+
+def _commands(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
+    """The commands of a group and of the groups in it, with their whole names."""
+    context = click.Context(group, info_name=name)
+    for each in group.list_commands(context):
+        command = group.get_command(context, each)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{name} {each}")
+        else:
+            yield f"{name} {each}", command
 
 
 def _prose(text: str | None) -> str:

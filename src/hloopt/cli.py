@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import click
 
 from hloopt import __version__
-from hloopt.commands.common import EXIT_USAGE, HloCommand, exit_code_of
+from hloopt.commands.common import EXIT_USAGE, LazyGroup, exit_code_of
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 COMMANDS = {
+    "analyze": "what can be known of a module without running it",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",
     "explain": "what an error code means, and what to do",
@@ -35,41 +36,15 @@ class _OutputClosed(Exception):
     """Nobody reads what we write. Click would turn BrokenPipeError into exit code 1."""
 
 
-class LazyGroup(HloCommand, click.Group):
-    """A group whose commands are imported when they are called."""
+class _Cli(LazyGroup):
+    commands_of = COMMANDS
+    package = "hloopt.commands"
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             raise _OutputClosed from None
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        from importlib import import_module
-
-        command = import_module(f"hloopt.commands.{cmd_name}").command
-        assert isinstance(command, click.Command)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from hloopt.diagnostics import did_you_mean
-
-            hint = did_you_mean(args[0], COMMANDS)
-            message = f"no command '{args[0]}'" + (f"; {hint}" if hint else "")
-            raise click.UsageError(message, ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
@@ -78,7 +53,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, is_given: bool) -> Non
         ctx.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"max_content_width": 100})
+@click.group(cls=_Cli, context_settings={"max_content_width": 100})
 @click.option(
     *("-V", "--version"),
     is_flag=True,

@@ -1,11 +1,11 @@
-"""What commands share: exit codes, options, consoles, lists, JSON."""
+"""What commands share: classes, exit codes, options, consoles, lists, JSON."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import click
 
@@ -43,6 +43,41 @@ class HloCommand(click.Command):
 
     def get_help_option(self, ctx: click.Context) -> click.Option:
         return _HELP
+
+
+class LazyGroup(HloCommand, click.Group):
+    """A group whose commands are imported when they are called."""
+
+    commands_of: ClassVar[Mapping[str, str]]
+    """Each command, `command` in a module of `package`, with its line in `--help`."""
+    package: ClassVar[str]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self.commands_of)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands_of:
+            return None
+        from importlib import import_module
+
+        command = import_module(f"{self.package}.{cmd_name.replace('-', '_')}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands_of and not args[0].startswith("-"):
+            from hloopt.diagnostics import did_you_mean
+
+            hint = did_you_mean(args[0], self.commands_of)
+            message = f"no command '{args[0]}'" + (f"; {hint}" if hint else "")
+            raise click.UsageError(message, ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(self.commands_of.items()))
 
 
 def format_option(command: Function) -> Function:

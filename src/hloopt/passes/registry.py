@@ -19,6 +19,9 @@ PASSES = {
 }
 """Our passes: name → module:class."""
 
+ALIASES: dict[str, str] = {}
+"""Other names that people know passes by, those of XLA's source files among them."""
+
 ENTRY_POINTS = "hloopt.passes"
 """The entry-point group in which other packages offer passes; scanned only when a name is not
 ours or a full listing is asked for. In a package's pyproject.toml:
@@ -36,11 +39,12 @@ def pass_names(*, plugins: bool = True) -> list[str]:
 def find_pass(name: str) -> type[ModulePass]:
     """The pass called `name`; `_` and `-` are the same. Raises PipelineError."""
     key = name.replace("_", "-")
+    key = ALIASES.get(key, key)
     home = PASSES.get(key) or _plugins().get(key)
     if home is None:
         raise PipelineError(
             f"unknown pass '{name}'",
-            help=did_you_mean(key, pass_names()) or "`hloopt passes` lists all passes",
+            help=did_you_mean(key, [*pass_names(), *ALIASES]) or "`hloopt passes` lists all passes",
             code="HLO601",
         )
     module, _, attribute = home.partition(":")

@@ -1,0 +1,20 @@
+"""`hloopt analyze`: one command per analysis, imported when it runs."""
+
+from __future__ import annotations
+
+import click
+
+from hloopt.commands.common import LazyGroup
+
+COMMANDS: dict[str, str] = {}
+"""Each command, which is `hloopt.commands.analyze.NAME:command`, with its line in `--help`."""
+
+
+class _Analyze(LazyGroup):
+    commands_of = COMMANDS
+    package = "hloopt.commands.analyze"
+
+
+@click.group(cls=_Analyze)
+def command() -> None:
+    """Find out what can be known of a module without running it."""
