@@ -43,7 +43,8 @@ def depth_first(roots: Iterable[Node], before: Callable[[Node], Iterable[Node]])
     return list(done)
 
 
-def _dependencies(instruction: Instruction) -> Iterable[Instruction]:
+def dependencies(instruction: Instruction) -> Iterable[Instruction]:
+    """What must run before the instruction, directly: operands and control predecessors."""
     if instruction.control_predecessors:
         return (*reversed(instruction.control_predecessors), *instruction.operands)
     return instruction.operands
@@ -57,7 +58,7 @@ def depends_on(instruction: Instruction, other: Instruction) -> bool:
         current = stack.pop()
         if current is other:
             return True
-        for before in _dependencies(current):
+        for before in dependencies(current):
             if before not in seen:
                 seen.add(before)
                 stack.append(before)
@@ -68,7 +69,7 @@ def post_order(computation: Computation) -> list[Instruction]:
     """XLA's order: from each instruction without users, operands before users. O(edges)."""
     computation.link_users()
     ends = [instruction for instruction in computation.instructions if not instruction.users]
-    return depth_first(ends, _dependencies)
+    return depth_first(ends, dependencies)
 
 
 def stable_order(computation: Computation) -> list[Instruction]:
@@ -79,7 +80,7 @@ def stable_order(computation: Computation) -> list[Instruction]:
         if not seen.issuperset(instruction.operands) or not seen.issuperset(
             instruction.control_predecessors
         ):
-            return depth_first(computation.instructions, _dependencies)
+            return depth_first(computation.instructions, dependencies)
     return list(computation.instructions)
 
 

@@ -1,0 +1,142 @@
+"""Which instructions of a computation must run before which others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+
+from hloopt.analysis.topological_order import TopologicalOrder
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.ordering import dependencies, stable_order
+
+_BLOCK = 4096
+"""Instructions per bit set: large for few sweeps, small because most of a set is then shared."""
+
+
+class Reachability:
+    """Paths over operands and control predecessors within one computation.
+
+    They say as well what dominates what: a computation has no branches, so that `a` runs before
+    `b` whenever `b` runs just where `a` reaches `b`. A channel id that two instructions share is
+    no path.
+
+    Every instruction has a bit set of what reaches it, in blocks of `_BLOCK` instructions. The
+    first question about what an instruction reaches makes the sets of its block, in O(edges);
+    answers from a block there is are O(1). A set equal to that of an operand is the same object.
+    So a block takes 8 bytes per instruction and up to `_BLOCK` / 7 bytes more where paths meet;
+    questions about all of 50,000 instructions, 13 blocks, took 19 MB in a chain, 180 MB at worst.
+
+    Answers are about the edges there were when it was made, until `update` or `replace`.
+    """
+
+    __slots__ = ("_blocks", "_numbers", "_order")
+
+    def __init__(self, computation: Computation) -> None:
+        """O(edges). Raises HloVerifyError if an instruction depends on itself."""
+        order = stable_order(computation)
+        self._numbers = {instruction: number for number, instruction in enumerate(order)}
+        self._order = TopologicalOrder([self._sources(instruction) for instruction in order])
+        self._blocks: dict[int, list[int]] = {}
+        """By block the sets by instruction: bit `i` stands for the block's `i`-th instruction."""
+
+    def __contains__(self, instruction: object) -> bool:
+        return instruction in self._numbers
+
+    def reachable(self, a: Instruction, b: Instruction) -> bool:
+        """Whether `a` is `b` or must run before it. Raises KeyError for unknown instructions."""
+        block, bit = divmod(self._numbers[a], _BLOCK)
+        sets = self._blocks.get(block)
+        if sets is None:
+            sets = self._blocks[block] = self._sweep(block)
+        return bool(sets[self._numbers[b]] >> bit & 1)
+
+    def connected(self, a: Instruction, b: Instruction) -> bool:
+        """Whether one of the two is reachable from the other: their order is fixed."""
+        return self.reachable(a, b) or self.reachable(b, a)
+
+    def update(self, instructions: Iterable[Instruction]) -> None:
+        """Take in the operands and control predecessors that instructions have now.
+
+        Many at once are cheaper than one after the other. O(edges of instructions whose answers
+        change) per block there is, beside repairing the order where an edge leads backwards.
+        Raises HloVerifyError if an instruction depends on itself; ask nothing more then.
+        """
+        sources = {self._numbers[i]: self._sources(i) for i in instructions}
+        self._order.change(sources)
+        for block, sets in self._blocks.items():
+            self._propagate(block, sets, sources)
+
+    def replace(self, old: Instruction, new: Instruction) -> None:
+        """Let `new` stand where `old` stood, which is not known any more. O(1)."""
+        if old is not new:
+            assert new not in self, f"{new} has a place of its own"
+            self._numbers[new] = self._numbers.pop(old)
+
+    def _sources(self, instruction: Instruction) -> tuple[int, ...]:
+        numbers = self._numbers
+        return tuple(dict.fromkeys([numbers[before] for before in dependencies(instruction)]))
+
+    def _sweep(self, block: int) -> list[int]:
+        """The sets of a block for all instructions; what stands before the block has none."""
+        order = self._order
+        sets = [0] * len(order.at)
+        start = min(order.position[block * _BLOCK : (block + 1) * _BLOCK])
+        for position in range(start, len(sets)):
+            number = order.at[position]
+            sets[number] = self._set(number, block, sets)
+        return sets
+
+    def _propagate(self, block: int, sets: list[int], numbers: Iterable[int]) -> None:
+        """Make the sets of instructions again, and of what follows while they change."""
+        position, at, followers = self._order.position, self._order.at, self._order.followers
+        pending = {position[number] for number in numbers}
+        heap = list(pending)
+        heapify(heap)
+        while heap:
+            place = heappop(heap)
+            pending.remove(place)
+            number = at[place]
+            new = self._set(number, block, sets)
+            if new == sets[number]:
+                continue
+            sets[number] = new
+            for follower in followers[number]:
+                if position[follower] not in pending:
+                    pending.add(position[follower])
+                    heappush(heap, position[follower])
+
+    def _set(self, number: int, block: int, sets: list[int]) -> int:
+        """What of a block reaches an instruction: those of its sources, and itself."""
+        found = 0
+        for source in self._order.sources[number]:
+            other = sets[source]
+            if other is not found:
+                union = found | other
+                found = other if union == other else found if union == found else union
+        if number // _BLOCK == block:
+            found |= 1 << number % _BLOCK
+        return found
+
+
+def shortest_path(a: Instruction, b: Instruction) -> list[Instruction] | None:
+    """The fewest instructions from `a` to `b`, each needed by the next; None where there are none.
+
+    O(edges before `b`).
+    """
+    onward: dict[Instruction, Instruction] = {b: b}
+    level = [b]
+    while level and a not in onward:
+        found: list[Instruction] = []
+        for instruction in level:
+            for before in dependencies(instruction):
+                if before not in onward:
+                    onward[before] = instruction
+                    found.append(before)
+        level = found
+    if a not in onward:
+        return None
+    path = [a]
+    while path[-1] is not b:
+        path.append(onward[path[-1]])
+    return path
