@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_text import scan_literal
@@ -33,6 +34,9 @@ from hloopt.ir.shape import Shape, format_shape
 from hloopt.ir.shape_parser import parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
+
+if TYPE_CHECKING:
+    from hloopt.ir.attribute_values import Alias
 
 Canonical = Callable[[str], str | None]
 
@@ -300,11 +304,16 @@ def operand_aliasing(text: str) -> str | None:
     """`{{0}: (1, {})}`, left out when empty."""
     from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
 
-    aliases = [
+    return format_operand_aliasing(parse_output_to_operand_aliasing(text))
+
+
+def format_operand_aliasing(aliases: Iterable[Alias]) -> str | None:
+    """The value of `output_to_operand_aliasing` for these, None where there are none."""
+    entries = [
         f"{format_ints(a.output_index)}: ({a.parameter}, {format_ints(a.parameter_index)})"
-        for a in parse_output_to_operand_aliasing(text)
+        for a in aliases
     ]
-    return braces(aliases, ", ") if aliases else None
+    return braces(entries, ", ") if entries else None
 
 
 @memoized
