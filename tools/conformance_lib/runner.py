@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from conformance_lib import expect_result, expect_structure, expect_values  # noqa: F401  # registers
+from conformance_lib import (  # noqa: F401  # registers
+    expect_analyses,
+    expect_result,
+    expect_structure,
+    expect_values,
+)
 from conformance_lib.errors import RecordError
 from conformance_lib.expectations import WHEN, mismatches
 from conformance_lib.options import pass_options
@@ -17,7 +22,7 @@ from conformance_lib.shape_inference import SHAPE_INFERENCE, run_shape_inference
 from conformance_lib.source_names import SourceNames
 from conformance_lib.verifier import VERIFIER, check_verdict
 from hloopt.diagnostics import HloError, render_error
-from hloopt.ir import Module
+from hloopt.ir import Instruction, Module
 from hloopt.passes.base import PassContext
 from hloopt.text import PrintOptions, parse_module, print_module
 
@@ -183,14 +188,33 @@ def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) 
 def _library_call(
     pass_name: str, api: str, options: Mapping[str, Any]
 ) -> Callable[[Module], bool | None]:
-    if (pass_name, api) != ("call-inliner", "inline_one_call") or options.keys() != {"call"}:
-        raise RecordError(f"unknown api {api} of {pass_name}, or other options: {dict(options)}")
-    from hloopt.passes.call_inliner import inline_call
+    match pass_name, api, options:
+        case ("call-graph" | "reachability", "analysis", {**rest}) if not rest:
+            return lambda module: None  # the expectations ask
+        case "call-inliner", "inline_one_call", {"call": str(call), **rest} if not rest:
+            from hloopt.passes.call_inliner import inline_call
+
+            return _on_instruction(call, lambda instruction: inline_call(instruction))
+        case (
+            "permute-fusion-operands",
+            "permute_fusion_operands",
+            {"fusion": str(fusion), "permutation": list(permutation), **rest},
+        ) if not rest:
+            from hloopt.passes.fusion_operands import permute_fusion_operands
+
+            return _on_instruction(
+                fusion, lambda instruction: permute_fusion_operands(instruction, permutation)
+            )
+    raise RecordError(f"unknown api {api} of {pass_name}, or other options: {dict(options)}")
+
+
+def _on_instruction(name: str, edit: Callable[[Instruction], object]) -> Callable[[Module], None]:
+    """What makes an edit at the instruction called `name`."""
 
     def run(module: Module) -> None:
-        call = next((i for i in module.instructions() if i.name == options["call"]), None)
-        if call is None:
-            raise RecordError(f"%{options['call']} is not in the module")
-        inline_call(call)
+        found = next((i for i in module.instructions() if i.name == name), None)
+        if found is None:
+            raise RecordError(f"%{name} is not in the module")
+        edit(found)
 
     return run
