@@ -6,7 +6,10 @@ import click
 
 from hloopt.commands.common import LazyGroup
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "call-graph": "computations, what calls them, and whether each has one call site",
+    "reachability": "whether one instruction has to run before another, and why",
+}
 """Each command, which is `hloopt.commands.analyze.NAME:command`, with its line in `--help`."""
 
 

@@ -1,0 +1,53 @@
+"""`hloopt analyze reachability`: the order of two instructions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+
+if TYPE_CHECKING:
+    from hloopt.ir.instruction import Instruction
+    from hloopt.ir.module import Module
+
+
+@click.command(cls=HloCommand)
+@click.argument("file", metavar="FILE")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--limit", type=click.IntRange(2), default=40, show_default=True, help="steps of a path"
+)
+@format_option
+@color_option
+def command(file: str, first: str, second: str, limit: int, output_format: str, color: str) -> int:
+    """Whether instruction B has to wait for instruction A, with a shortest path that says why.
+
+    Paths lead over operands and control predecessors. Instructions of different computations are
+    compared in the nearest computation that calls both, if there is one way to each.
+    """
+    from hloopt.files import load
+    from hloopt.reports.reachability import order_to_json, render_order, report_order
+
+    module = load(file)
+    report = report_order(_find(module, first, "A"), _find(module, second, "B"))
+    if output_format == "json":
+        print_json({"file": file, **order_to_json(report)})
+    else:
+        render_order(report, make_console(color), limit=limit)
+    return 0
+
+
+def _find(module: Module, given: str, argument: str) -> Instruction:
+    """The instruction called `given`, `%` or not. Raises BadParameter where there is none."""
+    name = given.removeprefix("%")
+    named = {instruction.name: instruction for instruction in module.instructions()}
+    if name not in named:
+        from hloopt.diagnostics import did_you_mean
+
+        hint = did_you_mean(name, named)
+        message = f"no instruction '{name}'" + (f"; {hint}" if hint else "")
+        raise click.BadParameter(message, param_hint=argument)
+    return named[name]
