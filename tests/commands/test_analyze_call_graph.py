@@ -96,10 +96,24 @@ def test_only_the_threads_asked_for_are_shown(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path.write_text(TEXT.replace("}\n\nENTRY", '}, execution_thread="x"\n\nENTRY', 1))
-    options = ["--execution-threads", "other, main", "--format", "json"]
+    options = ["--execution-threads", "main, ", "--format", "json"]
     assert main(["analyze", "call-graph", str(path), *options]) == 0
     [report] = json.loads(capsys.readouterr().out)
     assert [computation["name"] for computation in report["computations"]] == ["e"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--execution-threads", "mian"], "nothing runs on a thread 'mian'; did you mean 'main'?"),
+        (["--tree", "--format", "json"], "--tree is another form: not with --format json"),
+    ],
+)
+def test_what_cannot_be_meant_is_an_error(
+    path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyze", "call-graph", str(path), *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_many_ends_share_a_line_of_the_tree(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

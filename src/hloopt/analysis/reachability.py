@@ -75,9 +75,9 @@ class Reachability:
             assert new not in self, f"{new} has a place of its own"
             self._numbers[new] = self._numbers.pop(old)
 
-    def _sources(self, instruction: Instruction) -> tuple[int, ...]:
+    def _sources(self, instruction: Instruction) -> list[int]:
         numbers = self._numbers
-        return tuple(dict.fromkeys([numbers[before] for before in dependencies(instruction)]))
+        return list(dict.fromkeys([numbers[before] for before in dependencies(instruction)]))
 
     def _sweep(self, block: int) -> list[int]:
         """The sets of a block for all instructions; what stands before the block has none."""

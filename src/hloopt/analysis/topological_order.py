@@ -16,7 +16,7 @@ class TopologicalOrder:
 
     __slots__ = ("_followers", "at", "position", "sources")
 
-    def __init__(self, sources: list[tuple[int, ...]]) -> None:
+    def __init__(self, sources: list[list[int]]) -> None:
         """`sources` of each node have lower numbers, each once. O(nodes)."""
         self.sources = sources
         self.at = list(range(len(sources)))
@@ -38,7 +38,7 @@ class TopologicalOrder:
                     self._followers[source][node] = None
         return self._followers
 
-    def change(self, sources: dict[int, tuple[int, ...]]) -> None:
+    def change(self, sources: dict[int, list[int]]) -> None:
         """Give nodes other sources, all at once, and repair the order.
 
         O(edges of nodes between an edge's ends) for each new edge that leads backwards, else O(1).
@@ -47,13 +47,15 @@ class TopologicalOrder:
         followers = self._linked()
         added: list[tuple[int, int]] = []
         for node, new in sources.items():
-            old, self.sources[node] = self.sources[node], new
-            for source in old:
-                if source not in new:
-                    del followers[source][node]
-            added += [(source, node) for source in new if source not in old]
-        for source, node in added:
+            old = dict.fromkeys(self.sources[node])
+            kept = old.keys() & new
+            added += [(source, node) for source in new if source not in kept]
+            for source in old.keys() - kept:
+                del followers[source][node]
+            self.sources[node] = [source for source in old if source in kept]
+        for source, node in added:  # one by one: each repair needs the edges before it in order
             followers[source][node] = None
+            self.sources[node].append(source)
             if self.position[source] > self.position[node]:
                 self._repair(source, node)
 

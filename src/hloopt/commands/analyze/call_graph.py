@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+
+if TYPE_CHECKING:
+    from hloopt.ir.module import Module
 
 
 @click.command(cls=HloCommand)
@@ -50,8 +56,11 @@ def command(
         render_tree,
     )
 
-    threads = tuple(name.strip() for name in execution_threads.split(",") if name.strip())
-    graphs = [(path, CallGraph.build(load(path), threads)) for path in find_inputs(files)]
+    if view and output_format == "json":
+        raise click.UsageError(f"--{view} is another form: not with --format json")
+    modules = [(path, load(path)) for path in find_inputs(files)]
+    threads = _threads(execution_threads, [module for _, module in modules])
+    graphs = [(path, CallGraph.build(module, threads)) for path, module in modules]
     if output_format == "json":
         print_json([{"file": path, **call_graph_to_json(graph)} for path, graph in graphs])
         return 0
@@ -65,3 +74,19 @@ def command(
             console.print(path, style="bold")
         render(graph, console, limit=limit)
     return 0
+
+
+def _threads(given: str, modules: Sequence[Module]) -> tuple[str, ...]:
+    """The names in `NAME,…`. Raises BadParameter for one that no computation runs on."""
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    known = {c.execution_thread for module in modules for c in module.computations.values()}
+    for name in names:
+        if name not in known:
+            from hloopt.diagnostics import did_you_mean
+
+            hint = did_you_mean(name, sorted(known))
+            raise click.BadParameter(
+                f"nothing runs on a thread '{name}'" + (f"; {hint}" if hint else ""),
+                param_hint="--execution-threads",
+            )
+    return names
