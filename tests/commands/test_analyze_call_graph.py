@@ -92,6 +92,22 @@ def test_long_names_leave_room_for_the_other_columns(
     assert row.split() == [row.split()[0], "control", "flow", "2", "1", "1", "0", "c", "+1"]
 
 
+def test_long_names_of_callers_leave_room_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "m.hlo"
+    path.write_text(
+        TEXT.replace("leaf", "leaf" * 20)
+        .replace(" c = ", f" {'c' * 70} = ")
+        .replace("call(c)", f"call({'c' * 70})")
+    )
+    assert main(["analyze", "call-graph", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "instrs  depth  callers  callees  called by" in out
+    assert "control flow" in out
+
+
 def test_only_the_threads_asked_for_are_shown(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

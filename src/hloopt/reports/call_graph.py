@@ -103,7 +103,8 @@ def _table(nodes: list[CallGraphNode], width: int) -> Table:
     table.add_column("context", no_wrap=True)
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("called by", no_wrap=True, overflow="ellipsis")
+    callers_width = max(len("called by"), room - name_width)
+    table.add_column("called by", no_wrap=True, overflow="ellipsis", max_width=callers_width)
     for node, cells in zip(nodes, rows, strict=True):
         table.add_row(
             Text(node.computation.name, style="bold" if node.computation.is_entry else ""),
