@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hloopt.ir.shape_parser import parse_shape
-from hloopt.memory.sizes import shape_bytes, slots_of
+from hloopt.ir.shape_size import shape_bytes
+from hloopt.memory.sizes import slots_of
 
 
 @pytest.mark.parametrize(

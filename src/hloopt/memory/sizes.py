@@ -1,4 +1,4 @@
-"""How many bytes shapes take, and how the parts of a tuple are numbered."""
+"""The parts of a tuple, numbered, and how many bytes each takes."""
 
 from __future__ import annotations
 
@@ -6,28 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hloopt.ir.shape import Shape
-
-POINTER_BYTES = 8
-_DYNAMIC_SIZE_BYTES = 4
-
-
-def shape_bytes(shape: Shape) -> int:
-    """Bytes of the buffer for `shape` itself; of a tuple only its table of pointers. O(rank).
-
-    Dynamic dimensions count with their bound and four bytes of metadata each; elements narrower
-    than a byte take one, unless the layout packs them (`E(n)`). Tiles add no padding, as on CPU
-    and GPU.
-    """
-    if shape.element_type is None:
-        return POINTER_BYTES * len(shape.elements)
-    if not shape.is_array:
-        return 0 if shape.is_token else POINTER_BYTES
-    count = shape.element_count()
-    if shape.layout.element_bits:
-        size = (count * shape.layout.element_bits + 7) // 8
-    else:
-        size = count * shape.element_type.bytes
-    return size + _DYNAMIC_SIZE_BYTES * shape.rank if shape.is_dynamic else size
+from hloopt.ir.shape_size import shape_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,115 @@
+"""The cost of every instruction and computation of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from hloopt.analysis.cost.model import Cost
+from hloopt.analysis.cost.rules import DEFAULT, RULES, reads_and_writes_all
+from hloopt.analysis.cost.trip_counts import trip_count
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import depth_first
+
+_UNKNOWN = Cost(-1, 0, 0, -1, -1)
+
+
+class CostAnalysis:
+    """What the instructions of a module cost, by the rules of XLA's HloCostAnalysis.
+
+    Beyond XLA's, a loop costs its body times its trip count, a conditional its costliest branch,
+    and a custom call reads its operands and writes its result. With `as_xla` the figures are
+    XLA's: loops run once, a conditional takes the most of any branch in each figure, and a custom
+    call counts -1 flops and bytes.
+
+    Works when asked; what it was asked is remembered, so ask before changing the module. A
+    question takes the time of the computations it is the first to look at; instructions that
+    are alike are costed once.
+    """
+
+    def __init__(self, module: Module, *, as_xla: bool = False) -> None:
+        self.as_xla = as_xla
+        self.unknown_loops: dict[Instruction, None] = {}
+        """Loops looked at whose trip count is not known: they count as one trip."""
+        self._module = module
+        self._computations: dict[Computation, Cost] = {}
+        self._alike: dict[tuple[object, ...], Cost] = {}
+
+    def of(self, instruction: Instruction) -> Cost:
+        """One run of an instruction, with what it calls; of a loop, all its trips."""
+        special = self._SPECIAL.get(instruction.opcode)
+        if special is not None:
+            return special(self, instruction)
+        rule = RULES.get(instruction.opcode, DEFAULT)
+        key: tuple[object, ...] = (
+            *(instruction.opcode, instruction.shape, instruction.called),
+            *[operand.shape for operand in instruction.operands],
+        )
+        if rule.attributes:
+            attributes = instruction.attributes
+            key = (*key, *[attributes.get(name) for name in rule.attributes])
+        cost = self._alike.get(key)
+        if cost is None:
+            cost = self._alike[key] = rule.cost(instruction, self.computation)
+        return cost
+
+    def computation(self, computation: Computation) -> Cost:
+        """One run of a computation, with what it calls."""
+        cost = self._computations.get(computation)
+        if cost is None:
+            for callee in depth_first([computation], self._new_callees):
+                self._computations[callee] = Cost.total(map(self.of, callee.instructions))
+            cost = self._computations[computation]
+        return cost
+
+    def module(self) -> Cost:
+        """One run of the module's entry computation."""
+        return self.computation(self._module.entry)
+
+    def _new_callees(self, computation: Computation) -> Iterable[Computation]:
+        for instruction in computation.instructions:
+            for callee in instruction.called:
+                if callee not in self._computations:
+                    yield callee
+
+    def _while(self, loop: Instruction) -> Cost:
+        body, condition = map(self.computation, loop.called)
+        count = None if self.as_xla else trip_count(loop)
+        if count is None:
+            self.unknown_loops[loop] = None
+            return Cost.total((body, condition))
+        return Cost.total((body.times(count), condition.times(count + 1)))
+
+    def _conditional(self, conditional: Instruction) -> Cost:
+        if not self.as_xla:
+            return self.computation(self.likely_branch(conditional))
+        branches = [self.computation(branch) for branch in conditional.called]
+        written = max(branch.bytes_written for branch in branches)
+        moved = max(branch.bytes_accessed for branch in branches)
+        return Cost(
+            max(branch.flops for branch in branches),
+            max(branch.transcendentals for branch in branches),
+            *(moved - written, written),
+            max(branch.unfused_bytes for branch in branches),
+        )
+
+    def likely_branch(self, conditional: Instruction) -> Computation:
+        """The branch that counts: the one that moves most; of equals the one with most flops."""
+
+        def size(branch: Computation) -> tuple[int, int]:
+            cost = self.computation(branch)
+            return cost.bytes_accessed, cost.flops
+
+        return max(conditional.called, key=size)
+
+    def _custom_call(self, call: Instruction) -> Cost:
+        return _UNKNOWN if self.as_xla else reads_and_writes_all(call, self.computation)
+
+    _SPECIAL: ClassVar[dict[Opcode, Callable[[CostAnalysis, Instruction], Cost]]] = {
+        Opcode.WHILE: _while,
+        Opcode.CONDITIONAL: _conditional,
+        Opcode.CUSTOM_CALL: _custom_call,
+    }
