@@ -1,4 +1,4 @@
-"""XLA's own reader and printer of HLO, in a process of its own: some texts bring it down."""
+"""XLA's own reader, printer and cost analysis, in a process of its own: some texts end it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,14 @@ def options(style):
     options.print_large_constants = style == "whole"
     return options
 
+def cost(module):
+    global client
+    from jaxlib import _jax, xla_client
+    client = client or xla_client.make_cpu_client()
+    return dict(_jax.hlo_module_cost_analysis(client, module))
+
 print(json.dumps("ready"), file=answers, flush=True)
-source = module = None
+client = source = module = None
 for line in sys.stdin:
     asked = json.loads(line)
     answer = {}
@@ -43,6 +49,8 @@ for line in sys.stdin:
         style = asked["style"]
         if style:
             answer["text"] = module.to_string(options(style))
+        if asked["cost"]:
+            answer["cost"] = cost(module)
         if asked["through_proto"]:
             proto = module.as_serialized_hlo_module_proto()
             answer["proto"] = base64.b64encode(proto).decode()
@@ -63,6 +71,8 @@ class Answer(NamedTuple):
     proto: bytes = b""
     from_proto: str | None = None
     """The print of what it reads from that proto."""
+    cost: dict[str, float] | None = None
+    """What its HloCostAnalysis says of the entry, by its own keys; what is 0 is left out."""
 
 
 class XlaProcess:
@@ -77,9 +87,14 @@ class XlaProcess:
         self._child = _start()
 
     def read(
-        self, text: str | bytes, *, style: str | None = None, through_proto: bool = False
+        self,
+        text: str | bytes,
+        *,
+        style: str | None = None,
+        through_proto: bool = False,
+        cost: bool = False,
     ) -> Answer:
-        """Read a text, or a serialized proto, and print it.
+        """Read a text, or a serialized proto, and print it, or say what it costs.
 
         `style` is one of XLA's, or "whole": the default one, with large constants in full. With
         `through_proto`, the answer also has the proto and its print.
@@ -88,7 +103,12 @@ class XlaProcess:
             source = ("text", text)
         else:
             source = ("proto", base64.b64encode(text).decode())
-        question = {"source": source, "style": style, "through_proto": through_proto}
+        question = {
+            "source": source,
+            "style": style,
+            "through_proto": through_proto,
+            "cost": cost,
+        }
         line = self._ask(json.dumps(question))
         if not line.endswith("\n"):
             self.close()

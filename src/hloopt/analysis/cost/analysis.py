@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+from hloopt.analysis.cost.applied import applying
 from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.rules import DEFAULT, RULES, reads_and_writes_all
+from hloopt.analysis.cost.sizes import leaf_elements
 from hloopt.analysis.cost.trip_counts import trip_count
+from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -20,10 +23,10 @@ _UNKNOWN = Cost(-1, 0, 0, -1, -1)
 class CostAnalysis:
     """What the instructions of a module cost, by the rules of XLA's HloCostAnalysis.
 
-    Beyond XLA's, a loop costs its body times its trip count, a conditional its costliest branch,
-    and a custom call reads its operands and writes its result. With `as_xla` the figures are
-    XLA's: loops run once, a conditional takes the most of any branch in each figure, and a custom
-    call counts -1 flops and bytes.
+    Beyond XLA's, a loop costs its body times its trip count, a scan its computation for each step,
+    a conditional its costliest branch, and a custom call reads its operands and writes its
+    result. With `as_xla` the figures are XLA's: loops take one step, a conditional has the most
+    of any branch in each figure, and a custom call counts -1 flops and bytes.
 
     Works when asked; what it was asked is remembered, so ask before changing the module. A
     question takes the time of the computations it is the first to look at; instructions that
@@ -105,11 +108,21 @@ class CostAnalysis:
 
         return max(conditional.called, key=size)
 
+    def _scan(self, scan: Instruction) -> Cost:
+        if self.as_xla:  # takes the first carry for what the computation is applied to
+            shape = scan.shape
+            count = leaf_elements(shape.elements[1] if shape.is_tuple else shape)
+        else:
+            (dimension,) = parse_ints(scan.attributes["dimensions"])
+            count = scan.operands[0].shape.dimensions[dimension]
+        return applying(scan, (count, self.computation(scan.called[0])))
+
     def _custom_call(self, call: Instruction) -> Cost:
         return _UNKNOWN if self.as_xla else reads_and_writes_all(call, self.computation)
 
     _SPECIAL: ClassVar[dict[Opcode, Callable[[CostAnalysis, Instruction], Cost]]] = {
         Opcode.WHILE: _while,
         Opcode.CONDITIONAL: _conditional,
+        Opcode.SCAN: _scan,
         Opcode.CUSTOM_CALL: _custom_call,
     }

@@ -19,21 +19,21 @@ Callees: TypeAlias = Callable[[Computation], Cost]
 def map_cost(instruction: Instruction, callees: Callees) -> Cost:
     """The computation once per element."""
     count = leaf_elements(instruction.shape)
-    return _applying(instruction, (count, callees(instruction.called[0])))
+    return applying(instruction, (count, callees(instruction.called[0])))
 
 
 def reduce_cost(reduce: Instruction, callees: Callees) -> Cost:
     """The computation once for each element that goes."""
     result = reduce.shape.elements[0] if reduce.shape.is_tuple else reduce.shape
     gone = leaf_elements(reduce.operands[0].shape) - leaf_elements(result)
-    return _applying(reduce, (max(gone, 0), callees(reduce.called[0])))
+    return applying(reduce, (max(gone, 0), callees(reduce.called[0])))
 
 
 def reduce_window_cost(reduce: Instruction, callees: Callees) -> Cost:
     """The computation once less than the window has elements, for each of the result."""
     result = reduce.shape.elements[0] if reduce.shape.is_tuple else reduce.shape
     count = leaf_elements(result) * (_window_elements(reduce) - 1)
-    return _applying(reduce, (count, callees(reduce.called[0])))
+    return applying(reduce, (count, callees(reduce.called[0])))
 
 
 def select_and_scatter_cost(instruction: Instruction, callees: Callees) -> Cost:
@@ -41,7 +41,7 @@ def select_and_scatter_cost(instruction: Instruction, callees: Callees) -> Cost:
     select, scatter = map(callees, instruction.called)
     sources = leaf_elements(instruction.operands[1].shape)
     selections = sources * (_window_elements(instruction) - 1)
-    return _applying(instruction, (selections, select), (sources, scatter))
+    return applying(instruction, (selections, select), (sources, scatter))
 
 
 def _window_elements(instruction: Instruction) -> int:
@@ -74,8 +74,8 @@ def call_cost(call: Instruction, callees: Callees) -> Cost:
     return replace(callees(call.called[0]), operand_bytes=())
 
 
-def _applying(instruction: Instruction, *runs: tuple[int, Cost]) -> Cost:
-    """Computations so often each; operands read and the result written in whole."""
+def applying(instruction: Instruction, *runs: tuple[int, Cost]) -> Cost:
+    """Computations so many times each; operands read and the result written in whole."""
     return moving(
         *(bytes_of_operands(instruction), leaf_bytes(instruction.shape)),
         flops=sum(count * cost.flops for count, cost in runs),

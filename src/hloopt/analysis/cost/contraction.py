@@ -10,6 +10,7 @@ from hloopt.ir.attribute_values import (
     ConvolutionLabels,
     WindowDimension,
     parse_dim_labels,
+    parse_int,
     parse_ints,
     parse_window,
 )
@@ -33,7 +34,8 @@ def convolution_flops(convolution: Instruction) -> int:
     Proportional to the sizes of the spatial dimensions' windows and results.
     """
     attributes = convolution.attributes
-    lhs, rhs = (operand.shape for operand in convolution.operands[:2])
+    lhs, kernel = (operand.shape for operand in convolution.operands[:2])
+    rhs = kernel.elements[0] if kernel.is_tuple else kernel  # a sparse one: values, places
     labels = parse_dim_labels(attributes["dim_labels"])
     window = parse_window(attributes.get("window", "{}")).dimensions
     spatial = zip(
@@ -48,7 +50,8 @@ def convolution_flops(convolution: Instruction) -> int:
         )
         for number, (dimension, of_input, of_output) in enumerate(spatial)
     )
-    features = rhs.dimensions[labels.kernel_input_feature_dimension]
+    groups = parse_int(attributes.get("feature_group_count", "1"))
+    features = lhs.dimensions[labels.input_feature_dimension] // groups
     outputs = convolution.shape.dimensions[labels.output_feature_dimension]
     batch = convolution.shape.dimensions[labels.output_batch_dimension]
     return MULTIPLY_ADD * meetings * features * outputs * batch

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.cost.model import Cost, moving
+from hloopt.analysis.cost.model import NO_COST, Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, table_bytes
+from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.instruction import Instruction
 
 
@@ -38,3 +39,13 @@ def outfeed_cost(outfeed: Instruction) -> Cost:
     """Reads all arrays of what it sends."""
     sent, *tokens = outfeed.operands
     return moving((leaf_bytes(sent.shape), *(0 for _ in tokens)), 0)
+
+
+def transpose_cost(transpose: Instruction) -> Cost:
+    """All that is read is written, or nothing where both layouts have the elements in one order."""
+    source = transpose.operands[0].shape
+    dimensions = parse_ints(transpose.attributes["dimensions"])
+    order = tuple(dimensions[d] for d in transpose.shape.layout.minor_to_major)
+    if order == source.layout.minor_to_major:
+        return NO_COST
+    return moving(bytes_of_operands(transpose), leaf_bytes(transpose.shape))

@@ -6,7 +6,7 @@ place: it reads and writes only what it updates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from hloopt.analysis.cost.model import Cost
@@ -14,10 +14,12 @@ from hloopt.analysis.cost.sizes import leaf_bytes, table_bytes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import Shape
 
 Callees: TypeAlias = Callable[[Computation], Cost]
 
 _SLICES = frozenset((Opcode.SLICE, Opcode.DYNAMIC_SLICE))
+_EACH_READS_ALL = frozenset((Opcode.RESHAPE, Opcode.BROADCAST))
 
 
 def fusion_cost(fusion: Instruction, callees: Callees) -> Cost:
@@ -29,14 +31,14 @@ def fusion_cost(fusion: Instruction, callees: Callees) -> Cost:
     inside = callees(body)
     operand_bytes = tuple(map(parameter_bytes, body.parameters))
     read = sum(operand_bytes) + _constant_bytes(body)
-    written = _result_bytes(body.root)
+    written = _result_bytes(fusion.shape, body.root)
     return Cost(
         inside.flops, inside.transcendentals, read, written, inside.unfused_bytes, operand_bytes
     )
 
 
 def parameter_bytes(parameter: Instruction) -> int:
-    """What a fusion reads of a parameter. O(instructions that see it whole or in part)."""
+    """What a fusion reads of one of its parameters. O(uses, those in nested fusions included)."""
     total = 0
     waiting = [parameter]
     while waiting:
@@ -48,28 +50,47 @@ def parameter_bytes(parameter: Instruction) -> int:
                 if user.opcode is Opcode.GET_TUPLE_ELEMENT
             }
             waiting += elements.values()
-            # A use of the whole tuple, and each element that nobody asks for, is its table.
-            missing = len(value.shape.elements) - len(elements)
-            total += missing * table_bytes(value.shape) if value.users else 0
-            continue
-        is_whole = False
-        for user in value.users:
-            if user.opcode in _SLICES and user.operands[0] is value:
-                total += leaf_bytes(user.shape)
-            elif user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and user.operands[0] is value:
-                pass
-            elif user.opcode is Opcode.FUSION:
-                inner = user.called[0].parameters
-                waiting += [
-                    inner[number]
-                    for number, operand in enumerate(user.operands)
-                    if operand is value
-                ]
-            else:
-                is_whole = True
-        if is_whole:
-            total += table_bytes(value.shape)
+            if value.users:  # for an element that nobody takes, the table of pointers is read
+                unread = len(value.shape.elements) - len(elements)
+                total += unread * table_bytes(value.shape)
+        else:
+            total += _array_bytes(value, waiting)
     return total
+
+
+def _array_bytes(array: Instruction, waiting: list[Instruction]) -> int:
+    """What the users of an array read of it; adds what nested fusions make of it to `waiting`."""
+    total = 0
+    is_read_whole = False
+    for user in array.users:
+        opcode = user.opcode
+        if opcode is Opcode.FUSION:
+            waiting += _inside(user, array)
+        elif opcode in _SLICES and user.operands[0] is array:
+            total += leaf_bytes(user.shape)
+        elif opcode in _EACH_READS_ALL:
+            total += table_bytes(array.shape)
+        elif opcode is not Opcode.DYNAMIC_UPDATE_SLICE or user.operands[0] is not array:
+            is_read_whole = True
+    return total + table_bytes(array.shape) if is_read_whole else total
+
+
+def _inside(fusion: Instruction, operand: Instruction) -> Iterator[Instruction]:
+    """Whose users to look at for an operand of a nested fusion.
+
+    Those of its parameter; or, where only the root reads that as its first operand, those of the
+    fusion: what they leave out need not be computed.
+    """
+    body = fusion.called[0]
+    parameters = body.parameters
+    for number, candidate in enumerate(fusion.operands):
+        if candidate is operand:
+            parameter = parameters[number]
+            is_for_root = list(parameter.users) == [body.root]
+            if is_for_root and body.root.operands[0] is parameter and not fusion.is_root:
+                yield fusion
+            else:
+                yield parameter
 
 
 def _constant_bytes(body: Computation) -> int:
@@ -83,15 +104,14 @@ def _constant_bytes(body: Computation) -> int:
     )
 
 
-def _result_bytes(root: Instruction) -> int:
-    total = 0
-    waiting = [root]
-    while waiting:
-        result = waiting.pop()
-        if result.opcode is Opcode.TUPLE:
-            waiting += result.operands
-        elif result.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-            total += leaf_bytes(result.operands[1].shape)
-        else:
-            total += leaf_bytes(result.shape)
-    return total
+def _result_bytes(shape: Shape, root: Instruction) -> int:
+    """What is written of a result: all but for updates in place, of which only the update."""
+    if root.opcode is Opcode.TUPLE:
+        parts = zip(shape.elements, root.operands, strict=True)
+        return sum(_written(element, operand) for element, operand in parts)
+    return _written(shape, root)
+
+
+def _written(shape: Shape, value: Instruction) -> int:
+    is_update = value.opcode is Opcode.DYNAMIC_UPDATE_SLICE
+    return leaf_bytes(value.operands[1].shape if is_update else shape)

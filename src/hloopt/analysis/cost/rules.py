@@ -56,8 +56,8 @@ def _with_flops(count: Callable[[Instruction], int], *attributes: str) -> Rule:
     return Rule(lambda instruction, _: _whole(instruction, flops=count(instruction)), attributes)
 
 
-def _moving(count: Callable[[Instruction], Cost]) -> Rule:
-    return Rule(lambda instruction, _: count(instruction))
+def _moving(count: Callable[[Instruction], Cost], *attributes: str) -> Rule:
+    return Rule(lambda instruction, _: count(instruction), attributes)
 
 
 DEFAULT = Rule(reads_and_writes_all)
@@ -87,7 +87,9 @@ RULES: dict[Opcode, Rule] = {
     Opcode.DOT: _with_flops(contraction.dot_flops, "lhs_contracting_dims"),
     Opcode.SCALED_DOT: _with_flops(contraction.dot_flops, "lhs_contracting_dims"),
     Opcode.RAGGED_DOT: _with_flops(contraction.dot_flops, "lhs_contracting_dims"),
-    Opcode.CONVOLUTION: _with_flops(contraction.convolution_flops, "window", "dim_labels"),
+    Opcode.CONVOLUTION: _with_flops(
+        contraction.convolution_flops, "window", "dim_labels", "feature_group_count"
+    ),
     Opcode.FFT: _with_flops(contraction.fft_flops, "fft_length"),
     Opcode.CHOLESKY: _moving(contraction.cholesky_cost),
     Opcode.TRIANGULAR_SOLVE: _moving(contraction.triangular_solve_cost),
@@ -96,6 +98,7 @@ RULES: dict[Opcode, Rule] = {
     Opcode.DYNAMIC_SLICE: _moving(data_movement.slice_cost),
     Opcode.DYNAMIC_UPDATE_SLICE: _moving(data_movement.update_cost),
     Opcode.GATHER: _moving(data_movement.gather_cost),
+    Opcode.TRANSPOSE: _moving(data_movement.transpose_cost, "dimensions"),
     Opcode.TUPLE: _moving(data_movement.tuple_cost),
     Opcode.OUTFEED: _moving(data_movement.outfeed_cost),
     # what applies a computation to elements
@@ -112,5 +115,5 @@ RULES: dict[Opcode, Rule] = {
     Opcode.CALL: Rule(applied.call_cost),
     Opcode.ASYNC_START: Rule(applied.call_cost),
 }
-"""The rules by opcode; `DEFAULT` is for all others. Loops, conditionals and custom calls have none:
-what they cost depends on how one counts, which `CostAnalysis` knows."""
+"""The rules by opcode; `DEFAULT` is for all others. Loops, scans, conditionals and custom calls
+have none: what they cost depends on how one counts, which `CostAnalysis` knows."""
