@@ -18,6 +18,7 @@ EXIT_BROKEN_PIPE = 141
 
 COMMANDS = {
     "analyze": "what can be known of a module without running it",
+    "cost": "flops, bytes, and the least time on a target",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",
     "explain": "what an error code means, and what to do",

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from hloopt.analysis.cost.applied import applying
+from hloopt.analysis.cost.custom_calls import custom_call_cost, opaque_cost
 from hloopt.analysis.cost.model import Cost
-from hloopt.analysis.cost.rules import DEFAULT, RULES, reads_and_writes_all
+from hloopt.analysis.cost.rules import DEFAULT, RULES
 from hloopt.analysis.cost.sizes import leaf_elements
 from hloopt.analysis.cost.trip_counts import trip_count
 from hloopt.ir.attribute_values import parse_ints
@@ -37,6 +38,8 @@ class CostAnalysis:
         self.as_xla = as_xla
         self.unknown_loops: dict[Instruction, None] = {}
         """Loops looked at whose trip count is not known: they count as one trip."""
+        self.unknown_calls: dict[Instruction, None] = {}
+        """Custom calls looked at whose arithmetic is not known: they count no flops."""
         self._module = module
         self._computations: dict[Computation, Cost] = {}
         self._alike: dict[tuple[object, ...], Cost] = {}
@@ -118,7 +121,13 @@ class CostAnalysis:
         return applying(scan, (count, self.computation(scan.called[0])))
 
     def _custom_call(self, call: Instruction) -> Cost:
-        return _UNKNOWN if self.as_xla else reads_and_writes_all(call, self.computation)
+        if self.as_xla:
+            return _UNKNOWN
+        known = custom_call_cost(call)
+        if known is not None:
+            return known
+        self.unknown_calls[call] = None
+        return opaque_cost(call)
 
     _SPECIAL: ClassVar[dict[Opcode, Callable[[CostAnalysis, Instruction], Cost]]] = {
         Opcode.WHILE: _while,

@@ -26,7 +26,7 @@ class Rule(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-def reads_and_writes_all(instruction: Instruction, callees: Callees) -> Cost:
+def _reads_and_writes_all(instruction: Instruction, callees: Callees) -> Cost:
     """No arithmetic, each operand read and the result written in whole."""
     return moving(bytes_of_operands(instruction), leaf_bytes(instruction.shape))
 
@@ -60,7 +60,7 @@ def _moving(count: Callable[[Instruction], Cost], *attributes: str) -> Rule:
     return Rule(lambda instruction, _: count(instruction), attributes)
 
 
-DEFAULT = Rule(reads_and_writes_all)
+DEFAULT = Rule(_reads_and_writes_all)
 _TRANSCENDENTAL = frozenset(
     (
         *(Opcode.ACOS, Opcode.ACOSH, Opcode.ASIN, Opcode.ASINH, Opcode.ATAN2, Opcode.ATANH),

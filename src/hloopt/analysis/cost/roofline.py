@@ -1,0 +1,83 @@
+"""The least time instructions take on a target: what arithmetic needs, and what memory needs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hloopt.analysis.cost.analysis import CostAnalysis
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.targets import Target
+
+MATRIX = frozenset((Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT, Opcode.CONVOLUTION))
+"""What matrix units do; vector units do the rest."""
+
+
+class Bound(NamedTuple):
+    """Seconds that one run takes at least, for two reasons."""
+
+    compute: float
+    memory: float
+
+    @property
+    def seconds(self) -> float:
+        """Arithmetic and memory traffic overlap: the longer of both."""
+        return max(self.compute, self.memory)
+
+    @property
+    def is_compute(self) -> bool:
+        return self.compute > self.memory
+
+
+class Roofline:
+    """Bounds by the peak rates of a target.
+
+    Each dot runs at the matrix rate of its operands' type, all else at the vector rate of its
+    result's, a transcendental like one flop. Where a target has no such rate, arithmetic takes no
+    time.
+    """
+
+    def __init__(self, costs: CostAnalysis, target: Target) -> None:
+        self.target = target
+        self._costs = costs
+        self._fused: dict[Computation, float] = {}
+
+    def of(self, instruction: Instruction) -> Bound:
+        """The bound of one run of an instruction that runs no computations of its own."""
+        memory = self._costs.of(instruction).bytes_accessed / self.target.memory_bandwidth
+        if instruction.opcode is not Opcode.FUSION:
+            return Bound(self._compute(instruction), memory)
+        body = instruction.called[0]
+        compute = self._fused.get(body)
+        if compute is None:
+            compute = self._fused[body] = self._compute_fused(body)
+        return Bound(compute, memory)
+
+    def _compute_fused(self, body: Computation) -> float:
+        """The time of all fused instructions, those of nested fusions included."""
+        total = 0.0
+        waiting = [body]
+        while waiting:
+            for instruction in waiting.pop().instructions:
+                if instruction.opcode is Opcode.FUSION:
+                    waiting.append(instruction.called[0])
+                else:
+                    total += self._compute(instruction)
+        return total
+
+    def _compute(self, instruction: Instruction) -> float:
+        cost = self._costs.of(instruction)
+        work = cost.flops + cost.transcendentals
+        if not work:
+            return 0.0
+        if instruction.opcode in MATRIX or instruction.opcode is Opcode.CUSTOM_CALL:
+            rate = self.target.matrix_rate(_element_type(instruction.operands[0]))
+        else:
+            rate = self.target.vector_rate(_element_type(instruction))
+        return work / rate if rate else 0.0
+
+
+def _element_type(instruction: Instruction) -> str:
+    leaves = instruction.shape.leaves()
+    return leaves[0].type_name if leaves else ""

@@ -1,0 +1,214 @@
+"""The cost report: what a module costs on a target, by instruction and by groups of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hloopt.analysis.cost import CostAnalysis
+from hloopt.analysis.cost.custom_calls import custom_call_target
+from hloopt.analysis.cost.model import Cost
+from hloopt.analysis.cost.roofline import Bound, Roofline
+from hloopt.analysis.cost.runs import ONCE, RUNNING, Runs, count_runs
+from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import COLLECTIVES, Opcode
+from hloopt.ir.shape import format_shape
+from hloopt.targets import Target
+
+NO_SCOPE = "(no op_name)"
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """One instruction of a computation that runs; `cost` and `bound` are of one run."""
+
+    name: str
+    opcode: str
+    computation: str
+    shape: str
+    op_name: str
+    runs: Runs
+    cost: Cost
+    bound: Bound
+
+    @property
+    def seconds(self) -> float:
+        """The least time of all runs."""
+        return self.bound.seconds * self.runs.times
+
+
+@dataclass(slots=True)
+class CostReport:
+    """What one run of a module costs on one device."""
+
+    module: str
+    target: Target
+    total: Cost
+    rows: list[CostRow]
+    """What costs anything, most time first."""
+    seconds: float
+    """The least time, one instruction after another."""
+    compute_seconds: float
+    """The part of it in instructions bound by arithmetic; the rest is bound by memory."""
+    assumptions: list[str]
+    """What the figures rest on, one sentence each."""
+
+
+def analyze_cost(module: Module, target: Target) -> CostReport:
+    """The report for a verified module. O(instructions)."""
+    costs = CostAnalysis(module)
+    roofline = Roofline(costs, target)
+    rows = []
+    for computation, runs in count_runs(module, costs).items():
+        for instruction in computation.instructions:
+            if instruction.opcode in RUNNING or not runs.times:
+                continue
+            cost = costs.of(instruction)
+            if cost.bytes_accessed or cost.flops or cost.transcendentals:
+                rows.append(_row(instruction, runs, cost, roofline.of(instruction)))
+    rows.sort(key=lambda row: -row.seconds)
+    return CostReport(
+        module.name,
+        target,
+        costs.module(),
+        rows,
+        sum(row.seconds for row in rows),
+        sum(row.seconds for row in rows if row.bound.is_compute),
+        _assumptions(module, target, costs),
+    )
+
+
+def _row(instruction: Instruction, runs: Runs, cost: Cost, bound: Bound) -> CostRow:
+    metadata = instruction.attributes.get("metadata")
+    return CostRow(
+        instruction.name,
+        instruction.opcode.value,
+        instruction.parent.name,
+        format_shape(instruction.shape, layout=False),
+        parse_metadata(metadata).op_name if metadata else "",
+        *(runs, cost, bound),
+    )
+
+
+def _assumptions(module: Module, target: Target, costs: CostAnalysis) -> list[str]:
+    notes = [
+        "the least time is at peak rates, one instruction after another; a transcendental takes "
+        "the time of a flop"
+    ]
+    if not target.vector:
+        notes.append(
+            "no rate of the target's vector units is published: only dot products and "
+            "convolutions take time to compute"
+        )
+    if costs.unknown_loops:
+        notes.append(
+            "loops whose trip count is not known take one trip: "
+            + _some([f"%{loop.name}" for loop in costs.unknown_loops])
+        )
+    if costs.unknown_calls:
+        targets = Counter(map(custom_call_target, costs.unknown_calls))
+        notes.append(
+            "no flops are known of these custom calls, which read their operands and write their "
+            "results: " + _some([f"{count} x {name}" for name, count in targets.most_common()])
+        )
+    opcodes = {instruction.opcode for instruction in module.instructions()}
+    if Opcode.CONDITIONAL in opcodes:
+        notes.append("of a conditional, the branch that moves most bytes runs")
+    if opcodes & COLLECTIVES:
+        notes.append(
+            "collectives count what they read and write in device memory; the network takes no time"
+        )
+    return notes
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+# -- groups -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class CostGroup:
+    """Instructions with something in common, over all their runs."""
+
+    label: str
+    instructions: int = 0
+    runs: Runs = ONCE
+    """The most runs of one of them."""
+    flops: int = 0
+    transcendentals: int = 0
+    bytes_accessed: int = 0
+    unfused_bytes: int = 0
+    seconds: float = 0.0
+    compute_seconds: float = 0.0
+
+    def add(self, row: CostRow) -> None:
+        count = row.runs.times
+        self.instructions += 1
+        self.runs = Runs(max(self.runs.times, count), self.runs.is_known and row.runs.is_known)
+        self.flops += row.cost.flops * count
+        self.transcendentals += row.cost.transcendentals * count
+        self.bytes_accessed += row.cost.bytes_accessed * count
+        self.unfused_bytes += row.cost.unfused_bytes * count
+        self.seconds += row.seconds
+        if row.bound.is_compute:
+            self.compute_seconds += row.seconds
+
+
+GROUPINGS = ("instruction", "computation", "scope", "opcode")
+
+
+def grouped(report: CostReport, by: str, *, depth: int = 3) -> list[CostGroup]:
+    """The rows in groups, most time first. `depth` is that of a scope: how much of op_name."""
+    labels: dict[str, Callable[[CostRow], str]] = {
+        "instruction": lambda row: row.name,
+        "computation": lambda row: row.computation,
+        "scope": lambda row: "/".join(row.op_name.split("/")[:depth]) or NO_SCOPE,
+        "opcode": lambda row: row.opcode,
+    }
+    label_of = labels[by]
+    groups: dict[str, CostGroup] = {}
+    for row in report.rows:
+        label = label_of(row)
+        group = groups.get(label)
+        if group is None:
+            group = groups[label] = CostGroup(label)
+        group.add(row)
+    return sorted(groups.values(), key=lambda group: (-group.seconds, -group.bytes_accessed))
+
+
+# -- JSON -------------------------------------------------------------------------------------
+
+
+def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, Any]:
+    """The report as plain data, all groups; times in seconds."""
+    total = report.total
+    return {
+        "module": report.module,
+        "target": report.target.name,
+        "flops": total.flops,
+        "transcendentals": total.transcendentals,
+        "bytes_accessed": total.bytes_accessed,
+        "bytes_read": total.bytes_read,
+        "bytes_written": total.bytes_written,
+        "unfused_bytes": total.unfused_bytes,
+        "intensity": total.intensity,
+        "seconds": report.seconds,
+        "compute_seconds": report.compute_seconds,
+        "memory_seconds": report.seconds - report.compute_seconds,
+        "by": by,
+        "groups": [_group_to_json(group) for group in grouped(report, by, depth=depth)],
+        "assumptions": report.assumptions,
+    }
+
+
+def _group_to_json(group: CostGroup) -> dict[str, Any]:
+    data = asdict(group)
+    data["runs"], data["runs_known"] = group.runs
+    return data

@@ -1,0 +1,144 @@
+"""The cost report as a terminal page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hloopt.analysis.cost.runs import ONCE
+from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped
+from hloopt.reports.cost_chart import roofline_chart
+from hloopt.reports.memory import human_bytes
+from hloopt.reports.units import human_count, human_ratio, human_seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_WIDEST = 120  # columns: beyond, lines are hard to follow
+_FIXED_WIDTH = 50  # of a table's columns before the last one
+COMPUTE_STYLE, MEMORY_STYLE = "cyan", "yellow"
+
+
+def render_cost(
+    report: CostReport, console: Console, *, by: str = "instruction", depth: int = 3, top: int = 10
+) -> None:
+    """Print totals, the roofline, and the `top` groups that take most time."""
+    from rich.text import Text
+
+    width = min(console.width, _WIDEST)
+    title = Text.assemble("Cost of ", (report.module, "bold"), f" on {report.target.title}")
+    console.print(title, width=width)
+    console.print(_summary(report), width=width)
+    if report.rows:
+        console.print()
+        console.print(roofline_chart(report, width))
+        console.print()
+        console.print(_table(report, by, depth, top, width), width=width)
+    for note in report.assumptions:
+        console.print(Text(f"* {note}", style="dim"), width=width)
+
+
+def _summary(report: CostReport) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    total = report.total
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=False)
+    table.add_column("field", style="bold", no_wrap=True)
+    table.add_column("figure", justify="right", no_wrap=True)
+    table.add_column("meaning", style="dim")
+    table.add_row("flops", human_count(total.flops), "")
+    if total.transcendentals:
+        table.add_row("transcendentals", human_count(total.transcendentals), "in no flops")
+    parts = f"read {human_bytes(total.bytes_read)}, written {human_bytes(total.bytes_written)}"
+    table.add_row("bytes accessed", human_bytes(total.bytes_accessed), parts)
+    if total.unfused_bytes != total.bytes_accessed:
+        moved = max(total.bytes_accessed, 1)
+        factor = f"{human_ratio(total.unfused_bytes / moved)} times as much, were nothing fused"
+        table.add_row("unfused", human_bytes(total.unfused_bytes), factor)
+    table.add_row("intensity", human_ratio(total.intensity), "flops per byte" + _ridge(report))
+    table.add_row("least time", human_seconds(report.seconds), _split(report))
+    return table
+
+
+def _ridge(report: CostReport) -> str:
+    ridge = report.target.ridge()
+    return f"; bf16 dots: compute bound above {human_ratio(ridge)}" if ridge else ""
+
+
+def _split(report: CostReport) -> str:
+    if not report.seconds:
+        return ""
+    compute = report.compute_seconds / report.seconds
+    return f"{compute:.0%} bound by compute, {1 - compute:.0%} by memory"
+
+
+def _table(report: CostReport, by: str, depth: int, top: int, width: int) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    groups = grouped(report, by, depth=depth)
+    shown, hidden = groups[:top], groups[top:]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("time", "share", "bound", "flops", "bytes", "runs"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(by, no_wrap=True, overflow="ellipsis")
+    rows = {row.name: row for row in report.rows} if by == "instruction" else {}
+    room = max(width - _FIXED_WIDTH, 16)
+    for group in shown:
+        row = rows.get(group.label)
+        label = _instruction(row, room) if row else Text(_label(group, by, room))
+        table.add_row(*_figures(group, report), label)
+    if hidden:
+        rest = CostGroup("")
+        for group in hidden:
+            rest.seconds += group.seconds
+            rest.flops += group.flops
+            rest.bytes_accessed += group.bytes_accessed
+        time, share, _, flops, size, _ = _figures(rest, report)
+        more = Text(f"and {len(hidden):,} more")
+        table.add_row(time, share, "", flops, size, "", more, style="dim")
+    return table
+
+
+def _figures(group: CostGroup, report: CostReport) -> tuple[str | Text, ...]:
+    from rich.text import Text
+
+    is_compute = group.compute_seconds > group.seconds / 2
+    bound = Text("compute", COMPUTE_STYLE) if is_compute else Text("memory", MEMORY_STYLE)
+    runs = "" if group.runs == ONCE else f"x{group.runs.times:,}"
+    return (
+        human_seconds(group.seconds),
+        f"{group.seconds / report.seconds:.1%}" if report.seconds else "",
+        bound,
+        human_count(group.flops),
+        human_bytes(group.bytes_accessed),
+        runs if group.runs.is_known else "x?",
+    )
+
+
+def _instruction(row: CostRow, room: int) -> Text:
+    from rich.text import Text
+
+    text = Text(_head(f"%{row.name} {row.shape}", room))
+    if row.op_name:
+        text.append(f"\n{_tail(row.op_name, room)}", style="dim")
+    return text
+
+
+def _label(group: CostGroup, by: str, room: int) -> str:
+    count = f" ({group.instructions:,})"
+    cut = _tail if by == "scope" else _head
+    name = f"%{group.label}" if by == "computation" else group.label
+    return cut(name, room - len(count)) + count
+
+
+def _head(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _tail(text: str, width: int) -> str:
+    """The end of a path says most."""
+    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]

@@ -1,0 +1,32 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+_STEPS = ("", " k", " M", " G", " T", " P", " E")
+
+
+def human_count(number: float) -> str:
+    """`832`, `1.5 k`, `772.6 T`: three digits or four and a power of 1000."""
+    amount = float(number)
+    for step in _STEPS:
+        if abs(amount) < 999.95 or step == _STEPS[-1]:
+            break
+        amount /= 1000
+    return f"{amount:.0f}" if not step and amount == round(amount) else f"{amount:.1f}{step}"
+
+
+def human_seconds(seconds: float) -> str:
+    """`1.52 s`, `12.3 ms`, `4.0 us`, `850 ns`."""
+    if seconds <= 0:
+        return "0"
+    for scale, unit, digits in ((1.0, "s", 2), (1e-3, "ms", 1), (1e-6, "us", 1)):
+        if seconds >= 0.9995 * scale:
+            return f"{seconds / scale:,.{digits}f} {unit}"
+    return f"{seconds * 1e9:.0f} ns" if seconds >= 1e-9 else "< 1 ns"
+
+
+def human_ratio(number: float) -> str:
+    """`0.083`, `12.5`, `1,234`: three digits."""
+    if number >= 1000:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"

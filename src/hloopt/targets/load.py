@@ -1,0 +1,117 @@
+"""Targets from files: those of the package by name, others by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hloopt.diagnostics import HloError, did_you_mean
+from hloopt.targets.target import Link, Target
+
+_FIELDS = {
+    "title": str,
+    "matrix_teraflops": dict,
+    "matrix_source": str,
+    "vector_teraflops": dict,
+    "vector_source": str,
+    "memory": dict,
+    "memory_source": str,
+    "links": dict,
+}
+_OPTIONAL = ("vector_teraflops", "vector_source", "links")
+_RATES = ("s4", "s8", "s32", "f4", "f8", "bf16", "f16", "f32", "f64")
+
+
+def target_names() -> list[str]:
+    """The targets of the package, sorted."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("*.yaml"))
+
+
+@cache
+def load_target(name: str) -> Target:
+    """A target by its name (`-` and `_` are one), or from a `.yaml` file. Raises HloError."""
+    if name.endswith((".yaml", ".yml")):
+        return _read(Path(name))
+    known = name.replace("-", "_").lower()
+    if known not in target_names():
+        hint = did_you_mean(known, target_names())
+        raise HloError(
+            f"no target '{name}'", help=hint or f"{', '.join(target_names())}, or a file *.yaml"
+        )
+    return _read(Path(__file__).with_name(f"{known}.yaml"))
+
+
+def _read(path: Path) -> Target:
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HloError(f"cannot read {path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise HloError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    fields = _checked(data, _FIELDS, _OPTIONAL, f"{path}")
+    memory = _numbers(fields["memory"], ("gigabytes", "gigabytes_per_second"), f"{path}: memory")
+    if len(memory) < 2:
+        raise HloError(f"{path}: memory needs gigabytes and gigabytes_per_second")
+    links = tuple(_link(key, value, path) for key, value in fields.get("links", {}).items())
+    return Target(
+        path.stem,
+        fields["title"],
+        _rates(fields["matrix_teraflops"], f"{path}: matrix_teraflops"),
+        _rates(fields.get("vector_teraflops", {}), f"{path}: vector_teraflops"),
+        round(memory["gigabytes"] * 1e9),
+        memory["gigabytes_per_second"] * 1e9,
+        links,
+        tuple(
+            f"{part}: {fields[f'{part}_source']}"
+            for part in ("matrix", "vector", "memory")
+            if f"{part}_source" in fields
+        ),
+    )
+
+
+def _link(name: str, data: Any, path: Path) -> Link:
+    place = f"{path}: link {name}"
+    fields = _checked(data, {"gigabytes_per_second": object, "source": str}, (), place)
+    rate = {"gigabytes_per_second": fields["gigabytes_per_second"]}
+    (bandwidth,) = _numbers(rate, tuple(rate), place).values()
+    return Link(str(name), bandwidth * 1e9, fields["source"])
+
+
+def _rates(data: dict[str, Any], place: str) -> dict[str, float]:
+    return {name: rate * 1e12 for name, rate in _numbers(data, _RATES, place).items()}
+
+
+def _numbers(data: dict[str, Any], known: tuple[str, ...], place: str) -> dict[str, float]:
+    """Positive numbers under known names."""
+    for name, value in data.items():
+        if name not in known:
+            hint = did_you_mean(str(name), known)
+            raise HloError(f"{place} has no '{name}'", help=hint or ", ".join(known))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+            raise HloError(f"{place}: {name} is {value!r}, not a positive number")
+    return {name: float(value) for name, value in data.items()}
+
+
+def _checked(
+    data: Any, kinds: Mapping[str, Any], optional: tuple[str, ...], place: str
+) -> dict[str, Any]:
+    """A mapping that has these fields and no others."""
+    if not isinstance(data, dict):
+        raise HloError(f"{place}: expected a mapping with {', '.join(kinds)}")
+    for name, value in data.items():
+        if name not in kinds:
+            hint = did_you_mean(str(name), kinds)
+            raise HloError(f"{place} has no field '{name}'", help=hint or ", ".join(kinds))
+        if not isinstance(value, kinds[name]):
+            raise HloError(f"{place}: {name} is {value!r}, not a {_KIND_NAMES[kinds[name]]}")
+    for name in kinds:
+        if name not in data and name not in optional:
+            raise HloError(f"{place}: {name} is missing")
+    return data
+
+
+_KIND_NAMES: dict[Any, str] = {str: "text", dict: "mapping"}
