@@ -13,7 +13,7 @@ from hloopt.reports.memory import human_bytes
 from hloopt.reports.units import human_count, human_ratio, human_seconds
 
 _WIDTH, _HEIGHT = 960, 540
-_LEFT, _RIGHT, _TOP, _BOTTOM = 80, 20, 20, 50
+_LEFT, _RIGHT, _TOP, _BOTTOM = 80, 20, 20, 62
 _MOST_POINTS = 4000  # of the longest: a browser stays quick, and the rest is dust
 _SMALLEST, _LARGEST = 2.5, 16.0  # radii
 
@@ -94,7 +94,7 @@ def _grid(axes: Axes) -> str:
     for power in range(floor(axes.left), floor(axes.right) + 1):
         x, _ = _at(axes, power, axes.bottom)
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{bottom}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18}">{human_ratio(10.0**power)}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 30}">{human_ratio(10.0**power)}</text>')
     for power in range(floor(axes.bottom) + 1, floor(axes.top) + 1):
         _, y = _at(axes, axes.left, power)
         label = human_count(10.0**power)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from hloopt.analysis.cost.applied import applying
 from hloopt.analysis.cost.custom_calls import custom_call_cost, opaque_cost
+from hloopt.analysis.cost.fusion import FusedReads, fusion_cost
 from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.rules import DEFAULT, RULES
 from hloopt.analysis.cost.sizes import leaf_elements
@@ -42,6 +43,7 @@ class CostAnalysis:
         """Custom calls looked at whose arithmetic is not known: they count no flops."""
         self._module = module
         self._computations: dict[Computation, Cost] = {}
+        self._reads = FusedReads()
         self._alike: dict[tuple[object, ...], Cost] = {}
 
     def of(self, instruction: Instruction) -> Cost:
@@ -80,6 +82,14 @@ class CostAnalysis:
             for callee in instruction.called:
                 if callee not in self._computations:
                     yield callee
+
+    def _fusion(self, fusion: Instruction) -> Cost:
+        key = (fusion.called, fusion.shape)
+        cost = self._alike.get(key)
+        if cost is None:
+            inside = self.computation(fusion.called[0])
+            cost = self._alike[key] = fusion_cost(fusion, inside, self._reads)
+        return cost
 
     def _while(self, loop: Instruction) -> Cost:
         body, condition = map(self.computation, loop.called)
@@ -130,6 +140,7 @@ class CostAnalysis:
         return opaque_cost(call)
 
     _SPECIAL: ClassVar[dict[Opcode, Callable[[CostAnalysis, Instruction], Cost]]] = {
+        Opcode.FUSION: _fusion,
         Opcode.WHILE: _while,
         Opcode.CONDITIONAL: _conditional,
         Opcode.SCAN: _scan,

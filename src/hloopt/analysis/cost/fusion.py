@@ -6,8 +6,7 @@ place: it reads and writes only what it updates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.sizes import leaf_bytes, table_bytes
@@ -16,20 +15,17 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape
 
-Callees: TypeAlias = Callable[[Computation], Cost]
-
 _SLICES = frozenset((Opcode.SLICE, Opcode.DYNAMIC_SLICE))
 _EACH_READS_ALL = frozenset((Opcode.RESHAPE, Opcode.BROADCAST))
 
 
-def fusion_cost(fusion: Instruction, callees: Callees) -> Cost:
-    """The arithmetic of the fused instructions; the bytes that cross the fusion's border.
+def fusion_cost(fusion: Instruction, inside: Cost, reads: FusedReads) -> Cost:
+    """The arithmetic `inside` the fusion; the bytes that cross its border.
 
     O(fused instructions).
     """
     body = fusion.called[0]
-    inside = callees(body)
-    operand_bytes = tuple(map(parameter_bytes, body.parameters))
+    operand_bytes = tuple(map(reads.of, body.parameters))
     read = sum(operand_bytes) + _constant_bytes(body)
     written = _result_bytes(fusion.shape, body.root)
     return Cost(
@@ -37,28 +33,42 @@ def fusion_cost(fusion: Instruction, callees: Callees) -> Cost:
     )
 
 
-def parameter_bytes(parameter: Instruction) -> int:
-    """What a fusion reads of one of its parameters. O(uses, those in nested fusions included)."""
-    total = 0
-    waiting = [parameter]
-    while waiting:
-        value = waiting.pop()
-        if value.shape.is_tuple:
-            elements = {
-                user.tuple_index: user
-                for user in value.users
-                if user.opcode is Opcode.GET_TUPLE_ELEMENT
-            }
-            waiting += elements.values()
-            if value.users:  # for an element that nobody takes, the table of pointers is read
-                unread = len(value.shape.elements) - len(elements)
-                total += unread * table_bytes(value.shape)
-        else:
-            total += _array_bytes(value, waiting)
-    return total
+class FusedReads:
+    """What fusions read of their parameters, each looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Instruction, int] = {}
+
+    def of(self, parameter: Instruction) -> int:
+        """Bytes read of a parameter. O(its uses), if nested fusions were asked about before."""
+        total = self._known.get(parameter)
+        if total is not None:
+            return total
+        total = 0
+        waiting = [parameter]
+        while waiting:
+            value = waiting.pop()
+            if value in self._known:
+                total += self._known[value]
+            elif value.shape.is_tuple:
+                total += _table_reads(value, waiting)
+            else:
+                total += _array_reads(value, waiting)
+        self._known[parameter] = total
+        return total
 
 
-def _array_bytes(array: Instruction, waiting: list[Instruction]) -> int:
+def _table_reads(value: Instruction, waiting: list[Instruction]) -> int:
+    """Reads of a tuple's table: one for each element that nobody takes; adds the taken ones."""
+    elements = {
+        user.tuple_index: user for user in value.users if user.opcode is Opcode.GET_TUPLE_ELEMENT
+    }
+    waiting += elements.values()
+    unread = len(value.shape.elements) - len(elements) if value.users else 0
+    return unread * table_bytes(value.shape)
+
+
+def _array_reads(array: Instruction, waiting: list[Instruction]) -> int:
     """What the users of an array read of it; adds what nested fusions make of it to `waiting`."""
     total = 0
     is_read_whole = False

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from hloopt.analysis.cost import applied, contraction, data_movement
-from hloopt.analysis.cost.fusion import fusion_cost
 from hloopt.analysis.cost.model import NO_COST, Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, leaf_elements
 from hloopt.ir.computation import Computation
@@ -111,9 +110,8 @@ RULES: dict[Opcode, Rule] = {
     Opcode.ALL_REDUCE: Rule(_elementwise),
     Opcode.ALL_REDUCE_START: Rule(_elementwise),
     # what runs a computation
-    Opcode.FUSION: Rule(fusion_cost),
     Opcode.CALL: Rule(applied.call_cost),
     Opcode.ASYNC_START: Rule(applied.call_cost),
 }
-"""The rules by opcode; `DEFAULT` is for all others. Loops, scans, conditionals and custom calls
-have none: what they cost depends on how one counts, which `CostAnalysis` knows."""
+"""The rules by opcode; `DEFAULT` is for all others. Fusions, loops, scans, conditionals and custom
+calls have none: `CostAnalysis` knows what they depend on."""
