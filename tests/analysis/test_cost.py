@@ -344,12 +344,14 @@ def test_instructions_times_runs_are_the_module(root: Path) -> None:
 
 def test_calls_nested_thousands_deep_are_no_recursion() -> None:
     depth = 3000
-    texts = ["c0 { p = f32[4] parameter(0)  ROOT r = f32[4] negate(p) }"]
+    texts = ["level0 { p = f32[4] parameter(0)  ROOT r = f32[4] negate(p) }"]
     texts += [
-        f"c{i} {{ p = f32[4] parameter(0)  ROOT r = f32[4] call(p), to_apply=c{i - 1} }}"
+        f"level{i} {{ p = f32[4] parameter(0)  ROOT r = f32[4] call(p), to_apply=level{i - 1} }}"
         for i in range(1, depth)
     ]
-    main = f"ENTRY e {{ p = f32[4] parameter(0)  ROOT r = f32[4] call(p), to_apply=c{depth - 1} }}"
+    main = (
+        f"ENTRY e {{ p = f32[4] parameter(0)  ROOT r = f32[4] call(p), to_apply=level{depth - 1} }}"
+    )
     module = parse_module("\n".join([*texts, main]))
     costs = CostAnalysis(module)
     assert costs.of(module.entry.root).flops == 4
@@ -358,13 +360,16 @@ def test_calls_nested_thousands_deep_are_no_recursion() -> None:
 
 def test_fusions_nested_thousands_deep_are_no_recursion() -> None:
     depth = 3000
-    texts = ["c0 { p = f32[4] parameter(0)  ROOT r = f32[4] negate(p) }"]
+    texts = ["level0 { p = f32[4] parameter(0)  ROOT r = f32[4] negate(p) }"]
     texts += [
-        f"c{i} {{ p = f32[4] parameter(0)  f = f32[4] fusion(p), kind=kLoop, calls=c{i - 1}  "
+        f"level{i} {{ p = f32[4] parameter(0)  f = f32[4] fusion(p), kind=kLoop, calls=level{i - 1}  "
         f"ROOT r = f32[4] negate(f) }}"
         for i in range(1, depth)
     ]
-    main = f"ENTRY e {{ p = f32[4] parameter(0)  ROOT r = f32[4] fusion(p), kind=kLoop, calls=c{depth - 1} }}"
+    main = (
+        "ENTRY e { p = f32[4] parameter(0)  "
+        f"ROOT r = f32[4] fusion(p), kind=kLoop, calls=level{depth - 1} }}"
+    )
     module = parse_module("\n".join([*texts, main]))
     cost = CostAnalysis(module).module()
     assert (cost.flops, cost.bytes_accessed) == (4 * depth, 32)
