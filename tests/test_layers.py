@@ -12,6 +12,8 @@ _GROUND = {"collector", "diagnostics", "patterns"}
 LAYERS = {
     "ir": _GROUND,
     "text": {*_GROUND, "ir", "split"},
+    "targets": _GROUND,
+    "analysis": {*_GROUND, "ir", "targets"},
     "verifier": {*_GROUND, "ir"},
     "interpreter": {*_GROUND, "ir"},
     "shrink": {*_GROUND, "ir", "verifier", "interpreter"},

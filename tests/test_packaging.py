@@ -76,6 +76,9 @@ def test_a_wheel_holds_all_that_runs_without_the_checkout(root: Path, tmp_path: 
     pipelines = {path.name for path in (root / "pipelines").glob("*.yaml")}
     assert pipelines
     assert {f"hloopt/pipelines/{name}" for name in pipelines} <= names
+    targets = {path.name for path in (root / "src" / "hloopt" / "targets").glob("*.yaml")}
+    assert targets
+    assert {f"hloopt/targets/{name}" for name in targets} <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     listing = subprocess.run(
         [sys.executable, "-c", "from hloopt.cli import main; main()", "pipelines"],

@@ -362,8 +362,8 @@ def test_fusions_nested_thousands_deep_are_no_recursion() -> None:
     depth = 3000
     texts = ["level0 { p = f32[4] parameter(0)  ROOT r = f32[4] negate(p) }"]
     texts += [
-        f"level{i} {{ p = f32[4] parameter(0)  f = f32[4] fusion(p), kind=kLoop, calls=level{i - 1}  "
-        f"ROOT r = f32[4] negate(f) }}"
+        f"level{i} {{ p = f32[4] parameter(0)  f = f32[4] fusion(p), kind=kLoop, "
+        f"calls=level{i - 1}  ROOT r = f32[4] negate(f) }}"
         for i in range(1, depth)
     ]
     main = (

@@ -8,7 +8,7 @@ from hloopt.analysis.cost.runs import ONCE
 from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped
 from hloopt.reports.cost_chart import roofline_chart
 from hloopt.reports.memory import human_bytes
-from hloopt.reports.units import human_count, human_ratio, human_seconds
+from hloopt.reports.units import head, human_count, human_ratio, human_seconds, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -122,23 +122,14 @@ def _figures(group: CostGroup, report: CostReport) -> tuple[str | Text, ...]:
 def _instruction(row: CostRow, room: int) -> Text:
     from rich.text import Text
 
-    text = Text(_head(f"%{row.name} {row.shape}", room))
+    text = Text(head(f"%{row.name} {row.shape}", room))
     if row.op_name:
-        text.append(f"\n{_tail(row.op_name, room)}", style="dim")
+        text.append(f"\n{tail(row.op_name, room)}", style="dim")
     return text
 
 
 def _label(group: CostGroup, by: str, room: int) -> str:
     count = f" ({group.instructions:,})"
-    cut = _tail if by == "scope" else _head
+    cut = tail if by == "scope" else head
     name = f"%{group.label}" if by == "computation" else group.label
     return cut(name, room - len(count)) + count
-
-
-def _head(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _tail(text: str, width: int) -> str:
-    """The end of a path says most."""
-    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
 from hloopt.patterns import pattern
+from hloopt.reports.units import head, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +100,7 @@ def _peak_place(peak: PeakInstruction, width: int) -> Text:
         "peak at ", (f"%{peak.name}", "bold"), f" ({peak.opcode}) in %{peak.computation}"
     )
     if peak.op_name:
-        place.append(f"\n        {_tail(peak.op_name, width - 8)}", style="dim")
+        place.append(f"\n        {tail(peak.op_name, width - 8)}", style="dim")
     return place
 
 
@@ -199,8 +200,8 @@ def _live_table(report: MemoryReport, width: int, top: int) -> Table:
             human_bytes(group.size),
             f"{group.size / report.peak:.1%}",
             Text(group.kind, style=_KIND_STYLES[group.kind]),
-            Text(_head(shape, shape_width)),
-            Text(_tail(group.origin, from_width)),
+            Text(head(shape, shape_width)),
+            Text(tail(group.origin, from_width)),
         )
     if hidden:
         count = sum(group.count for group in hidden)
@@ -208,15 +209,6 @@ def _live_table(report: MemoryReport, width: int, top: int) -> Table:
         rest = Text(f"and {count:,} more", style="dim")
         table.add_row(human_bytes(size), f"{size / report.peak:.1%}", "", rest, "", style="dim")
     return table
-
-
-def _head(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _tail(text: str, width: int) -> str:
-    """The end of a path says most."""
-    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
 
 
 # -- JSON -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers and names as people read them."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ def human_ratio(number: float) -> str:
     if number >= 1000:
         return f"{number:,.0f}"
     return f"{number:.3g}"
+
+
+def head(text: str, width: int) -> str:
+    """The beginning of what is too long."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def tail(text: str, width: int) -> str:
+    """The end of what is too long: of a path it says most."""
+    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]

@@ -69,8 +69,8 @@ class Target:
 
 def _rate(rates: Mapping[str, float], element_type: str) -> float | None:
     kind: str | None = _SAME_RATE.get(element_type, element_type)
-    if element_type.startswith(("f4", "f6", "f8")):
-        kind = "f4" if element_type.startswith("f4") else "f8"
+    if element_type.startswith(("f4e", "f6e", "f8e")):
+        kind = "f4" if element_type.startswith("f4e") else "f8"
     while kind is not None:
         if kind in rates:
             return rates[kind]

@@ -1,0 +1,92 @@
+"""Hardware descriptions: those of the package, and files of users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hloopt.diagnostics import HloError, render_error
+from hloopt.targets import load_target, target_names
+
+WHOLE = """
+title: mine
+matrix_teraflops: {bf16: 100, f32: 50}
+matrix_source: measured
+memory: {gigabytes: 10, gigabytes_per_second: 1000}
+memory_source: measured
+"""
+
+
+@pytest.mark.parametrize("name", target_names())
+def test_every_target_names_its_sources(name: str) -> None:
+    target = load_target(name)
+    assert target.name == name
+    assert len(target.sources) == 2 + bool(target.vector)
+    assert all(len(source) > 20 for source in target.sources)
+    assert all(link.bandwidth > 1e9 and link.source for link in target.links)
+    assert 1e11 < target.memory_bandwidth < 1e14
+    assert 1e10 < target.memory_size < 1e12
+    for element_type in ("bf16", "f8e4m3fn", "s8", "f32", "pred"):
+        rate = target.matrix_rate(element_type)
+        assert rate is not None
+        assert 1e12 < rate < 1e17
+
+
+def test_names_are_taken_with_either_dash() -> None:
+    assert load_target("H100-SXM") is not None
+    assert load_target("h100-sxm").name == "h100_sxm"
+
+
+@pytest.mark.parametrize(
+    ("element_type", "rate"),
+    [("bf16", 1e14), ("f8e5m2", 1e14), ("s4", 1e14), ("f16", 5e13), ("f64", None), ("c64", 5e13)],
+)
+def test_a_type_without_units_runs_as_the_next_wider_one(
+    tmp_path: Path, element_type: str, rate: float | None
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(WHOLE)
+    target = load_target(str(path))
+    assert target.matrix_rate(element_type) == rate
+    assert target.vector_rate(element_type) is None
+    assert target.ridge() == 100
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(HloError) as caught:
+        load_target("h100_sx")
+    assert "did you mean 'h100_sxm'?" in render_error(caught.value)
+    with pytest.raises(HloError) as caught:
+        load_target("abacus")
+    assert "h100_sxm" in render_error(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title: mine", "titel: mine", "did you mean 'title'?"),
+        ("title: mine\n", "", "title is missing"),
+        ("title: mine", "title: [1]", "title is [1], not a text"),
+        ("bf16: 100", "bf61: 100", "did you mean 'bf16'?"),
+        ("bf16: 100", "bf16: fast", "bf16 is 'fast', not a positive number"),
+        ("bf16: 100", "bf16: -1", "bf16 is -1, not a positive number"),
+        ("gigabytes: 10, ", "", "memory needs gigabytes and gigabytes_per_second"),
+        ("{gigabytes: 10, gigabytes_per_second: 1000}", "7", "memory is 7, not a mapping"),
+        (WHOLE, "[]", "expected a mapping with title"),
+        (WHOLE, "a: [", "is no YAML"),
+        ("title: mine", "title: mine\nlinks: {x: {source: y}}", "gigabytes_per_second is missing"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(WHOLE.replace(old, new))
+    with pytest.raises(HloError) as caught:
+        load_target(str(path))
+    assert message in render_error(caught.value)
+    assert "mine.yaml" in caught.value.message
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HloError, match="cannot read"):
+        load_target(str(tmp_path / "none.yaml"))
