@@ -74,6 +74,10 @@ conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
 agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour
 	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)
 
+.PHONY: cost-agreement
+cost-agreement: $(XLA) ## what modules cost, and what XLA says, on the whole corpus
+	$(BIN)/python tools/cost_agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)
+
 .PHONY: fuzz
 fuzz: $(DEV) ## break FUZZ_COUNT texts at random, see that nothing else breaks
 	$(BIN)/python tools/fuzz.py --count $(FUZZ_COUNT) --jobs $(PYTEST_WORKERS) \

@@ -148,6 +148,27 @@ def test_an_instruction_costs_what_xla_says(
     assert cost.unfused_bytes == cost.bytes_accessed
 
 
+@pytest.mark.parametrize("size", [1, 4, 7])
+@pytest.mark.parametrize("taps", [1, 3, 9])
+@pytest.mark.parametrize("stride", [1, 2, 6])
+@pytest.mark.parametrize("low", [-2, 0, 5])
+@pytest.mark.parametrize("dilations", [(1, 1), (2, 1), (4, 3), (3, 6)])
+def test_a_convolution_counts_where_window_and_input_meet(
+    size: int, taps: int, stride: int, low: int, dilations: tuple[int, int]
+) -> None:
+    lhs, rhs = dilations
+    reach = (size - 1) * lhs + 1 + low + 20 - (taps - 1) * rhs - 1
+    positions = reach // stride + 1 if reach >= 0 else 0
+    module = entry_of(
+        f"f32[1,{size},1];f32[{taps},1,1]",
+        f"f32[1,{positions},1] convolution(a, b), dim_labels=b0f_0io->b0f, window={{size={taps} "
+        f"stride={stride} pad={low}_20 lhs_dilate={lhs} rhs_dilate={rhs}}}",
+    )
+    places = [p * stride + t * rhs - low for p in range(positions) for t in range(taps)]
+    meetings = [place for place in places if place in range(0, size * lhs, lhs)]
+    assert CostAnalysis(module).module().flops == 2 * len(meetings)
+
+
 FUSIONS = [
     # parameters, fused instructions, result, bytes of each operand, bytes written
     ("f32[100];f32[100]", "c = f32[100] add(a, b)  ROOT r = f32[100] multiply(c, a)", [400, 400]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ def target_names() -> list[str]:
     return sorted(path.stem for path in Path(__file__).parent.glob("*.yaml"))
 
 
-@cache
 def load_target(name: str) -> Target:
     """A target by its name (`-` and `_` are one), or from a `.yaml` file. Raises HloError."""
     if name.endswith((".yaml", ".yml")):

@@ -93,7 +93,9 @@ class CostAnalysis:
 
     def _while(self, loop: Instruction) -> Cost:
         body, condition = map(self.computation, loop.called)
-        count = None if self.as_xla else trip_count(loop)
+        if self.as_xla:
+            return Cost.total((body, condition))
+        count = trip_count(loop)
         if count is None:
             self.unknown_loops[loop] = None
             return Cost.total((body, condition))

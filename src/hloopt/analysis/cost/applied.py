@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
@@ -71,7 +70,7 @@ def sort_flops(sort: Instruction) -> int:
 
 def call_cost(call: Instruction, callees: Callees) -> Cost:
     """What is called."""
-    return replace(callees(call.called[0]), operand_bytes=())
+    return callees(call.called[0])
 
 
 def applying(instruction: Instruction, *runs: tuple[int, Cost]) -> Cost:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from hloopt.analysis.cost.model import Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, leaf_elements
 from hloopt.ir.attribute_values import (
-    ConvolutionLabels,
     WindowDimension,
     parse_dim_labels,
     parse_int,
@@ -31,24 +30,27 @@ def dot_flops(dot: Instruction) -> int:
 def convolution_flops(convolution: Instruction) -> int:
     """A multiply-add where window and input meet: not in the padding, nor between dilated elements.
 
-    Proportional to the sizes of the spatial dimensions' windows and results.
+    O(sum over spatial dimensions of the smaller of window and result).
     """
     attributes = convolution.attributes
     lhs, kernel = (operand.shape for operand in convolution.operands[:2])
     rhs = kernel.elements[0] if kernel.is_tuple else kernel  # a sparse one: values, places
     labels = parse_dim_labels(attributes["dim_labels"])
-    window = parse_window(attributes.get("window", "{}")).dimensions
     spatial = zip(
-        *(window, labels.input_spatial_dimensions, labels.output_spatial_dimensions), strict=True
+        parse_window(attributes.get("window", "{}")).dimensions,
+        labels.input_spatial_dimensions,
+        labels.kernel_spatial_dimensions,
+        labels.output_spatial_dimensions,
+        strict=True,
     )
     meetings = prod(
         _meetings(
-            dimension,
+            window,
             lhs.dimensions[of_input],
-            rhs.dimensions[_kernel_dimension(labels, number)],
+            rhs.dimensions[of_kernel],
             convolution.shape.dimensions[of_output],
         )
-        for number, (dimension, of_input, of_output) in enumerate(spatial)
+        for window, of_input, of_kernel, of_output in spatial
     )
     groups = parse_int(attributes.get("feature_group_count", "1"))
     features = lhs.dimensions[labels.input_feature_dimension] // groups
@@ -57,26 +59,28 @@ def convolution_flops(convolution: Instruction) -> int:
     return MULTIPLY_ADD * meetings * features * outputs * batch
 
 
-def _kernel_dimension(labels: ConvolutionLabels, spatial: int) -> int:
-    return labels.kernel_spatial_dimensions[spatial]
-
-
 def _meetings(window: WindowDimension, size: int, taps: int, positions: int) -> int:
-    """Pairs of a window position and a tap that falls on an element of the input."""
-    if size <= 0:
+    """Pairs of a position of the window and one of its taps that falls on an element."""
+    few, many = (taps, window.rhs_dilate), (positions, window.stride)
+    if positions < taps:
+        few, many = many, few
+    count, step = few
+    return sum(
+        _landings(number * step - window.pad_low, *many, size, window.lhs_dilate)
+        for number in range(count)
+    )
+
+
+def _landings(start: int, count: int, step: int, size: int, spacing: int) -> int:
+    """How many of `count` places from `start` on have one of `size` elements `spacing` apart."""
+    first = max(0, -(start // step))
+    last = min(count - 1, ((size - 1) * spacing - start) // step)
+    common = gcd(step, spacing)
+    if last < first or start % common:
         return 0
-    count = 0
-    last = (size - 1) * window.lhs_dilate
-    for tap in range(taps):
-        offset = tap * window.rhs_dilate - window.pad_low
-        if window.lhs_dilate == 1:  # positions p with 0 <= p * stride + offset <= last
-            first = max(0, -(offset // window.stride))
-            count += max(0, min(positions - 1, (last - offset) // window.stride) - first + 1)
-            continue
-        for position in range(positions):
-            at = position * window.stride + offset
-            count += 0 <= at <= last and at % window.lhs_dilate == 0
-    return count
+    period = spacing // common  # every so many places there is an element, or a gap
+    residue = -start // common * pow(step // common, -1, period)
+    return (last - residue) // period - (first - 1 - residue) // period
 
 
 def fft_flops(fft: Instruction) -> int:

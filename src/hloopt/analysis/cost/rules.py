@@ -6,16 +6,14 @@ A rule is given the instruction and a way to ask what a called computation costs
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from hloopt.analysis.cost import applied, contraction, data_movement
+from hloopt.analysis.cost.applied import Callees
 from hloopt.analysis.cost.model import NO_COST, Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, leaf_elements
-from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
-
-Callees: TypeAlias = Callable[[Computation], Cost]
 
 
 class Rule(NamedTuple):
