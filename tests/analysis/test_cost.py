@@ -9,7 +9,7 @@ import pytest
 from hloopt.analysis.cost import Cost, CostAnalysis
 from hloopt.analysis.cost.runs import RUNNING, count_runs
 from hloopt.files import load
-from hloopt.ir import Instruction, Module
+from hloopt.ir import Instruction, Module, Opcode, tuple_shape
 from hloopt.text import parse_module
 
 APPLIED = """
@@ -394,3 +394,14 @@ def test_fusions_nested_thousands_deep_are_no_recursion() -> None:
     module = parse_module("\n".join([*texts, main]))
     cost = CostAnalysis(module).module()
     assert (cost.flops, cost.bytes_accessed) == (4 * depth, 32)
+
+
+def test_tuples_nested_thousands_deep_are_no_recursion() -> None:
+    depth = 3000
+    module = parse_module("ENTRY e { ROOT p = f32[4] parameter(0) }")
+    value = module.entry.root
+    for _ in range(depth):
+        value = module.entry.add(Opcode.TUPLE, tuple_shape([value.shape]), [value])
+    value = module.entry.add(Opcode.OPT_BARRIER, value.shape, [value])
+    module.entry.set_root(value)
+    assert CostAnalysis(module).module().bytes_accessed == 8 * depth + 8 + 16

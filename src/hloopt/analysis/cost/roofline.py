@@ -79,5 +79,8 @@ class Roofline:
 
 
 def _element_type(instruction: Instruction) -> str:
-    leaves = instruction.shape.leaves()
-    return leaves[0].type_name if leaves else ""
+    """That of the array, or of the first one in a tuple."""
+    shape = instruction.shape
+    while shape.elements:
+        shape = shape.elements[0]
+    return shape.type_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from hloopt.ir.instruction import Instruction
@@ -12,16 +13,35 @@ table_bytes = cache(shape_bytes)
 """Bytes of the buffer itself: of a tuple, its table of pointers. What reading an operand counts."""
 
 
-@cache
-def leaf_bytes(shape: Shape) -> int:
-    """Bytes of all arrays in `shape`, tables of pointers left out. What a result counts."""
-    return sum(table_bytes(leaf) for leaf in shape.leaves())
+def _over_leaves(measure: Callable[[Shape], int]) -> Callable[[Shape], int]:
+    """The sum of `measure` over the arrays and tokens of a shape; each subshape is taken once."""
+    known: dict[Shape, int] = {}
+
+    def total(shape: Shape) -> int:
+        found = known.get(shape)
+        if found is not None:
+            return found
+        stack = [shape]
+        while stack:
+            part = stack[-1]
+            unknown = [element for element in part.elements if element not in known]
+            if unknown:
+                stack += unknown
+                continue
+            stack.pop()
+            if part.is_tuple:
+                known[part] = sum(known[element] for element in part.elements)
+            else:
+                known[part] = measure(part)
+        return known[shape]
+
+    return total
 
 
-@cache
-def leaf_elements(shape: Shape) -> int:
-    """Elements of all arrays in `shape`."""
-    return sum(leaf.element_count() for leaf in shape.leaves() if leaf.is_array)
+leaf_bytes = _over_leaves(shape_bytes)
+"""Bytes of all arrays of a shape, tables of pointers left out. What writing a result counts."""
+leaf_elements = _over_leaves(lambda leaf: leaf.element_count() if leaf.is_array else 0)
+"""Elements of all arrays of a shape."""
 
 
 def bytes_of_operands(instruction: Instruction) -> tuple[int, ...]:
