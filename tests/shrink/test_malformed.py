@@ -44,8 +44,18 @@ ENTRY e {{ x = f32[8] parameter(0)
 
 
 def test_what_is_nested_too_deeply_cannot_be_shrunk() -> None:
-    shape = "(" * 3000 + "f32[2]" + ")" * 3000
-    module = parse_module(f"HloModule m ENTRY e {{ ROOT p = {shape} parameter(0) }}")
+    callees = "level0 { ROOT p0 = f32[2] parameter(0) }\n" + "\n".join(
+        f"level{n} {{ p{n} = f32[2] parameter(0) ROOT r{n} = f32[2] call(p{n}), to_apply=level{n - 1} }}"
+        for n in range(1, 3000)
+    )
+    entry = "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] call(p), to_apply=level2999 }"
+    module = parse_module(f"HloModule m\n{callees}\n{entry}")
     with pytest.raises(RunError, match="nested too deeply") as raised:
         plan_shrink([module])
     assert raised.value.code == "HLO507"
+
+
+def test_tuples_may_be_nested_deeply() -> None:
+    shape = "(" * 3000 + "f32[2]" + ")" * 3000
+    module = parse_module(f"HloModule m ENTRY e {{ ROOT p = {shape} parameter(0) }}")
+    plan_shrink([module])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hloopt.ir.attribute_values import parse_replica_groups
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.leaves import leaf_count
 from hloopt.ir.opcode import Opcode
 from hloopt.shrink.factors import Factor
-from hloopt.shrink.facts import leaf_count
 from hloopt.shrink.flow import Dimensions, Flow, Leaves, ints, relation
 
 

@@ -6,8 +6,6 @@ Offsets of slices can be scaled where they are known to be multiples of the slic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import accumulate
 from math import gcd
 from typing import NamedTuple
 
@@ -15,6 +13,7 @@ from hloopt.diagnostics import HloError
 from hloopt.interpreter.literals import array_tokens
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.leaves import element_range, leaf_count
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import stable_order
@@ -46,23 +45,6 @@ class Fact(NamedTuple):
 _UNKNOWN = Fact(1, False)
 Facts = tuple[Fact, ...]
 """By leaf of a shape."""
-
-
-@lru_cache(1 << 14)
-def leaf_count(shape: Shape) -> int:
-    """The number of arrays and tokens in a shape."""
-    return sum(map(leaf_count, shape.elements)) if shape.is_tuple else 1
-
-
-def element_range(shape: Shape, index: int) -> slice:
-    """Which leaves of a tuple shape belong to its element `index`."""
-    ends = _leaf_ends(shape)
-    return slice(ends[index - 1] if index else 0, ends[index])
-
-
-@lru_cache(1 << 10)
-def _leaf_ends(shape: Shape) -> tuple[int, ...]:
-    return tuple(accumulate(map(leaf_count, shape.elements)))
 
 
 def literal_elements(text: str, shape: Shape) -> Sequence[str] | None:

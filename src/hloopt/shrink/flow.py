@@ -13,6 +13,7 @@ from hloopt.ir.attribute_values import (
     parse_output_to_operand_aliasing,
 )
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.leaves import element_range, leaf_count
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
@@ -20,7 +21,7 @@ from hloopt.ir.shape import Shape
 from hloopt.shrink.counter_uses import keep_trips
 from hloopt.shrink.errors import explaining
 from hloopt.shrink.factors import Factor, Rest, equate, keep
-from hloopt.shrink.facts import ValueFacts, element_range, leaf_count
+from hloopt.shrink.facts import ValueFacts
 from hloopt.shrink.uniformity import Uniformity
 
 Dimensions: TypeAlias = tuple[Factor, ...]
