@@ -11,7 +11,7 @@ RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimization
 # Expectation tables of the passes and rules that exist.
 TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph \
 	call_graph reachability fusion_operand_permutation \
-	shape_inference verifier
+	replication_analysis shape_inference verifier
 PYTEST_WORKERS ?= 2
 FUZZ_COUNT ?= 20000
 

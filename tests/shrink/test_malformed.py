@@ -45,7 +45,8 @@ ENTRY e {{ x = f32[8] parameter(0)
 
 def test_what_is_nested_too_deeply_cannot_be_shrunk() -> None:
     callees = "level0 { ROOT p0 = f32[2] parameter(0) }\n" + "\n".join(
-        f"level{n} {{ p{n} = f32[2] parameter(0) ROOT r{n} = f32[2] call(p{n}), to_apply=level{n - 1} }}"
+        f"level{n} {{ p{n} = f32[2] parameter(0)"
+        f" ROOT r{n} = f32[2] call(p{n}), to_apply=level{n - 1} }}"
         for n in range(1, 3000)
     )
     entry = "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] call(p), to_apply=level2999 }"

@@ -17,6 +17,7 @@ from conformance_lib.errors import RecordError
 from conformance_lib.expectations import WHEN, mismatches
 from conformance_lib.options import pass_options
 from conformance_lib.records import Record, Step
+from conformance_lib.replication import REPLICATION, check_replication
 from conformance_lib.scene import Scene
 from conformance_lib.shape_inference import SHAPE_INFERENCE, run_shape_inference
 from conformance_lib.source_names import SourceNames
@@ -70,6 +71,8 @@ def run_record(record: Record, create_pass: CreatePass) -> Outcome:
             outcome.failures, outcome.has_xla_words = check_verdict(record)
         elif record.pass_name == SHAPE_INFERENCE:
             outcome.failures, outcome.remarks = run_shape_inference(record)
+        elif record.pass_name == REPLICATION:
+            outcome.failures = check_replication(record)
         else:
             run.all()
     except RecordError as error:

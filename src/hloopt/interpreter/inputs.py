@@ -19,10 +19,9 @@ from hloopt.interpreter.values import (
     make_value,
     type_text,
 )
-from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.strings import split_dictionaries
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.leaf_annotations import is_replicated, leaf_shardings, parameter_replication
 from hloopt.ir.shape import Shape, format_shape
 
 Fill: TypeAlias = Literal["random", "iota", "zeros", "nan-trap"]
@@ -114,16 +113,10 @@ class _Spread(NamedTuple):
 def _spreads(parameter: Instruction) -> Iterator[_Spread]:
     """For each array of a parameter: on which devices it has to be the same."""
     count = len(parameter.shape.leaves())
-    attributes = parameter.attributes
-    flags = attributes.get("parameter_replication", "").strip("{} ").split(",")
-    replicated = [flag.strip() == "true" for flag in flags] if flags != [""] else [False] * count
-    shardings = ["{}"] * count
-    if "sharding" in attributes:
-        sharding = canonical_sharding(attributes["sharding"])
-        is_tuple = sharding.startswith("{{")
-        shardings = (split_dictionaries(sharding) or []) if is_tuple else [sharding] * count
+    replicated = parameter_replication(parameter) or [False] * count
+    shardings = leaf_shardings(parameter) or ["{}"] * count
     for same_on_replicas, sharding in zip(replicated, shardings, strict=True):
-        yield _Spread(same_on_replicas, sharding.startswith("{replicated"))
+        yield _Spread(same_on_replicas, is_replicated(sharding))
 
 
 def _fitting(array: Array, parameter: Instruction, shape: Shape) -> Array:
