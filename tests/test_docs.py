@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from hloopt.analysis.replication import ReplicationAnalysis
 from hloopt.diagnostics import Source
 from hloopt.interpreter.kernels import custom_call
 from hloopt.interpreter.machine import run_module
@@ -43,6 +44,15 @@ def test_the_passes_text_is_one(root: Path) -> None:
     text = re.search(r'--passes\s+"([^"]+)"', page)
     assert text
     assert len(parse_passes(text[1], find_pipeline).steps) == 3
+
+
+def test_the_example_of_the_replication_analysis_runs(root: Path) -> None:
+    module = parse_module(
+        "HloModule m ENTRY e { p = f32[] parameter(0) ROOT t = (f32[]) tuple(p) }"
+    )
+    names: dict[str, object] = {"module": module, "instruction": module.entry.root}
+    exec(blocks(root, "replication.md", "python")[0], names)
+    assert isinstance(names["analysis"], ReplicationAnalysis)
 
 
 def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ def check_replication(record: Record) -> list[str]:
     for name, flags in options.pop(_ANNOTATIONS, {}).items():
         words = ",".join("true" if flag else "false" for flag in flags)
         _find(names, name).set_attribute("parameter_replication", f"{{{words}}}")
+    _check_options(options)
     return [
         failure
         for expected in record.expectations
@@ -45,15 +46,19 @@ def check_replication(record: Record) -> list[str]:
     ]
 
 
+def _check_options(options: Mapping[str, Any]) -> None:
+    if unknown := options.keys() - _FLAGS:
+        raise RecordError(f"unknown option of the analysis: {', '.join(sorted(unknown))}")
+
+
 def _check(
     module: Module, names: SourceNames, options: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> Iterator[str]:
     if unknown := expected.keys() - _KEYS:
         raise RecordError(f"unknown expectation: {', '.join(sorted(unknown))}")
-    chosen = {**options, **expected.get("options", {})}
-    if unknown := chosen.keys() - _FLAGS:
-        raise RecordError(f"unknown option of the analysis: {', '.join(sorted(unknown))}")
-    analysis = ReplicationAnalysis(module, **chosen)
+    own = expected.get("options", {})
+    _check_options(own)
+    analysis = ReplicationAnalysis(module, **{**options, **own})
     groups = expected.get("groups", ())
     for question, wanted in expected["replicated"].items():
         parts = _QUESTION.fullmatch(question)

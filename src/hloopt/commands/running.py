@@ -40,17 +40,22 @@ def _parse_amount(ctx: click.Context, option: click.Parameter, value: str) -> in
     return amount
 
 
+def devices_option(command: Function) -> Function:
+    """`--devices RxP`, as `counts`: replicas and partitions, or None."""
+    return click.option(
+        "--devices",
+        "counts",
+        callback=_parse_counts,
+        metavar="RxP",
+        help="replicas x partitions; default: what the module is for",
+    )(command)
+
+
 def run_options(command: Function) -> Function:
     """The options that say on what a program runs, and how far; for `run_settings`."""
     for option in reversed(
         (
-            click.option(
-                "--devices",
-                "counts",
-                callback=_parse_counts,
-                metavar="RxP",
-                help="replicas x partitions; default: what the module is for",
-            ),
+            devices_option,
             click.option(
                 "--fill",
                 type=click.Choice(["random", "iota", "zeros", "nan-trap"]),

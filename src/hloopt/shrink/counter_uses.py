@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.leaves import element_range
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.shrink.counters import CountedLoop, Counter, is_index, is_never, is_never_chosen, joins
 from hloopt.shrink.factors import Factor, keep, leaves
-from hloopt.shrink.facts import Fact, Facts, ValueFacts, element_range
+from hloopt.shrink.facts import Fact, Facts, ValueFacts
 
 _HAND_ON = (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER)
 _COMPUTE = (Opcode.COPY, Opcode.ADD, Opcode.SUBTRACT)

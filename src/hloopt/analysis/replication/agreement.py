@@ -18,6 +18,28 @@ class Axis(StrEnum):
     PARTITIONS = "partitions"
 
 
+def _roots(groups: Groups) -> _Entry:
+    return {device: min(group) for group in groups if len(group) > 1 for device in group}
+
+
+def _common(entries: Sequence[_Entry]) -> _Entry:
+    """The sets of devices that are together in every entry."""
+    first, *others = entries
+    together: dict[tuple[int, ...], list[int]] = {}
+    for device, root in first.items():
+        if all(device in entry for entry in others):
+            key = (root, *[entry[device] for entry in others])
+            together.setdefault(key, []).append(device)
+    return _roots(list(together.values()))
+
+
+def _sets(entry: _Entry) -> tuple[tuple[int, ...], ...]:
+    found: dict[int, list[int]] = {}
+    for device in sorted(entry):
+        found.setdefault(entry[device], []).append(device)
+    return tuple(map(tuple, found.values()))
+
+
 class Agreement:
     """Which devices surely have the same value; equal ones of a lattice are one object.
 
@@ -25,10 +47,12 @@ class Agreement:
     position on the other axis: by `entries`, one for each position, or a single one for all.
     """
 
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "sets")
 
     def __init__(self, entries: tuple[_Entry, ...] = ()) -> None:
         self.entries = entries
+        self.sets = _sets(_common(entries)) if entries else ()
+        """The sets of two devices and more that have the same at every position; of ALL none."""
 
     def holds(self, groups: Groups) -> bool:
         """Whether within each group all devices have the same. O(devices of the groups)."""
@@ -40,10 +64,6 @@ class Agreement:
             for entry in self.entries
             for device in group
         )
-
-    def sets(self) -> tuple[tuple[int, ...], ...]:
-        """The sets of two devices and more that have the same at every position; of ALL none."""
-        return _sets(_common(self.entries)) if self.entries else ()
 
 
 ALL = Agreement()
@@ -103,25 +123,3 @@ class Lattice:
 
     def _is_everyone(self, entry: _Entry) -> bool:
         return len(entry) == self._device_count and len(set(entry.values())) == 1
-
-
-def _roots(groups: Groups) -> _Entry:
-    return {device: min(group) for group in groups if len(group) > 1 for device in group}
-
-
-def _common(entries: Sequence[_Entry]) -> _Entry:
-    """The sets of devices that are together in every entry."""
-    first, *others = entries
-    together: dict[tuple[int, ...], list[int]] = {}
-    for device, root in first.items():
-        if all(device in entry for entry in others):
-            key = (root, *[entry[device] for entry in others])
-            together.setdefault(key, []).append(device)
-    return _roots(list(together.values()))
-
-
-def _sets(entry: _Entry) -> tuple[tuple[int, ...], ...]:
-    found: dict[int, list[int]] = {}
-    for device in sorted(entry):
-        found.setdefault(entry[device], []).append(device)
-    return tuple(map(tuple, found.values()))

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from hloopt.analysis.replication.agreement import ALL, NONE, Agreement, Axis, Groups, Lattice
 from hloopt.analysis.replication.rules import Rules
-from hloopt.analysis.replication.values import Value, fitted, leaves_of, merged, spread
+from hloopt.analysis.replication.values import Value, fitted, leaves_of, merged, spread, whole
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.leaves import index_range
@@ -88,6 +88,11 @@ class ReplicationAnalysis:
         """The agreement on each leaf, in pre-order; None where the analysis does not look."""
         value = self._values.get(instruction)
         return None if value is None else leaves_of(value)
+
+    def agreement(self, instruction: Instruction) -> Agreement:
+        """Which devices have the same in all leaves; NONE where the analysis does not look."""
+        value = self._values.get(instruction)
+        return NONE if value is None else whole(self._lattice, value)
 
     # -- the first time through ---------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from hloopt.commands.common import LazyGroup
 COMMANDS: dict[str, str] = {
     "call-graph": "computations, what calls them, and whether each has one call site",
     "reachability": "whether one instruction has to run before another, and why",
+    "replication": "what is the same on all devices, and what computing it everywhere costs",
 }
 """Each command, which is `hloopt.commands.analyze.NAME:command`, with its line in `--help`."""
 

@@ -1,0 +1,134 @@
+"""`hloopt analyze replication`: what is the same on all devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.running import devices_option
+
+if TYPE_CHECKING:
+    from hloopt.analysis.replication import Axis
+    from hloopt.ir.module import Module
+    from hloopt.reports.replication import ReplicationReport
+
+
+@click.command(cls=HloCommand)
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--cross-replica", is_flag=True, help="compare replicas")
+@click.option("--cross-partition", is_flag=True, help="compare partitions")
+@click.option("--partial", is_flag=True, help="also find sets of devices that have the same")
+@devices_option
+@click.option(
+    "--top",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="rows of the table; JSON has all",
+)
+@click.option("--instructions", is_flag=True, help="list every instruction instead")
+@click.option(
+    "--annotate",
+    metavar="OUT",
+    help="also write the module, with what was found as attributes; -: nothing else",
+)
+@format_option
+@color_option
+def command(
+    files: tuple[str, ...],
+    cross_replica: bool,
+    cross_partition: bool,
+    partial: bool,
+    counts: tuple[int, int] | None,
+    top: int,
+    instructions: bool,
+    annotate: str | None,
+    output_format: str,
+    color: str,
+) -> int:
+    """What is the same on all devices, and what computing it everywhere costs.
+
+    Compared are replicas, or partitions: those there are several of, unless an option says
+    which. Redundant work is what devices compute alike at some cost; parameters, constants and
+    collectives are none. Of parameters is known what their shardings and parameter_replication
+    say.
+
+    \b
+    hloopt analyze replication step.hlo --partial
+    hloopt analyze replication step.hlo --annotate annotated.hlo
+    """
+    from hloopt.analysis.replication import Axis
+    from hloopt.files import STANDARD_STREAM, find_inputs, load, save
+
+    paths = find_inputs(files)
+    if annotate is not None and len(paths) > 1:
+        raise click.UsageError(f"--annotate is for one file, not {len(paths)}")
+    wanted = [Axis.REPLICAS] * cross_replica + [Axis.PARTITIONS] * cross_partition
+    found: list[tuple[str, list[ReplicationReport]]] = []
+    for path in paths:
+        module = load(path)
+        reports = _reports(module, wanted or list(Axis), counts, partial=partial)
+        found.append((path, reports))
+        if annotate is not None:
+            from hloopt.reports.replication_attributes import annotate_replication
+
+            for report in reports:
+                annotate_replication(module, report.analysis)
+            save(module, annotate)
+    if annotate == STANDARD_STREAM:
+        return 0
+    if output_format == "json":
+        from hloopt.reports.replication import replication_to_json
+
+        print_json(
+            [
+                {"file": path, "axes": [replication_to_json(report) for report in reports]}
+                for path, reports in found
+            ]
+        )
+        return 0
+    from hloopt.reports.replication_text import render_instructions, render_replication
+
+    console = make_console(color)
+    for path, reports in found:
+        if len(found) > 1:
+            console.print(path, style="bold")
+        if not reports:
+            console.print(_nothing(wanted))
+        for report in reports:
+            if instructions:
+                render_instructions(report, console)
+            else:
+                render_replication(report, console, top=top)
+    return 0
+
+
+def _reports(
+    module: Module, axes: list[Axis], counts: tuple[int, int] | None, *, partial: bool
+) -> list[ReplicationReport]:
+    """A report for each of the axes that has several devices."""
+    from hloopt.analysis.replication import Axis, ReplicationAnalysis
+    from hloopt.interpreter.devices.counts import device_counts
+    from hloopt.reports.replication import report_replication
+
+    counts = counts or device_counts(module)
+    return [
+        report_replication(
+            module,
+            ReplicationAnalysis(
+                module,
+                cross_partition_spmd=axis is Axis.PARTITIONS,
+                partial_replication=partial,
+                device_counts=counts,
+            ),
+        )
+        for axis, count in zip(Axis, counts, strict=True)
+        if axis in axes and count > 1
+    ]
+
+
+def _nothing(wanted: list[Axis]) -> str:
+    one = f"there is one of its {wanted[0]}" if len(wanted) == 1 else "it is for one device"
+    return f"nothing to compare: {one}; --devices RxP says otherwise"

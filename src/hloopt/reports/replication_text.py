@@ -1,0 +1,138 @@
+"""The replication report as a terminal page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from hloopt.analysis.replication import ALL
+from hloopt.reports.memory import human_bytes
+from hloopt.reports.replication import (
+    Amounts,
+    RedundantGroup,
+    ReplicationReport,
+    agreement_text,
+    leaf_agreements,
+)
+from hloopt.reports.units import head, human_count, tail
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_WIDEST = 120  # columns: beyond, lines are hard to follow
+_FIXED_WIDTH = 45  # of the columns before the last one
+
+
+def render_replication(report: ReplicationReport, console: Console, *, top: int = 10) -> None:
+    """Print what is the same and what it costs, and the `top` groups of redundant work."""
+    from rich.text import Text
+
+    width = min(console.width, _WIDEST)
+    title = Text.assemble(
+        f"Replication over {report.analysis.device_count:,} {report.axis} of ",
+        (report.module.name, "bold"),
+    )
+    console.print(title, width=width)
+    console.print(_summary(report), width=width)
+    if report.groups and top:
+        console.print()
+        console.print(_table(report, top, width), width=width)
+    for note in report.notes:
+        console.print(Text(f"* {note}", style="dim"), width=width)
+
+
+def _summary(report: ReplicationReport) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", style="bold", no_wrap=True)
+    table.add_column(f"same on all {report.analysis.device_count:,}", justify="right")
+    columns = [report.on_all]
+    if report.in_sets.instructions:
+        table.add_column("same in sets", justify="right")
+        columns.append(report.in_sets)
+    table.add_column("on each device", justify="right", style="dim")
+    total = report.total
+    table.add_row("instructions", *_row(columns, total, "instructions", "{:,}".format))
+    table.add_row("flops", *_row(columns, total, "flops", human_count))
+    table.add_row("bytes accessed", *_row(columns, total, "bytes_accessed", human_bytes))
+    return table
+
+
+def _row(
+    columns: list[Amounts], total: Amounts, field: str, text: Callable[[int], str]
+) -> Iterator[str]:
+    whole = getattr(total, field)
+    for column in columns:
+        part = getattr(column, field)
+        yield f"{text(part)} ({part / max(whole, 1):5.1%})"
+    yield text(whole)
+
+
+def _table(report: ReplicationReport, top: int, width: int) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    shown, hidden = report.groups[:top], report.groups[top:]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.title = "computed alike on several devices"
+    table.title_justify = "left"
+    for name in ("flops", "share", "bytes", "share", "runs"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("what", no_wrap=True, overflow="ellipsis")
+    room = max(width - _FIXED_WIDTH, 16)
+    for group in shown:
+        runs = f"x{group.runs:,}" if group.runs_known else "x?"
+        table.add_row(
+            *_figures(group.flops, group.bytes_accessed, report.total),
+            "" if group.runs == 1 and group.runs_known else runs,
+            _what(group, room),
+        )
+    if hidden:
+        flops, size = (sum(g.flops for g in hidden), sum(g.bytes_accessed for g in hidden))
+        more = Text(f"and {len(hidden):,} more")
+        table.add_row(*_figures(flops, size, report.total), "", more, style="dim")
+    return table
+
+
+def _figures(flops: int, size: int, total: Amounts) -> tuple[str, str, str, str]:
+    return (
+        human_count(flops),
+        f"{flops / max(total.flops, 1):.1%}",
+        human_bytes(size),
+        f"{size / max(total.bytes_accessed, 1):.1%}",
+    )
+
+
+def _what(group: RedundantGroup, room: int) -> Text:
+    from rich.text import Text
+
+    count = f"{len(group.names):,} x " if len(group.names) > 1 else ""
+    text = Text(head(f"{count}{group.opcode} {group.shape}", room))
+    if group.agreement is not ALL:
+        text.append(f"\n{head(f'on {agreement_text(group.agreement)}', room)}", style="cyan")
+    text.append(f"\n{tail(group.origin, room)}", style="dim")
+    return text
+
+
+# -- single instructions --------------------------------------------------------------------------
+
+
+def render_instructions(report: ReplicationReport, console: Console) -> None:
+    """Print a line for each leaf of each instruction: its shape index and where it is the same."""
+    for computation in report.module.computations.values():
+        lines = [
+            f"  %{instruction.name}{_index_text(index)}: {agreement_text(agreement)}"
+            for instruction in computation.instructions
+            for index, agreement in leaf_agreements(report.analysis, instruction)
+        ]
+        if lines:
+            console.out(f"%{computation.name} over {report.axis}", *lines, sep="\n")
+
+
+def _index_text(index: tuple[int, ...]) -> str:
+    return f"{{{','.join(map(str, index))}}}" if index else ""

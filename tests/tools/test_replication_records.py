@@ -1,0 +1,70 @@
+"""Records of the replication analysis: answers, annotations, and that nothing is ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance_lib.records import Record
+from conformance_lib.runner import Outcome, run_record
+
+TEXT = """
+HloModule m
+ENTRY e {
+  p = (f32[8], f32[8]) parameter(0)
+  table = s32[4] constant({0,0,1,1})
+  id = u32[] replica-id()
+  ROOT d = s32[1] dynamic-slice(table, id), dynamic_slice_sizes={1}
+}
+"""
+OPTIONS = {"parameter_replicated_at_leaf_buffers": {"p": [True, False]}}
+
+
+def run(**fields: Any) -> Outcome:
+    record = {
+        **{"id": "t", "pass": "replication-analysis", "hlo": TEXT, "options": OPTIONS},
+        **{"config": {"replica_count": 4}, **fields},
+    }
+
+    def no_pass(*_: object) -> Any:
+        raise AssertionError("no pass is made for an analysis")
+
+    return run_record(Record("t", record), no_pass)
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"replicated": {"p{0}": True, "p{1}": False, "d": False}},
+        {"replicated": {"d": False}, "groups": [[0, 1], [2, 3]]},
+        {
+            "replicated": {"d": True},
+            "groups": [[0, 1], [2, 3]],
+            "options": {"partial_replication": True},
+        },
+    ],
+)
+def test_answers_are_compared(expected: dict[str, Any]) -> None:
+    assert run(expect=[expected]).failures == []
+    opposite = {name: not wanted for name, wanted in expected["replicated"].items()}
+    failures = run(expect=[{**expected, "replicated": opposite}]).failures
+    assert len(failures) == len(opposite)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"expect": [{"replicated": {"q": True}}]}, "%q is not in the module"),
+        ({"expect": [{"replicated": {"p{0": True}}]}, "'p{0' is no NAME"),
+        ({"expect": [{"same": {}}]}, "unknown expectation: same"),
+        ({"expect": [], "options": {"x": 1}}, "unknown option of the analysis: x"),
+        ({"expect": [{"replicated": {}, "options": {"x": 1}}]}, "unknown option"),
+        ({"expect": [], "config": {"x": 1}}, "config x has no meaning"),
+        ({"expect": [], "also_run": {"before": ["dce"]}}, "nothing can run beside"),
+    ],
+)
+def test_what_is_not_known_fails_the_record(fields: dict[str, Any], message: str) -> None:
+    failures = run(**fields).failures
+    assert len(failures) == 1
+    assert message in failures[0]
