@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from hloopt.analysis.replication.agreement import ALL, NONE, Agreement, Axis, Groups, Lattice
 from hloopt.analysis.replication.rules import Rules
 from hloopt.analysis.replication.values import Value, fitted, leaves_of, merged, spread, whole
+from hloopt.collector import collector_paused
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.leaves import index_range
@@ -65,7 +66,8 @@ class ReplicationAnalysis:
         self._ranks: dict[Instruction, int] = {}
         self._waiting: list[int] = []
         self._is_waiting: set[int] = set()
-        self._visit_all()
+        with collector_paused():
+            self._visit_all()
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -108,28 +110,33 @@ class ReplicationAnalysis:
     def _visit(self, computation: Computation) -> Iterator[Computation]:
         """Go through a computation; yields those that have to be visited before it goes on."""
         self._visited.add(computation)
+        values, ranks, order = self._values, self._ranks, self._order
         for instruction in stable_order(computation):
-            if instruction.opcode in _CALLERS:
+            is_caller = instruction.opcode in _CALLERS
+            if is_caller:
                 self._hand_in(instruction)
                 for callee in reversed(instruction.called):  # a while's condition first
                     if callee not in self._visited and callee not in self._uneven:
                         yield callee
                         self._check_loop(instruction)
-            self._ranks[instruction] = len(self._order)
-            self._order.append(instruction)
-            self._settle(instruction)
-            self._catch_up()
+            ranks[instruction] = len(order)
+            order.append(instruction)
+            if instruction not in values:  # else a parameter, or in what runs unevenly
+                values[instruction] = self._evaluate(instruction)
+            if is_caller:
+                if instruction.opcode is Opcode.WHILE:
+                    self._hand_in(instruction)
+                self._catch_up()
 
-    def _settle(self, instruction: Instruction) -> None:
-        """Work out an instruction anew; its users and callers wait if it turns out worse."""
-        if instruction.opcode is Opcode.PARAMETER:
-            new = self._parameter(instruction)
-        elif instruction.opcode in _CALLERS:
-            self._hand_in(instruction)
-            new = self._result(instruction)
-        else:
-            new = self._rules.value(instruction, self._values)
-        self._lower(instruction, new)
+    def _evaluate(self, instruction: Instruction) -> Value:
+        """What is known of an instruction, by what is known of its operands."""
+        if instruction.opcode in _CALLERS:
+            return self._result(instruction)
+        if instruction.opcode is not Opcode.PARAMETER:
+            return self._rules.value(instruction, self._values)
+        if instruction.parent is self._entry:
+            return self._rules.entry_parameter(instruction)
+        return self._values.get(instruction) or spread(NONE, instruction.shape)
 
     def _lower(self, instruction: Instruction, new: Value) -> None:
         old = self._values.get(instruction)
@@ -142,11 +149,6 @@ class ReplicationAnalysis:
             self._wake_dependents(instruction)
 
     # -- control flow -------------------------------------------------------------------------
-
-    def _parameter(self, parameter: Instruction) -> Value:
-        if parameter.parent is self._entry:
-            return self._rules.entry_parameter(parameter)
-        return self._values.get(parameter) or spread(NONE, parameter.shape)
 
     def _hand_in(self, caller: Instruction) -> None:
         """Give the computations that `caller` calls what they are called with."""
@@ -241,4 +243,7 @@ class ReplicationAnalysis:
         while self._waiting:
             rank = heappop(self._waiting)
             self._is_waiting.remove(rank)
-            self._settle(self._order[rank])
+            instruction = self._order[rank]
+            if instruction.opcode in _CALLERS:
+                self._hand_in(instruction)
+            self._lower(instruction, self._evaluate(instruction))
