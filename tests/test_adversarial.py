@@ -12,11 +12,13 @@ from collections.abc import Callable
 
 import pytest
 
+from hloopt.analysis.replication import ReplicationAnalysis
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Module
 from hloopt.memory import analyze_memory
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
+from hloopt.reports.replication import report_replication
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
@@ -42,6 +44,13 @@ def use(text: str) -> Module:
     for options in FORMS:
         print_module(module, options)
     analyze_memory(module)
+    version = module.version
+    for cross_partition in (False, True):
+        analysis = ReplicationAnalysis(
+            module, cross_partition_spmd=cross_partition, partial_replication=True
+        )
+        report_replication(module, analysis)
+    assert module.version == version
     for name in ("cse", "dce", "tuple-simplifier"):
         changed = parse_module(text)
         create_pass(name).run(changed, PassContext(name, wants_remarks=False))
