@@ -12,7 +12,9 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 
-_NO_WORK = frozenset((Opcode.PARAMETER, Opcode.CONSTANT, Opcode.INFEED, *COLLECTIVES, *RUNNING))
+_NO_WORK = frozenset(
+    (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.INFEED, *COLLECTIVES, *RUNNING)
+)
 """What computes nothing of its own, or what devices compute together."""
 
 
@@ -36,7 +38,7 @@ class Redundancy:
 
     total: Cost
     work: list[RedundantWork]
-    """In the order of the module."""
+    """Callers before what they call."""
     unknown_loops: list[Instruction]
     """Loops whose trip count is not known: they count as one trip."""
 
@@ -46,8 +48,8 @@ def find_redundancy(module: Module, analysis: ReplicationAnalysis) -> Redundancy
 
     An instruction is redundant work where all arrays it computes are the same on all devices, or
     within sets of two devices and more, and it costs flops or memory traffic. A fusion counts as
-    a whole. Parameters, constants, infeeds and collectives are no work; loops, branches and calls
-    are what is in them, times their runs, as in `hloopt cost`. O(instructions).
+    a whole. Parameters, constants, tuples, infeeds and collectives are no work; loops, branches
+    and calls are what is in them, times their runs, as in `hloopt cost`. O(instructions).
     """
     costs = CostAnalysis(module)
     total = costs.module()

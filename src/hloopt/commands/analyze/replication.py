@@ -97,7 +97,9 @@ def command(
             console.print(path, style="bold")
         if not reports:
             console.print(_nothing(wanted))
-        for report in reports:
+        for number, report in enumerate(reports):
+            if number:
+                console.print()
             if instructions:
                 render_instructions(report, console)
             else:
