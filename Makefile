@@ -9,9 +9,9 @@ export HLOOPT_SHARED ?= ../shared
 RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimizations.hlo.gz \
 	-p simplify -o build/transformer.optimized.hlo
 # Expectation tables of the passes and rules that exist.
-TABLES ?= call_inliner hlo_dce hlo_cse tuple_simplifier flatten_call_graph \
-	call_graph reachability fusion_operand_permutation \
-	replication_analysis shape_inference verifier
+TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter flatten_call_graph \
+	fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce reachability \
+	replication_analysis tuple_simplifier unflatten_call_graph shape_inference verifier
 PYTEST_WORKERS ?= 2
 FUZZ_COUNT ?= 20000
 

@@ -15,6 +15,12 @@ from hloopt.verifier import ANY_TARGET, verify_module
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
+    "call-parameter-cleanup": [{}],
+    "call-splitter": [
+        {"boundary_opcodes": ["add", "negate", "multiply", "dot", "custom-call"]},
+        {"boundary_opcodes": ["multiply", "copy", "constant"], "direction": "up"},
+    ],
+    "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
     "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],
     "dce": [
         {},
@@ -24,6 +30,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
     "propagate-call-metadata": [{}],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
+    "unflatten-call-graph": [{}],
 }
 LEAVES_MORE_TO_DO = [
     # Callers are visited before the callees whose effects and parameters go.

@@ -178,6 +178,13 @@ def computation_absent(scene: Scene, names: list[str], more: More) -> Iterator[s
             yield f"computation %{name} is in the module"
 
 
+@expectation("exactly_one_computation_present")
+def exactly_one_computation_present(scene: Scene, names: list[str], more: More) -> Iterator[str]:
+    present = [name for name in names if name in scene.module.computations]
+    if len(present) != 1:
+        yield f"expected one of {', '.join(names)}, found {', '.join(present) or 'none'}"
+
+
 @expectation("same_called_computation")
 def same_called_computation(scene: Scene, pairs: list[list[str]], more: More) -> Iterator[str]:
     for first, second in pairs:

@@ -78,12 +78,24 @@ def _words(meanings: Mapping[str, object]) -> Callable[[Any], object]:
     return translate
 
 
+def _predicate(value: object) -> Callable[[Instruction], bool]:
+    """`true`, `false` or `{"opcodes": […]}`."""
+    match value:
+        case bool():
+            return lambda instruction: value
+        case {"opcodes": list(opcodes), **rest} if not rest:
+            return lambda instruction: instruction.opcode.value in opcodes
+    raise RecordError(f"unknown predicate: {value}")
+
+
 def _is_scalar(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar
 
 
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("call-inliner", "override_policy"): _override_policy,
+    ("call-splitter", "boundary"): _predicate,
+    ("call-splitter", "call_predicate"): _predicate,
     ("cse", "should_combine_constant"): _words({"result is a scalar": _is_scalar}),
     ("cse", "should_eliminate_instruction"): _words({"default and result is a scalar": _is_scalar}),
     ("flatten-call-graph", "skip_cloning"): _words(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import ELIDED, canonical_literal
 from hloopt.ir.opcode import COMMUTATIVE, Opcode
 from hloopt.ir.opcode_attributes import canonical_value
-from hloopt.ir.ordering import depth_first, stable_order
+from hloopt.ir.ordering import depth_first, post_order, stable_order
 from hloopt.ir.shape import Shape, without_layout
 
-_IGNORED = frozenset(("metadata", "origin", "frontend_attributes", "statistics"))
+DEBUGGING = frozenset(("metadata", "origin", "statistics"))
+"""Attributes that say where an instruction comes from, not what it does."""
+ANNOTATIONS = DEBUGGING | {"frontend_attributes"}
 _SHARDING_PREFIX = "xla.sdy."
 
 Key = tuple[object, ...]
@@ -20,12 +24,14 @@ Key = tuple[object, ...]
 class Equality:
     """Keys by which equal things are recognized: equal keys mean equal instructions.
 
-    `is_layout_sensitive` makes layouts part of the shapes. Called computations are compared only
-    when all else is equal; `forget` one that changed.
+    `is_layout_sensitive` makes layouts part of the shapes; attributes in `ignored` do not count,
+    but frontend attributes that shard do. Computations may be of several modules. Called ones are
+    compared only when all else is equal; `forget` one that changed.
     """
 
-    def __init__(self, *, is_layout_sensitive: bool) -> None:
+    def __init__(self, *, is_layout_sensitive: bool, ignored: frozenset[str] = ANNOTATIONS) -> None:
         self.is_layout_sensitive = is_layout_sensitive
+        self.ignored = ignored
         self._classes: dict[Computation, int] = {}
         self._bodies: dict[Key, int] = {}
         self._attribute_keys: dict[tuple[Opcode, str], Key] = {}
@@ -38,7 +44,8 @@ class Equality:
         return a.called == b.called or (
             len(a.called) == len(b.called)
             and all(
-                self._class(x) == self._class(y) for x, y in zip(a.called, b.called, strict=True)
+                self.class_of(x) == self.class_of(y)
+                for x, y in zip(a.called, b.called, strict=True)
             )
         )
 
@@ -47,28 +54,51 @@ class Equality:
         if computation in self._classes:
             self._classes.clear()
 
-    def _class(self, computation: Computation) -> int:
-        """The number of the computation's class of equal ones."""
-        if computation not in self._classes:
-            for callee in depth_first([computation], _callees):
-                if callee not in self._classes:
-                    self._classes[callee] = self._classify(callee)
-        return self._classes[computation]
+    def class_of(self, computation: Computation) -> int:
+        """The number of the computation's class: the same for all that compute the same.
 
-    def _classify(self, computation: Computation) -> int:
+        O(instructions of computations not seen before).
+        """
+        classes = self._classes
+        if computation not in classes:
+
+            def new_callees(caller: Computation) -> list[Computation]:
+                return [c for i in caller.instructions for c in i.called if c not in classes]
+
+            for callee in depth_first([computation], new_callees):
+                body = self.body(callee, classes.__getitem__)
+                classes[callee] = self._bodies.setdefault(body, len(self._bodies))
+        return classes[computation]
+
+    def body(self, computation: Computation, callee_key: Callable[[Computation], object]) -> Key:
+        """A key of all a computation does, names aside. The order counts where it is a schedule.
+
+        `callee_key` gives the keys of called computations. O(instructions + edges).
+        """
+        is_scheduled = computation.module.is_scheduled
         positions: dict[Instruction, int] = {}
-        body: list[Key] = [(computation.execution_thread,)]
-        for position, instruction in enumerate(stable_order(computation)):
+        body: list[object] = [computation.execution_thread]
+        for position, instruction in enumerate(
+            stable_order(computation) if is_scheduled else post_order(computation)
+        ):
             positions[instruction] = position
-            operands = tuple(positions[operand] for operand in instruction.operands)
-            payload: Key = (instruction.payload,) if instruction.opcode is Opcode.PARAMETER else ()
-            if instruction.opcode is Opcode.CONSTANT:
-                payload = (self.constant(instruction),)
-            predecessors = tuple(positions[p] for p in instruction.control_predecessors)
-            called = tuple(self._classes[callee] for callee in instruction.called)
-            body.append((*self.operation(instruction), operands, payload, predecessors, called))
-        body.append((positions[computation.root],))
-        return self._bodies.setdefault(tuple(body), len(self._bodies))
+            opcode = instruction.opcode
+            payload: object = instruction.payload
+            if opcode is Opcode.CONSTANT:
+                payload = self.constant(instruction)
+            references: object = None
+            if instruction.called or instruction.control_predecessors:
+                references = (
+                    tuple(map(callee_key, instruction.called)),
+                    tuple(positions[p] for p in instruction.control_predecessors),
+                )
+            body += (
+                *(opcode, self.shape(instruction.shape), self._attributes(instruction)),
+                *(payload, references),
+                tuple([positions[operand] for operand in instruction.operands]),
+            )
+        body.append(positions[computation.root])
+        return tuple(body)
 
     def shape(self, shape: Shape) -> Shape:
         return shape if self.is_layout_sensitive else without_layout(shape)
@@ -95,9 +125,11 @@ class Equality:
         text = instruction.attribute_text
         if text is None or instruction.called or instruction.control_predecessors:
             return self._attributes_key(instruction)
-        head, found, tail = text.partition("metadata={")
-        if found and tail.find("}") != len(tail) - 1:
-            return self._attributes_key(instruction)
+        head = text
+        if "metadata" in self.ignored:
+            head, found, tail = text.partition("metadata={")
+            if found and tail.find("}") != len(tail) - 1:
+                return self._attributes_key(instruction)
         key = self._attribute_keys.get((instruction.opcode, head))
         if key is None:
             key = self._attributes_key(instruction)
@@ -109,10 +141,10 @@ class Equality:
         items: list[tuple[str, str | None]] = [
             (name, canonical_value(opcode, name, text))
             for name, text in instruction.attributes.items()
-            if name not in _IGNORED
+            if name not in self.ignored
         ]
         frontend = instruction.attributes.get("frontend_attributes")
-        if frontend is not None:
+        if frontend is not None and "frontend_attributes" in self.ignored:
             items += [
                 item
                 for item in parse_frontend_attributes(frontend).items()
@@ -121,5 +153,7 @@ class Equality:
         return tuple(sorted(item for item in items if item[1] is not None))
 
 
-def _callees(computation: Computation) -> list[Computation]:
-    return [callee for i in computation.instructions for callee in i.called]
+def outline(computation: Computation) -> Key:
+    """What equal computations have in common and most others do not. O(1)."""
+    root = computation.root
+    return computation.execution_thread, len(computation), root.opcode, root.shape

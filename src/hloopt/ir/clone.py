@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import stable_order
 
 
 def clone_instruction(
@@ -38,7 +39,9 @@ def clone_computation(
     """
     clone = computation.module.add_computation(f"{computation.name}.clone")
     clone.execution_thread = computation.execution_thread
-    return clone, copy_instructions(computation, clone, {})
+    copies = copy_instructions(stable_order(computation), clone, {})
+    clone.set_root(copies[computation.root])
+    return clone, copies
 
 
 def own_computations(copy: Instruction) -> None:
@@ -46,36 +49,33 @@ def own_computations(copy: Instruction) -> None:
 
     They belong to one instruction each; so do those of fusions inside. O(their instructions).
     """
-    if copy.opcode not in (Opcode.FUSION, Opcode.ASYNC_START):
-        return
-    clones = [clone_computation(called)[0] for called in copy.called]
-    copy.set_called(tuple(clones))
-    for clone in clones:
-        for instruction in list(clone.instructions):
-            own_computations(instruction)
+    stack = [copy]
+    while stack:
+        owner = stack.pop()
+        if owner.opcode in _OWNERS:
+            clones = [clone_computation(called)[0] for called in owner.called]
+            owner.set_called(tuple(clones))
+            stack += [i for clone in clones for i in clone.instructions]
+
+
+_OWNERS = frozenset((Opcode.FUSION, Opcode.ASYNC_START))
 
 
 def copy_instructions(
-    source: Computation, into: Computation, replacements: Mapping[Instruction, Instruction]
+    instructions: Iterable[Instruction],
+    into: Computation,
+    replacements: Mapping[Instruction, Instruction],
 ) -> dict[Instruction, Instruction]:
-    """Append copies of `source`'s instructions to `into`; returns them by original.
+    """Append copies of `instructions` to `into`; returns them by original.
 
-    Instructions in `replacements` are not copied: what stands there is used instead. Sets the
-    root of `into` where it has none.
+    Operands come before their users, or are in `replacements`, which says what stands for them.
     """
-    from hloopt.ir.ordering import stable_order
-
     copies: dict[Instruction, Instruction] = dict(replacements)
-    for instruction in stable_order(source):
-        if instruction in copies:
-            continue
+    for instruction in instructions:
         copy = clone_instruction(instruction, [copies[o] for o in instruction.operands], into)
         copies[instruction] = copy
         for predecessor in instruction.control_predecessors:
-            if copies[predecessor].parent is into:
-                copy.add_control_predecessor(copies[predecessor])
-    if into.root is None:
-        into.set_root(copies[source.root])
+            copy.add_control_predecessor(copies[predecessor])
     return copies
 
 
@@ -93,7 +93,8 @@ def clone_module(module: Module) -> tuple[Module, dict[Computation, Computation]
         computations[computation] = copy.add_computation(computation.name)
         computations[computation].execution_thread = computation.execution_thread
     for computation, target in computations.items():
-        copies = copy_instructions(computation, target, {})
+        copies = copy_instructions(stable_order(computation), target, {})
+        target.set_root(copies[computation.root])
         for original, instruction in copies.items():
             instruction.name = original.name
             if original.called:

@@ -78,6 +78,11 @@ class Computation:
     def is_fusion(self) -> bool:
         return any(caller.opcode is Opcode.FUSION for caller in self.callers)
 
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether an async-start wraps this computation."""
+        return any(caller.opcode is Opcode.ASYNC_START for caller in self.callers)
+
     def __len__(self) -> int:
         return len(self._members if self._listed is None else self._listed)
 

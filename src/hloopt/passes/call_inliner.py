@@ -90,7 +90,7 @@ class CallInliner(ModulePass):
         composite = hints.get("composite.name", "")
         if call.attributes.get("backend_config", '""') != '""':
             return "it has a backend_config"
-        if any(caller.opcode is Opcode.ASYNC_START for caller in call.parent.callers):
+        if call.parent.is_asynchronous:
             return "it runs asynchronously"
         if options.use_shardy and _is_manual_computation(callee):
             return f"%{callee.name} is a manual computation of Shardy"

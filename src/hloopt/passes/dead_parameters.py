@@ -22,9 +22,10 @@ def remove_dead_parameters(computation: Computation) -> list[Instruction]:
     if len(live) == len(parameters):
         return []
     numbers = [p.parameter_number for p in live]
+    kept = set(numbers)
     orphans: dict[Instruction, None] = {}
     for caller in list(computation.callers):
-        dropped = [o for i, o in enumerate(caller.operands) if i not in set(numbers)]
+        dropped = [o for i, o in enumerate(caller.operands) if i not in kept]
         caller.set_operands([caller.operands[i] for i in numbers])
         if caller.opcode is Opcode.ASYNC_START:
             _retype_async(caller)

@@ -9,6 +9,7 @@ from dataclasses import Field, fields
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from hloopt.diagnostics import PipelineError, did_you_mean
+from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.passes.base import ModulePass, PassOptions
 from hloopt.patterns import pattern
 
@@ -111,6 +112,8 @@ def _try(kind: Any, value: object) -> tuple[bool, object]:
         return _try_int(value)
     if kind is float:
         return _try_float(value)
+    if kind is Opcode:
+        return value in OPCODES, OPCODES.get(str(value))
     if kind is str:
         return isinstance(value, str), value
     if get_origin(kind) is Literal:
@@ -172,6 +175,8 @@ def _type_text(kind: Any) -> str:
     names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
     if kind in names:
         return names[kind]
+    if kind is Opcode:
+        return "an opcode"
     if kind is types.NoneType:
         return "null"
     if get_origin(kind) is Literal:
@@ -192,6 +197,8 @@ def option_schema(info: OptionInfo) -> dict[str, object]:
 def _schema(kind: Any) -> dict[str, object]:
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
+    if kind is Opcode:
+        return {"enum": list(OPCODES)}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
     if kind is int:

@@ -11,15 +11,21 @@ from hloopt.passes.options import make_options
 
 PASSES = {
     "call-inliner": "hloopt.passes.call_inliner:CallInliner",
+    "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
+    "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
+    "computation-deduplicator": ("hloopt.passes.computation_deduplicator:ComputationDeduplicator"),
     "cse": "hloopt.passes.cse:CommonSubexpressionElimination",
     "dce": "hloopt.passes.dce:DeadCodeElimination",
     "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
     "tuple-simplifier": "hloopt.passes.tuple_simplifier:TupleSimplifier",
+    "unflatten-call-graph": "hloopt.passes.unflatten_call_graph:UnflattenCallGraph",
 }
 """Our passes: name → module:class."""
 
-ALIASES: dict[str, str] = {}
+ALIASES = {
+    "hlo-computation-deduplicator": "computation-deduplicator",
+}
 """Other names that people know passes by, those of XLA's source files among them."""
 
 ENTRY_POINTS = "hloopt.passes"

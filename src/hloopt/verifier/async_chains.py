@@ -53,7 +53,7 @@ def check_chains(
                 if operand in users:
                     users[operand][instruction] = None
     for start, consumers in users.items():
-        if start.opcode in (Opcode.SEND, Opcode.RECV) and _is_wrapped(computation):
+        if start.opcode in (Opcode.SEND, Opcode.RECV) and computation.is_asynchronous:
             continue
         yield from _check_consumers(start, list(consumers))
     for instruction in found:
@@ -67,10 +67,6 @@ def check_chains(
                 f"The operand of a {instruction.opcode} instruction needs to be "
                 f"{' or '.join(expected)}, found {before}",
             )
-
-
-def _is_wrapped(computation: Computation) -> bool:
-    return any(caller.opcode is Opcode.ASYNC_START for caller in computation.callers)
 
 
 def _check_consumers(start: Instruction, users: list[Instruction]) -> Iterator[HloVerifyError]:
