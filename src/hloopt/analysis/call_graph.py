@@ -6,7 +6,7 @@ say: contexts, depths, whether computations are shared, dominance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -46,12 +46,17 @@ def _in_order(computation: Computation, calls: dict[Instruction, None]) -> list[
     return [instruction for instruction in order if instruction in calls]
 
 
-def callees_first(module: Module) -> list[Computation]:
-    """All computations, callees before callers, from those without callers in module order."""
-    calls = calls_by_computation(module)
+def callees_first(
+    module: Module, calls: Mapping[Computation, Sequence[Instruction]] | None = None
+) -> list[Computation]:
+    """All computations, callees before callers, from those without callers in module order.
+
+    `calls` saves the time to find them: what `calls_by_computation` gives.
+    """
+    found = calls_by_computation(module) if calls is None else calls
 
     def callees(computation: Computation) -> list[Computation]:
-        return [callee for call in calls.get(computation, ()) for callee in call.called]
+        return [callee for call in found.get(computation, ()) for callee in call.called]
 
     roots = [c for c in module.computations.values() if not c.callers]
     return depth_first(roots, callees)

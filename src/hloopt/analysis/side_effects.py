@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.call_graph import callees_first, calls_by_computation
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -46,15 +45,13 @@ class SideEffects:
     """
 
     def __init__(self, module: Module) -> None:
-        calls = calls_by_computation(module)
-        self._computations: set[Computation] = set()
-        for computation in callees_first(module):
-            if any(map(has_own_side_effect, computation.instructions)) or any(
-                callee in self._computations
-                for call in calls.get(computation, ())
-                for callee in call.called
-            ):
-                self._computations.add(computation)
+        found = [c for c in module.computations.values() if _has_own_side_effect(c)]
+        self._computations = set(found)
+        while found:
+            for caller in found.pop().callers:
+                if caller.parent not in self._computations:
+                    self._computations.add(caller.parent)
+                    found.append(caller.parent)
 
     def of(self, instruction: Instruction) -> bool:
         """Whether running the instruction, or what it calls, has a side effect.
@@ -70,3 +67,11 @@ class SideEffects:
     def of_computation(self, computation: Computation) -> bool:
         """Whether running the computation has a side effect."""
         return computation in self._computations
+
+
+_MAY_HAVE_SIDE_EFFECT = _ALWAYS | _WITH_CHANNEL | {Opcode.CUSTOM_CALL}
+
+
+def _has_own_side_effect(computation: Computation) -> bool:
+    candidates = [i for i in computation.instructions if i.opcode in _MAY_HAVE_SIDE_EFFECT]
+    return any(map(has_own_side_effect, candidates))

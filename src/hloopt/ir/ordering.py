@@ -18,29 +18,30 @@ def depth_first(roots: Iterable[Node], before: Callable[[Node], Iterable[Node]])
 
     O(nodes + edges), no recursion. Raises HloVerifyError on a cycle.
     """
-    done: dict[Node, None] = {}
-    waiting: set[Node] = set()  # nodes on the stack whose predecessors are being visited
-    stack: list[Node] = []
+    order: list[Node] = []
+    is_done: dict[Node, bool] = {}  # False while what stands before it is visited
     for root in roots:
-        if root in done:
+        if root in is_done:
             continue
-        stack.append(root)
-        while stack:
-            node = stack[-1]
-            if node in done:
-                stack.pop()
-                continue
-            pending = [other for other in before(node) if other not in done]
-            if not pending:
-                done[node] = None
-                stack.pop()
-                continue
-            if node in waiting or not waiting.isdisjoint(pending):
-                raise HloVerifyError(f"{node!r} depends on itself")
-            waiting.add(node)
-            pending.reverse()
-            stack += pending
-    return list(done)
+        is_done[root] = False
+        path = [root]
+        pending = [iter(before(root))]
+        while path:
+            for node in pending[-1]:
+                done = is_done.get(node)
+                if done is None:
+                    is_done[node] = False
+                    path.append(node)
+                    pending.append(iter(before(node)))
+                    break
+                if not done:
+                    raise HloVerifyError(f"{node!r} depends on itself")
+            else:
+                node = path.pop()
+                pending.pop()
+                is_done[node] = True
+                order.append(node)
+    return order
 
 
 def dependencies(instruction: Instruction) -> Iterable[Instruction]:

@@ -53,10 +53,9 @@ class CallInliner(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         sites = {c: sum(c.callers.values()) for c in module.computations.values()}
         calls = calls_by_computation(module)
-        order = callees_first(module)
         inliner = Inliner(module, self.options)
         changed = False
-        for computation in order:
+        for computation in callees_first(module, calls):
             if not is_on_thread(computation, self.options.execution_threads):
                 continue
             chosen: list[Instruction] = []

@@ -50,7 +50,7 @@ class CallSplitter(ModulePass):
         parts: dict[Computation, _Parts | str] = {}
         calls = calls_by_computation(module)
         changed = False
-        for computation in callees_first(module):
+        for computation in callees_first(module, calls):
             placed: dict[Instruction, list[Instruction]] = {}
             for call in calls.get(computation, ()):
                 if call.opcode is not Opcode.CALL:

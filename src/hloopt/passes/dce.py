@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hloopt.analysis.call_graph import callees_first, reachable_from_entry
+from hloopt.analysis.call_graph import reachable_from_entry
 from hloopt.analysis.side_effects import SideEffects, has_own_side_effect
 from hloopt.ir import attribute_values
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
+from hloopt.ir.ordering import stable_computation_order
 from hloopt.ir.shape import tuple_shape
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.passes.dead_parameters import remove_dead_entry_parameters, remove_dead_parameters
@@ -47,7 +48,7 @@ class DeadCodeElimination(ModulePass):
         cleaner = DeadCode(SideEffects(module), self.options, context)
         reachable = reachable_from_entry(module)
         threads = self.options.execution_threads
-        for computation in reversed(callees_first(module)):
+        for computation in reversed(stable_computation_order(module)):
             if computation in reachable and is_on_thread(computation, threads):
                 cleaner.clean(computation)
         if self.options.remove_dead_parameters_from_entry_computation:

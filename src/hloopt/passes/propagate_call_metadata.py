@@ -23,7 +23,7 @@ class PropagateCallMetadata(ModulePass):
         calls = calls_by_computation(module)
         metadata = CallMetadata(module)
         changed = False
-        for computation in reversed(callees_first(module)):
+        for computation in reversed(callees_first(module, calls)):
             if computation.is_fusion:
                 continue
             for call in calls.get(computation, ()):
