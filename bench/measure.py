@@ -25,7 +25,12 @@ from inputs import (
     shared_folder,
 )
 
-PASSES = ("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph")
+PASSES = (
+    *("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph"),
+    "computation-deduplicator",
+)
+TIMED_BY_XLA = ("call-inliner", "flatten-call-graph", "computation-deduplicator")
+"""Passes that XLA ran on the whole module, a few times each, when its times were recorded."""
 FACTORS = (1, 2, 4)
 
 _WORKER = Path(__file__).with_name("worker.py")
@@ -68,6 +73,10 @@ class PassFigures:
     """Before and after."""
     cold: float
     """CPU seconds, median over fresh processes."""
+    to_parse: float
+    """`cold` over our time to parse the file."""
+    xla_to_parse: float
+    """A run of XLA's pass over XLA's time to parse the file; 0 where not known."""
 
 
 @dataclass(slots=True)
@@ -171,11 +180,33 @@ def measure_memory(path: Path) -> MemoryFigures:
 # -- passes ---------------------------------------------------------------------------------
 
 
-def measure_pass(name: str, path: Path) -> PassFigures:
-    """One pass on a freshly loaded module, each time in a fresh process."""
+def measure_passes(path: Path) -> list[PassFigures]:
+    """Each pass on a freshly loaded module, each time in a fresh process, and the pipeline."""
+    parsing = _worker("parse", path, SMALL_FILE, _TEXT_RUNS)
+    ours, xla = (median(parsing[whose] or [0.0]) for whose in ("ours", "xla"))
+    return [_measure_pass(name, path, ours, xla) for name in (*PASSES, PIPELINE)]
+
+
+def _measure_pass(name: str, path: Path, parse: float, xla_parse: float) -> PassFigures:
     runs = [_worker("pass", name, path, SMALL_FILE, 1) for _ in range(_PASS_PROCESSES)]
-    counts = (runs[0]["instructions"], runs[0]["after"])
-    return PassFigures(path.name, name, counts, median(run["seconds"][0] for run in runs))
+    cold = median(run["seconds"][0] for run in runs)
+    return PassFigures(
+        file=path.name,
+        name=name,
+        instructions=(runs[0]["instructions"], runs[0]["after"]),
+        cold=cold,
+        to_parse=cold / parse,
+        xla_to_parse=xla_pass_seconds(name, path) / xla_parse if xla_parse else 0.0,
+    )
+
+
+def xla_pass_seconds(name: str, path: Path) -> float:
+    """What a run of XLA's pass took, by the record of a compilation of `path`; 0 without one."""
+    for record in (shared_folder() / "oracle" / "gpu").glob("*/default/pass_times.json"):
+        if path.name.startswith(record.parent.parent.name) and name in TIMED_BY_XLA:
+            times = json.loads(record.read_text(encoding="utf-8"))["passes"][name]
+            return float(times["ms"]) / int(times["runs"]) / 1e3
+    return 0.0
 
 
 def measure_scaling(path: Path, folder: Path) -> list[ScaleFigures]:

@@ -66,12 +66,15 @@ def text_table(title: str, figures: list[TextFigures]) -> str:
 
 
 def pass_table(title: str, figures: list[PassFigures]) -> str:
-    """Seconds for each pass on each file."""
+    """Seconds for each pass on each file, also in parses, and that over the same of XLA."""
     rows = [
-        [shorten(f.file), f.name, *(f"{n:,}" for n in f.instructions), f"{f.cold:.3f}"]
+        [
+            *(shorten(f.file), f.name, *(f"{n:,}" for n in f.instructions), f"{f.cold:.3f}"),
+            *(times(f.to_parse), times(ratio(f.to_parse, f.xla_to_parse))),
+        ]
         for f in figures
     ]
-    return table(title, ["file", "pass", "before", "after", "CPU s"], rows)
+    return table(title, ["file", "pass", "before", "after", "CPU s", "parses", "/ XLA"], rows)
 
 
 def scale_table(title: str, figures: list[ScaleFigures]) -> str:
@@ -142,6 +145,7 @@ def bars(figures: Figures) -> list[Bar]:
     jaxlib, opt = startup.get("python, jaxlib", 0.0), startup.get("hloopt opt, dce", 0.0)
     singles = [f for f in figures.passes if f.name in PASSES]
     slowest = max(f.cold for f in singles)
+    parses = max((ratio(f.to_parse, f.xla_to_parse) for f in singles), default=0.0)
     growth = max(f.growth for f in figures.scaling if f.name in PASSES)
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
     largest = max(figures.printed, key=lambda f: f.instructions)
@@ -154,6 +158,7 @@ def bars(figures: Figures) -> list[Bar]:
         _at_most("hloopt --version / python -c pass", ratio(version, bare), 4.0),
         _at_most("hloopt opt, dce / jaxlib process", ratio(opt, jaxlib), 0.5),
         Bar("slowest pass on the largest modules", f"{slowest:.3f} s", "< 0.5 s", slowest < 0.5),
+        _at_most("passes in parses / the same of XLA, worst", parses, 3.0),
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
         *_interpreter_bars(figures.interpreter),
     ]

@@ -15,14 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from inputs import PIPELINE, benchmark_files
+from inputs import benchmark_files
 from measure import (
-    PASSES,
     Figures,
     hloopt_command,
     measure_interpreter,
     measure_memory,
-    measure_pass,
+    measure_passes,
     measure_scaling,
     measure_startup,
     measure_text,
@@ -72,7 +71,7 @@ def _sections(files: list[Path], figures: Figures, folder: Path) -> None:
     _show(text_table("2. Load, parse all attributes, verify and print", figures.verified))
 
     largest = _largest(files, figures)
-    figures.passes = [measure_pass(n, file) for file in largest for n in (*PASSES, PIPELINE)]
+    figures.passes = [figure for file in largest for figure in measure_passes(file)]
     _show(pass_table("3a. Passes on the largest modules, cold", figures.passes))
     for file in largest:
         figures.scaling += measure_scaling(file, folder)

@@ -1,6 +1,7 @@
 """One measurement in a process of its own: nothing is remembered from another one.
 
     worker.py text print|verify FILE SMALL_FILE RUNS
+    worker.py parse FILE SMALL_FILE RUNS
     worker.py pass NAME FILE SMALL_FILE RUNS
     worker.py memory ours|xla FILE
     worker.py scale FILE FOLDER FACTOR…
@@ -115,9 +116,8 @@ def _forget_source(module: Module) -> None:
 
 def xla_load_print() -> Callable[[str], object] | None:
     """XLA's parser and printer, constants in full; None where jaxlib is not installed."""
-    try:
-        hlo = import_module("jaxlib._hlo")
-    except ImportError:
+    hlo = _jaxlib()
+    if hlo is None:
         return None
     options = hlo.HloPrintOptions()
     options.print_large_constants = True
@@ -127,6 +127,28 @@ def xla_load_print() -> Callable[[str], object] | None:
         return module, module.to_string(options)
 
     return run
+
+
+def measure_parsing(path: str, small: str, runs: str) -> dict[str, Any]:
+    """Ours and XLA's in turn on one file, in CPU seconds, as those of passes."""
+    from hloopt.text import parse_module
+
+    text, small_text = read_text(path), read_text(small)
+    hlo = _jaxlib()
+    times: dict[str, list[float]] = {"ours": [], "xla": []}
+    for whose, read in (("ours", parse_module), ("xla", hlo and hlo.hlo_module_from_text)):
+        if read:
+            read(small_text)
+            times[whose] = [timed(partial(read, text), time.process_time) for _ in range(int(runs))]
+    return times
+
+
+def _jaxlib() -> Any:
+    """The part of jaxlib that reads and prints HLO; None where it is not installed."""
+    try:
+        return import_module("jaxlib._hlo")
+    except ImportError:
+        return None
 
 
 # -- passes ---------------------------------------------------------------------------------
@@ -246,6 +268,7 @@ def repeat_entry(module: Module, times: int) -> None:
 
 _KINDS: dict[str, Callable[..., dict[str, Any]]] = {
     "text": measure_text,
+    "parse": measure_parsing,
     "pass": measure_pass,
     "memory": measure_memory,
     "scale": write_scaled,
