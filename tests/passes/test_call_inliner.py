@@ -221,3 +221,109 @@ ENTRY e {
     assert len(fusions) == 2
     assert fusions[0].called != fusions[1].called
     assert verify_module(module) == []
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        "fusion(y), kind=kLoop, calls=owned",
+        'custom-call(y), custom_call_target="f", called_computations={owned}',
+    ],
+)
+def test_inlining_without_clean_up_leaves_the_callee_what_it_owns(owner: str) -> None:
+    module = parse_module(f"""
+owned {{ x = f32[] parameter(0) ROOT n = f32[] negate(x) }}
+f {{ y = f32[] parameter(0) ROOT u = f32[] {owner} }}
+ENTRY e {{ p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }}
+""")
+    inline_call(module.entry.root)
+    assert module.entry.root.called != module.computations["f"].root.called
+    assert verify_module(module) == []
+    assert_consistent(module)
+
+
+def test_a_callee_on_another_thread_stays_and_keeps_what_it_owns() -> None:
+    module = inline("""
+fused { x = f32[] parameter(0) ROOT n = f32[] negate(x) }
+f {
+  y = f32[] parameter(0)
+  ROOT u = f32[] fusion(y), kind=kLoop, calls=fused
+}, execution_thread="side"
+ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }
+""", execution_threads=["main"])  # fmt: skip
+    assert "f" in module.computations
+    assert module.entry.root.called != module.computations["f"].root.called
+
+
+def test_predecessors_of_a_call_that_hands_its_operand_back_stay_before_its_successors() -> None:
+    module = inline("""
+same { x = f32[] parameter(0) ROOT y = f32[] parameter(1) }
+ENTRY e {
+  p = f32[] parameter(0)
+  n = f32[] negate(p)
+  late = f32[] sine(n)
+  c = f32[] call(p, n), to_apply=same, control-predecessors={late}
+  after = f32[] cosine(p), control-predecessors={c}
+  ROOT r = f32[] add(c, after)
+}
+""")
+    by_name = {i.name: i for i in module.entry.instructions}
+    assert by_name["after"].control_predecessors == (by_name["late"],)
+    assert by_name["r"].operands[0] is by_name["n"]
+
+
+def test_domains_keep_a_schedule_in_order() -> None:
+    module = inline("""HloModule m, is_scheduled=true
+f { x = f32[4] parameter(0) ROOT n = f32[4] negate(x), sharding={maximal device=1} }
+ENTRY e {
+  p = f32[4] parameter(0), sharding={maximal device=0}
+  c = f32[4] call(p), to_apply=f
+  ROOT s = f32[4] sine(c), sharding={maximal device=0}
+}
+""", update_domain=True)  # fmt: skip
+    opcodes = [i.opcode.value for i in module.entry.instructions]
+    assert opcodes == ["parameter", "domain", "negate", "domain", "sine"]
+
+
+def test_conditionals_that_share_branches_level_by_level_are_no_trouble() -> None:
+    levels = "\n".join(
+        f"b.{n} {{ x = f32[] parameter(0) q = pred[] constant(true) ROOT c = f32[] conditional"
+        f"(q, x, x), true_computation=b.{n - 1}, false_computation=b.{n - 1} }}"
+        for n in range(1, 60)
+    )
+    module = inline(f"""
+b.0 {{ x = f32[] parameter(0) ROOT n = f32[] negate(x), metadata={{op_name="n"}} }}
+{levels}
+f {{
+  x = f32[] parameter(0)
+  q = pred[] constant(true)
+  ROOT c = f32[] conditional(q, x, x), true_computation=b.59, false_computation=b.59
+}}
+ENTRY e {{
+  p = f32[] parameter(0)
+  ROOT c = f32[] call(p), to_apply=f, metadata={{op_name="outer"}}
+}}
+""")
+    assert module.computations["b.0"].root.attributes["metadata"] == '{op_name="outer/n"}'
+
+
+def test_many_calls_are_no_trouble() -> None:
+    number = 50_000
+    calls = "".join(
+        f'  %c.{n + 1} = f32[] call(%c.{n}), to_apply=%f, metadata={{op_name="call.{n}"}}\n'
+        for n in range(number)
+    )
+    module = parse_module(f"""HloModule m, is_scheduled=true
+
+%f (x: f32[]) -> f32[] {{
+  %x = f32[] parameter(0)
+  ROOT %n = f32[] negate(%x), metadata={{op_name="negate"}}
+}}
+
+ENTRY %e (p: f32[]) -> f32[] {{
+  %c.0 = f32[] parameter(0)
+{calls}  ROOT %copy = f32[] copy(%c.{number})
+}}
+""")
+    assert create_pass("call-inliner").run(module, PassContext(wants_remarks=False))
+    assert len(module.entry) == number + 2

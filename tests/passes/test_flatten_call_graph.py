@@ -32,3 +32,23 @@ def test_copies_stay_on_their_thread() -> None:
     module = parse_module(LOOP.format(thread=', execution_thread="side"'))
     assert create_pass("flatten-call-graph").run(module, PassContext())
     assert module.computations["same.clone"].execution_thread == "side"
+
+
+def test_what_a_shared_computation_calls_is_not_cloned_below_a_clone() -> None:
+    module = parse_module("""
+leaf { x = pred[] parameter(0) ROOT n = pred[] not(x) }
+test { x = pred[] parameter(0) ROOT n = pred[] not(x) }
+shared { x = pred[] parameter(0) ROOT w = pred[] while(x), condition=test, body=leaf }
+body { x = pred[] parameter(0) ROOT c = pred[] call(x), to_apply=shared }
+cond { x = pred[] parameter(0) ROOT n = pred[] not(x) }
+cond.2 { x = pred[] parameter(0) ROOT n = pred[] not(x) }
+ENTRY e {
+  p = pred[] parameter(0)
+  v = pred[] while(p), condition=cond, body=body
+  ROOT w = pred[] while(v), condition=cond.2, body=body
+}
+""")
+    flatten = create_pass("flatten-call-graph", {"skip_cloning": "call-only"})
+    assert flatten.run(module, PassContext())
+    assert [name for name in module.computations if "clone" in name] == ["body.clone"]
+    assert [c.name for c in module.computations["shared"].root.called] == ["leaf", "test"]

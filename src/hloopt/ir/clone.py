@@ -45,9 +45,9 @@ def clone_computation(
 
 
 def own_computations(copy: Instruction) -> None:
-    """Give a copied fusion or asynchronous start copies of the computations it shares.
+    """Give a copied fusion, custom call or asynchronous start copies of what it calls.
 
-    They belong to one instruction each; so do those of fusions inside. O(their instructions).
+    These computations belong to one instruction each, inside of them too. O(their instructions).
     """
     stack = [copy]
     while stack:
@@ -58,7 +58,7 @@ def own_computations(copy: Instruction) -> None:
             stack += [i for clone in clones for i in clone.instructions]
 
 
-_OWNERS = frozenset((Opcode.FUSION, Opcode.ASYNC_START))
+_OWNERS = frozenset((Opcode.FUSION, Opcode.ASYNC_START, Opcode.CUSTOM_CALL))
 
 
 def copy_instructions(

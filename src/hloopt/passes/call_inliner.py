@@ -20,7 +20,7 @@ from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_threa
 from hloopt.passes.call_metadata import CallMetadata
 from hloopt.passes.dce import DeadCodeElimination
 from hloopt.passes.original_value import value_in_caller
-from hloopt.passes.replace import inherit
+from hloopt.passes.replace import control_dependencies_can_move, inherit
 from hloopt.passes.sharding_domains import isolate
 
 InlinePolicy = Literal["allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes"]
@@ -53,7 +53,7 @@ class CallInliner(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         sites = {c: sum(c.callers.values()) for c in module.computations.values()}
         calls = calls_by_computation(module)
-        inliner = Inliner(module, self.options)
+        inliner = Inliner(module, self.options, cleans_up=True)
         changed = False
         for computation in callees_first(module, calls):
             if not is_on_thread(computation, self.options.execution_threads):
@@ -118,7 +118,7 @@ def inline_call(call: Instruction) -> dict[Instruction, Instruction]:
     """
     if call.opcode is not Opcode.CALL:
         raise HloVerifyError(f"%{call.name} is no call but {call.opcode}")
-    inliner = Inliner(call.parent.module, CallInliner.Options())
+    inliner = Inliner(call.parent.module, CallInliner.Options(), cleans_up=False)
     copies = inliner.inline(call.parent, [call])[call]
     inliner.metadata.finish()
     return copies
@@ -141,10 +141,11 @@ def _set_frontend(instruction: Instruction, values: dict[str, str]) -> None:
 
 
 class Inliner:
-    """Inlines chosen calls of one module."""
+    """Inlines chosen calls of one module. `cleans_up`: callees nobody calls any more will go."""
 
-    def __init__(self, module: Module, options: CallInliner.Options) -> None:
+    def __init__(self, module: Module, options: CallInliner.Options, *, cleans_up: bool) -> None:
         self.options = options
+        self.cleans_up = cleans_up
         self.metadata = CallMetadata(module)
         self._effects: SideEffects | None = None
 
@@ -162,6 +163,8 @@ class Inliner:
             computation.splice(placed)
         for call in calls:
             computation.remove(call)
+        if computation.module.is_scheduled and self.options.update_domain:
+            computation.reorder(stable_order(computation))
         return result
 
     def _inline(self, call: Instruction) -> dict[Instruction, Instruction]:
@@ -171,6 +174,11 @@ class Inliner:
         prefix, frame = self.metadata.of(call) if self.options.propagate_metadata else ("", 0)
         original = call.attributes.get("origin")
         predecessors = call.control_predecessors
+        callee_stays = (
+            len(callee.callers) > 1
+            or not self.cleans_up
+            or not is_on_thread(callee, self.options.execution_threads)
+        )
         copies: dict[Instruction, Instruction] = {}
         for instruction in stable_order(callee):
             if instruction.opcode is Opcode.PARAMETER:
@@ -178,7 +186,7 @@ class Inliner:
                 continue
             operands = [copies[operand] for operand in instruction.operands]
             copy = copies[instruction] = clone_instruction(instruction, operands, call.parent)
-            if len(callee.callers) > 1:  # else the original goes away with the callee
+            if callee_stays:  # else nobody but the copy will call what the original calls
                 own_computations(copy)
             self.metadata.add_to(copy, prefix, frame)
             if "origin" in instruction.attributes:
@@ -199,7 +207,14 @@ class Inliner:
     def _replace(self, call: Instruction, result: Instruction) -> None:
         """Let `result` stand for the call, which stays behind without users and control edges."""
         inherit(call, result)
-        call.move_control_dependencies_to(result)
+        is_copy = call.called[0].root.opcode is not Opcode.PARAMETER
+        if is_copy or control_dependencies_can_move(call, result):
+            call.move_control_dependencies_to(result)
+        else:  # predecessors of the call wait for the operand that it hands back
+            for successor in call.control_successors:
+                for predecessor in call.control_predecessors:
+                    successor.add_control_predecessor(predecessor)
+            call.drop_control_dependencies()
         call.replace_all_uses_with(result)
         if result.opcode is Opcode.CALL:
             result.take_name(call.parent.module.instruction_names.unique(call.name))

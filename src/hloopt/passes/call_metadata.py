@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hloopt.ir.attribute_values import OpMetadata, format_metadata, parse_metadata
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
@@ -37,11 +38,15 @@ class CallMetadata:
             return False
         changed = False
         stack = [instruction]
+        seen: set[Computation] = set()
         while stack:
             current = stack.pop()
             changed |= self._update(current, prefix, frame)
             if current.opcode in _RUNS_ITS_CALLEES:
-                stack += [i for called in current.called for i in called.instructions]
+                for called in current.called:
+                    if called not in seen:
+                        seen.add(called)
+                        stack += called.instructions
         return changed
 
     def finish(self) -> None:

@@ -68,14 +68,13 @@ class FlattenCallGraph(ModulePass):
         while stack:
             clone = stack.pop()
             for caller in calls_of(clone):
-                if caller.called and not all(map(self._is_skipped, caller.called)):
-                    copies = [
-                        callee if self._is_skipped(callee) else clone_computation(callee)[0]
-                        for callee in caller.called
-                    ]
-                    context.count("computations cloned", len(copies))
-                    caller.set_called(tuple(copies))
-                    stack += [c for c in copies if c not in stack]
+                called = list(caller.called)
+                for i, callee in enumerate(called):
+                    if not self._is_skipped(callee):
+                        called[i], _ = clone_computation(callee)
+                        context.count("computations cloned")
+                        stack.append(called[i])
+                caller.set_called(tuple(called))
         return result
 
     def _is_skipped(self, computation: Computation) -> bool:
