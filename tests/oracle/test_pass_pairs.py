@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 
 from hloopt.analysis.equality import Equality
 from hloopt.files import read_module
-from hloopt.ir import Computation, Module
+from hloopt.ir import Computation, Module, Opcode
+from hloopt.ir.attribute_values import parse_metadata
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
-from hloopt.text import parse_module
+from hloopt.text import PrintOptions, parse_module, print_module
 
 pytestmark = [pytest.mark.slow]
 
@@ -75,6 +77,37 @@ def test_whole_steps_are_inlined_as_by_xla_for_gpus(shared: Path) -> None:
     for file in files:
         after = file.with_name(file.name.replace("before_", "after_"))
         assert differences(run("call-inliner", {}, file), read_module(str(after))) == []
+
+
+_MARK = re.compile(r' ?deduplicated_name="[^"]*"')
+
+
+def test_fusions_are_equal_where_xla_for_gpus_found_them_equal(shared: Path) -> None:
+    """It marked them before scheduling, which has changed since which of them is the first."""
+    files = sorted((shared / "oracle" / "gpu").glob("*/default/before_lhs.hlo.gz"))
+    marked = 0
+    for file in files:
+        theirs = read_module(str(file))
+        ours = parse_module(_MARK.sub("", print_module(theirs, PrintOptions.keep())))
+        create_pass("computation-deduplicator", {"mark_fusion_duplications": True}).run(
+            ours, PassContext()
+        )
+        pairs = {
+            (mark, other_mark)
+            for (name, mark), (_, other_mark) in zip(_marks(theirs), _marks(ours), strict=True)
+            if not name.startswith("wrapped_")  # made after XLA had marked the others
+        }
+        assert len(pairs) == len({mark for mark, _ in pairs}) == len({mark for _, mark in pairs})
+        marked += sum(bool(mark) for _, mark in _marks(theirs))
+    assert marked > 400
+
+
+def _marks(module: Module) -> list[tuple[str, str]]:
+    """The fusions of a module, each with the name of its first equal; empty where it has none."""
+    return [
+        (i.name, parse_metadata(i.attributes.get("metadata", "{}")).deduplicated_name)
+        for i in module.instructions(Opcode.FUSION)
+    ]
 
 
 def test_a_difference_is_seen() -> None:
