@@ -73,7 +73,7 @@ def test_nothing_is_split_between_a_start_and_its_done() -> None:
   s = (f32[4], f32[4], u32[]) copy-start(x)
   n = f32[4] copy-done(s)"""
     split(text(before), boundary=is_multiply)
-    split(text(before), changes=False, boundary_opcodes=["copy-done"])
+    split(text(before), changes=False, boundary=["copy-done"])
 
 
 def test_effects_happen_once() -> None:

@@ -52,3 +52,9 @@ ENTRY e {
     assert flatten.run(module, PassContext())
     assert [name for name in module.computations if "clone" in name] == ["body.clone"]
     assert [c.name for c in module.computations["shared"].root.called] == ["leaf", "test"]
+
+
+def test_a_predicate_may_say_what_stays_shared() -> None:
+    module = parse_module(LOOP.format(thread=""))
+    shares_all = create_pass("flatten-call-graph", {"skip_cloning": lambda computation: True})
+    assert not shares_all.run(module, PassContext())

@@ -17,8 +17,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
     "call-parameter-cleanup": [{}],
     "call-splitter": [
-        {"boundary_opcodes": ["add", "negate", "multiply", "dot", "custom-call"]},
-        {"boundary_opcodes": ["multiply", "copy", "constant"], "direction": "up"},
+        {"boundary": ["add", "negate", "multiply", "dot", "custom-call"]},
+        {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
     ],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
     "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],

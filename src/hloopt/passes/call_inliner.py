@@ -153,13 +153,15 @@ class Inliner:
         self, computation: Computation, calls: list[Instruction]
     ) -> dict[Instruction, dict[Instruction, Instruction]]:
         """Inline calls of one computation; what became of the callees' instructions, by call."""
+        if not calls:
+            return {}
         result: dict[Instruction, dict[Instruction, Instruction]] = {}
         placed: dict[Instruction, list[Instruction]] = {}
         for call in calls:
             copies = result[call] = self._inline(call)
             parameters = {i for i in copies if i.opcode is Opcode.PARAMETER}
             placed[call] = [copies[i] for i in copies if i not in parameters]
-        if computation.module.is_scheduled and calls:
+        if computation.module.is_scheduled:
             computation.splice(placed)
         for call in calls:
             computation.remove(call)

@@ -33,9 +33,8 @@ class CallSplitter(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        boundary_opcodes: tuple[Opcode, ...] = option((), "opcodes of the boundary's instructions")
-        boundary: Predicate | None = option(
-            None, "whether an instruction belongs to the boundary; in place of boundary_opcodes"
+        boundary: tuple[Opcode, ...] | Predicate = option(
+            (), "which instructions are the boundary: those with one of these opcodes"
         )
         direction: Literal["down", "up"] = option(
             "down", "whether the boundary begins the second part or ends the first"
@@ -46,7 +45,6 @@ class CallSplitter(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        is_boundary = self.options.boundary or self._has_boundary_opcode
         parts: dict[Computation, _Parts | str] = {}
         calls = calls_by_computation(module)
         changed = False
@@ -60,7 +58,7 @@ class CallSplitter(ModulePass):
                     continue
                 callee = call.called[0]
                 if callee not in parts:
-                    parts[callee] = self._split(callee, is_boundary)
+                    parts[callee] = self._split(callee)
                 found = parts[callee]
                 if isinstance(found, str):
                     context.missed(call, f"%{callee.name} stays whole: {found}")
@@ -89,12 +87,13 @@ class CallSplitter(ModulePass):
             return "the call predicate does not want it"
         return None
 
-    def _has_boundary_opcode(self, instruction: Instruction) -> bool:
-        return instruction.opcode in self.options.boundary_opcodes
+    def _is_boundary(self, instruction: Instruction) -> bool:
+        boundary = self.options.boundary
+        return boundary(instruction) if callable(boundary) else instruction.opcode in boundary
 
-    def _split(self, callee: Computation, is_boundary: Predicate) -> _Parts | str:
+    def _split(self, callee: Computation) -> _Parts | str:
         """The two parts as new computations; a string says why there are none. O(callee)."""
-        boundary = [i for i in callee.instructions if is_boundary(i)]
+        boundary = [i for i in callee.instructions if self._is_boundary(i)]
         if not boundary:
             return "it has no boundary"
         if self.options.direction == "down":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,7 +27,7 @@ class FlattenCallGraph(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        skip_cloning: Literal["none", "call-only"] = option(
+        skip_cloning: Literal["none", "call-only"] | Callable[[Computation], bool] = option(
             "none", "what stays shared: nothing, or computations that only call instructions call"
         )
         execution_threads: tuple[str, ...] = option((), "only computations on these; none: all")
@@ -78,9 +79,10 @@ class FlattenCallGraph(ModulePass):
         return result
 
     def _is_skipped(self, computation: Computation) -> bool:
-        return self.options.skip_cloning == "call-only" and all(
-            caller.opcode is Opcode.CALL for caller in computation.callers
-        )
+        skip = self.options.skip_cloning
+        if callable(skip):
+            return skip(computation)
+        return skip == "call-only" and all(c.opcode is Opcode.CALL for c in computation.callers)
 
     def _selects(self, computation: Computation) -> bool:
         return is_on_thread(computation, self.options.execution_threads)

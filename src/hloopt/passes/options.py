@@ -34,8 +34,9 @@ class OptionInfo(NamedTuple):
 
     @property
     def is_api_only(self) -> bool:
-        """Whether the option takes a function, so only Python code can give it."""
-        return any(get_origin(kind) is Callable or kind is Callable for kind in _choices(self.type))
+        """Whether the option takes nothing but a function, so only Python code can give it."""
+        kinds = [kind for kind in _choices(self.type) if kind is not types.NoneType]
+        return all(get_origin(kind) is Callable for kind in kinds)
 
     @property
     def type_text(self) -> str:
@@ -188,7 +189,8 @@ def _type_text(kind: Any) -> str:
 
 def option_schema(info: OptionInfo) -> dict[str, object]:
     """JSON Schema of one option."""
-    choices = [_schema(kind) for kind in _choices(info.type)]
+    kinds = [kind for kind in _choices(info.type) if get_origin(kind) is not Callable]
+    choices = [_schema(kind) for kind in kinds]
     schema = choices[0] if len(choices) == 1 else {"anyOf": choices}
     default = list(info.default) if isinstance(info.default, tuple) else info.default
     return {**schema, "description": info.doc, "default": default}
