@@ -40,6 +40,8 @@ LEAVES_MORE_TO_DO = [
     ("propagate-call-metadata", {}),
 ]
 """What need not be done after one run."""
+CHANGES_FEW = [("computation-deduplicator", {"mark_fusion_duplications": True})]
+"""What does something to few modules: XLA's unit tests have hardly any equal fusions."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
 FULL = PrintOptions.formatted()._replace(keep_order=False)
 """Written anew as XLA orders it, nothing left out."""
