@@ -53,7 +53,18 @@ class Evaluation:
 
     def run(self, computation: Computation, arguments: Sequence[Value]) -> Run:
         """Run a computation on the values of its parameters, however deep calls are nested."""
-        stack = [self._frame(computation, arguments)]
+        return self._run(self._frame(computation, arguments))
+
+    def run_instruction(self, instruction: Instruction, operands: Sequence[Value]) -> Run:
+        """Run one instruction, and what it calls, on the values of its operands."""
+        kernel = self.plans.kernel_of(instruction)
+        if kernel is not None:
+            return guarded(instruction, kernel, instruction, *operands)
+        run = _CONTROL_FLOW.get(instruction.opcode, Evaluation._together)
+        return (yield from self._run(run(self, instruction, operands)))
+
+    def _run(self, frame: _Frame) -> Run:
+        stack = [frame]
         value: Value = None
         while stack:
             try:
@@ -186,7 +197,17 @@ _ALONE = Device(0, 0, 0)
 
 def evaluate_alone(computation: Computation, arguments: Sequence[Value], plans: Plans) -> Value:
     """The value of a computation that no other device takes part in. Raises RunError."""
-    run = Evaluation(_ALONE, plans).run(computation, arguments)
+    return _alone(Evaluation(_ALONE, plans).run(computation, arguments))
+
+
+def evaluate_instruction(
+    instruction: Instruction, operands: Sequence[Value], plans: Plans
+) -> Value:
+    """The value of one instruction that no other device takes part in. Raises RunError."""
+    return _alone(Evaluation(_ALONE, plans).run_instruction(instruction, operands))
+
+
+def _alone(run: Run) -> Value:
     try:
         meeting = next(run)
     except StopIteration as done:

@@ -1,4 +1,4 @@
-"""The literals of constants as values."""
+"""The literals of constants as values, and values as literals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import Array, Value, dtype_of_shape
 from hloopt.ir.attribute_text import scan_literal
-from hloopt.ir.literal import ELIDED, canonical_literal
+from hloopt.ir.element_type import ElementType
+from hloopt.ir.literal import ELIDED, canonical_literal, nest_values
+from hloopt.ir.literal_bits import float_texts
 from hloopt.ir.shape import Shape
 from hloopt.ir.trivia import skip_trivia
 
@@ -89,3 +91,40 @@ def _float_bits(token: str, dtype: np.dtype[np.generic]) -> object:
     quiet = int(np.array(np.inf).astype(dtype).view(bits)) | int(match[2], 16)
     sign = 1 << (dtype.itemsize * 8 - 1) if match[1] else 0
     return np.array(quiet | sign, bits).view(dtype)[()]
+
+
+def literal_text(value: Value, shape: Shape) -> str:
+    """The literal that is read as `value`, bit for bit. O(elements).
+
+    `shape` is an array, dynamic dimensions aside, or a tuple of arrays. The text of a complex
+    number has no room for all NaNs: see `is_writable`.
+    """
+    if shape.is_tuple:
+        texts = map(literal_text, value, shape.elements)
+        return f"( {', '.join(texts)} )" if shape.elements else "()"
+    assert shape.element_type is not None
+    tokens = _texts(value.reshape(-1), shape.element_type)
+    if shape.dimensions:
+        return nest_values(tokens, shape.dimensions)
+    return {"1": "true", "0": "false"}[tokens[0]] if shape.type_name == "pred" else tokens[0]
+
+
+def is_writable(value: Value) -> bool:
+    """Whether `literal_text` keeps all there is to an array: complex NaNs get lost."""
+    return value.dtype.kind != "c" or not np.isnan(value).any()
+
+
+def _texts(values: Array, element: ElementType) -> list[str]:
+    """The elements of an array of rank 1 as text."""
+    if element.kind == "pred":
+        return ["1" if value else "0" for value in values.tolist()]
+    if element.is_integral:
+        wide = np.int64 if element.kind == "signed" else np.uint64
+        return list(map(str, values.astype(wide).tolist()))
+    if element.kind == "complex":
+        part = "f32" if element.bits == 64 else "f64"
+        parts = np.ascontiguousarray(values).view(f"u{element.bytes // 2}").tolist()
+        numbers = float_texts(parts, part)
+        return [f"({re}, {im})" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
+    codes = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").tolist()
+    return float_texts(codes, element.name)

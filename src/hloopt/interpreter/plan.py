@@ -72,6 +72,18 @@ class Plans:
         answer: _Answer = self._answers[key]
         return answer
 
+    def kernel_of(self, instruction: Instruction) -> Function | None:
+        """What to call with the instruction and its operands; None as in `Step`."""
+        kernel = kernels().get(instruction.opcode)
+        if kernel is None:
+            return None
+        function = partial(kernel.function, self) if kernel.calls else kernel.function
+        if instruction.opcode is Opcode.CONSTANT:
+            return lru_cache(1)(function)  # read once, however often it runs
+        if instruction.opcode in _OF_EQUAL_SIZES and instruction.shape.is_dynamic:
+            return _on_common_sizes(function)
+        return function
+
     def _make(self, computation: Computation) -> Plan:
         order = stable_order(computation)
         slots = {instruction: slot for slot, instruction in enumerate(order)}
@@ -88,7 +100,7 @@ class Plans:
         steps = [
             Step(
                 instruction,
-                self._kernel(instruction),
+                self.kernel_of(instruction),
                 tuple([slots[operand] for operand in instruction.operands]),
                 tuple(unread),
                 sizes[slot],
@@ -98,17 +110,6 @@ class Plans:
             for unread in [dead.get(slot, ())]
         ]
         return Plan(steps, [slots[parameter] for parameter in computation.parameters], root)
-
-    def _kernel(self, instruction: Instruction) -> Function | None:
-        kernel = kernels().get(instruction.opcode)
-        if kernel is None:
-            return None
-        function = partial(kernel.function, self) if kernel.calls else kernel.function
-        if instruction.opcode is Opcode.CONSTANT:
-            return lru_cache(1)(function)  # read once, however often it runs
-        if instruction.opcode in _OF_EQUAL_SIZES and instruction.shape.is_dynamic:
-            return _on_common_sizes(function)
-        return function
 
 
 _HAND_ON = frozenset(

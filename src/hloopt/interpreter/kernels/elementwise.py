@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hloopt.interpreter.arithmetic import complex_math, float_math, integer_math
+from hloopt.interpreter.arithmetic.float_math import rounded_once
 from hloopt.interpreter.arithmetic.ordering import total_order_key
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
@@ -25,27 +26,27 @@ def _bits_of(instruction: Instruction) -> int:
 _Function = Callable[..., Any]
 _KINDS: dict[Opcode, Mapping[str, _Function]] = {
     Opcode.ABS: {"iufc": np.abs},
-    Opcode.ACOS: {"fc": np.arccos},
-    Opcode.ACOSH: {"fc": np.arccosh},
+    Opcode.ACOS: {"f": rounded_once(np.arccos), "c": np.arccos},
+    Opcode.ACOSH: {"f": rounded_once(np.arccosh), "c": np.arccosh},
     Opcode.ADD: {"b": np.logical_or, "iufc": np.add},
     Opcode.AND: {"biu": np.bitwise_and},
-    Opcode.ASIN: {"fc": np.arcsin},
-    Opcode.ASINH: {"fc": np.arcsinh},
-    Opcode.ATAN2: {"f": np.arctan2, "c": complex_math.atan2},
-    Opcode.ATANH: {"fc": np.arctanh},
-    Opcode.CBRT: {"f": np.cbrt},
+    Opcode.ASIN: {"f": rounded_once(np.arcsin), "c": np.arcsin},
+    Opcode.ASINH: {"f": rounded_once(np.arcsinh), "c": np.arcsinh},
+    Opcode.ATAN2: {"f": rounded_once(np.arctan2), "c": complex_math.atan2},
+    Opcode.ATANH: {"f": rounded_once(np.arctanh), "c": np.arctanh},
+    Opcode.CBRT: {"f": rounded_once(np.cbrt)},
     Opcode.CEIL: {"f": np.ceil},
-    Opcode.COSH: {"fc": np.cosh},
-    Opcode.COSINE: {"fc": np.cos},
+    Opcode.COSH: {"f": rounded_once(np.cosh), "c": np.cosh},
+    Opcode.COSINE: {"f": rounded_once(np.cos), "c": np.cos},
     Opcode.DIVIDE: {"iu": integer_math.divide, "f": np.divide, "c": complex_math.divide},
     Opcode.ERF: {"f": float_math.erf},
-    Opcode.EXPONENTIAL: {"fc": np.exp},
-    Opcode.EXPONENTIAL_MINUS_ONE: {"f": np.expm1, "c": complex_math.expm1},
+    Opcode.EXPONENTIAL: {"f": float_math.exp, "c": np.exp},
+    Opcode.EXPONENTIAL_MINUS_ONE: {"f": rounded_once(np.expm1), "c": complex_math.expm1},
     Opcode.FLOOR: {"f": np.floor},
     Opcode.IMAG: {"f": np.zeros_like, "c": np.imag},
     Opcode.IS_FINITE: {"f": np.isfinite},
-    Opcode.LOG: {"fc": np.log},
-    Opcode.LOG_PLUS_ONE: {"f": np.log1p, "c": complex_math.log1p},
+    Opcode.LOG: {"f": rounded_once(np.log), "c": np.log},
+    Opcode.LOG_PLUS_ONE: {"f": rounded_once(np.log1p), "c": complex_math.log1p},
     Opcode.LOGISTIC: {"f": float_math.logistic, "c": complex_math.logistic},
     Opcode.MAXIMUM: {"b": np.logical_or, "iuf": np.maximum, "c": complex_math.maximum},
     Opcode.MINIMUM: {"b": np.logical_and, "iuf": np.minimum, "c": complex_math.minimum},
@@ -53,19 +54,19 @@ _KINDS: dict[Opcode, Mapping[str, _Function]] = {
     Opcode.NEGATE: {"iufc": np.negative},
     Opcode.NOT: {"b": np.logical_not, "iu": np.invert},
     Opcode.OR: {"biu": np.bitwise_or},
-    Opcode.POWER: {"iu": integer_math.power, "f": np.power, "c": complex_math.power},
+    Opcode.POWER: {"iu": integer_math.power, "f": rounded_once(np.power), "c": complex_math.power},
     Opcode.REAL: {"f": np.asarray, "c": np.real},
     Opcode.REMAINDER: {"iu": integer_math.remainder, "f": np.fmod},
     Opcode.ROUND_NEAREST_AFZ: {"f": float_math.round_half_away_from_zero},
     Opcode.ROUND_NEAREST_EVEN: {"f": np.rint},
     Opcode.RSQRT: {"f": float_math.rsqrt, "c": complex_math.rsqrt},
     Opcode.SIGN: {"iu": np.sign, "f": float_math.sign, "c": complex_math.sign},
-    Opcode.SINE: {"fc": np.sin},
-    Opcode.SINH: {"fc": np.sinh},
+    Opcode.SINE: {"f": rounded_once(np.sin), "c": np.sin},
+    Opcode.SINH: {"f": rounded_once(np.sinh), "c": np.sinh},
     Opcode.SQRT: {"fc": np.sqrt},
     Opcode.SUBTRACT: {"iufc": np.subtract},
-    Opcode.TAN: {"fc": np.tan},
-    Opcode.TANH: {"fc": np.tanh},
+    Opcode.TAN: {"f": rounded_once(np.tan), "c": np.tan},
+    Opcode.TANH: {"f": rounded_once(np.tanh), "c": np.tanh},
     Opcode.XOR: {"biu": np.bitwise_xor},
 }
 """What an opcode computes, by the kinds of NumPy (b: pred, i and u: integers, f and c) it takes.
