@@ -14,12 +14,18 @@ PASSES = {
     "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
     "computation-deduplicator": ("hloopt.passes.computation_deduplicator:ComputationDeduplicator"),
+    "constant-folding": "hloopt.passes.constant_folding:ConstantFolding",
     "cse": "hloopt.passes.cse:CommonSubexpressionElimination",
+    "cse-barrier-expander": "hloopt.passes.cse_barrier_expander:CseBarrierExpander",
     "dce": "hloopt.passes.dce:DeadCodeElimination",
     "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
+    "reshape-mover": "hloopt.passes.reshape_mover:ReshapeMover",
     "tuple-simplifier": "hloopt.passes.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": "hloopt.passes.unflatten_call_graph:UnflattenCallGraph",
+    "zero-sized-hlo-elimination": (
+        "hloopt.passes.zero_sized_hlo_elimination:ZeroSizedHloElimination"
+    ),
 }
 """Our passes: name → module:class."""
 
