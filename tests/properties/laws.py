@@ -21,7 +21,9 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
     ],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
+    "constant-folding": [{}, {"max_result_elements": 3}],
     "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],
+    "cse-barrier-expander": [{}],
     "dce": [
         {},
         {"remove_cross_partition_collective_ops": True},
@@ -29,8 +31,10 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
     "propagate-call-metadata": [{}],
+    "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
     "unflatten-call-graph": [{}],
+    "zero-sized-hlo-elimination": [{}],
 }
 LEAVES_MORE_TO_DO = [
     # Callers are visited before the callees whose effects and parameters go.
@@ -38,6 +42,9 @@ LEAVES_MORE_TO_DO = [
     ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
+    # A step at a time, so that others can simplify in between.
+    ("reshape-mover", {}),
+    ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
 ]
 """What need not be done after one run."""
 CHANGES_FEW = [("computation-deduplicator", {"mark_fusion_duplications": True})]

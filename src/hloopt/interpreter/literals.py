@@ -80,7 +80,11 @@ def _array(tokens: list[str], shape: Shape) -> Array:
 def _floats(tokens: list[str], dtype: np.dtype[Any]) -> Array:
     if any("nan(" in token for token in tokens):
         return np.array([_float_bits(token, dtype) for token in tokens], dtype)
-    return np.array(list(map(float, tokens)), np.float64).astype(dtype)
+    values = np.array(list(map(float, tokens)), np.float64)
+    if dtype.name == "float8_e8m0fnu":  # powers of two, printed with two digits
+        with np.errstate(divide="ignore"):
+            values = 2 ** np.rint(np.log2(values))
+    return values.astype(dtype)
 
 
 def _float_bits(token: str, dtype: np.dtype[np.generic]) -> object:

@@ -31,6 +31,7 @@ PASSES = {
 
 ALIASES = {
     "hlo-computation-deduplicator": "computation-deduplicator",
+    "optimization-barrier-expander": "cse-barrier-expander",
 }
 """Other names that people know passes by, those of XLA's source files among them."""
 
