@@ -127,3 +127,13 @@ ENTRY e { c = f32[] constant(1)
  ROOT d = f32[] async-done(s) }""",
         changes=False,
     )
+
+
+def test_random_numbers_in_an_applied_computation_stay() -> None:
+    fold(
+        """draw { x = f32[] parameter(0)
+ ROOT r = f32[] rng(x, x), distribution=rng_uniform }
+ENTRY e { c = f32[2] constant({1, 2})
+ ROOT m = f32[2] map(c), dimensions={0}, to_apply=draw }""",
+        changes=False,
+    )

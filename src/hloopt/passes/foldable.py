@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _APPLIES = frozenset(
     (
-        *(Opcode.MAP, Opcode.REDUCE, Opcode.REDUCE_WINDOW, Opcode.SCATTER),
+        *(Opcode.MAP, Opcode.REDUCE, Opcode.REDUCE_WINDOW, Opcode.SCAN, Opcode.SCATTER),
         *(Opcode.SELECT_AND_SCATTER, Opcode.SORT),
     )
 )
@@ -86,10 +86,11 @@ class Foldable:
             return "it has control dependencies"
         if not _is_flat_and_static(instruction.shape):
             return "its shape is dynamic, or a tuple of tuples"
-        if opcode not in _APPLIES:
-            for called in instruction.called:
-                if not self._is_callee_computed(called):
-                    return f"%{called.name} holds what is not computed before the program runs"
+        if opcode is Opcode.PAD and instruction.operands[0].opcode is Opcode.BROADCAST:
+            return "a padded broadcast is smaller than its value"
+        for called in instruction.called:
+            if not self._is_callee_computed(called):
+                return f"%{called.name} holds what is not computed before the program runs"
         return self._why_too_large(instruction)
 
     def _is_callee_computed(self, computation: Computation) -> bool:

@@ -119,8 +119,7 @@ class _Mover:
     def _is_costly(self, rearrangement: Instruction) -> bool:
         (source,) = rearrangement.operands
         if rearrangement.opcode is Opcode.RESHAPE:
-            is_identity = source.shape.dimensions == rearrangement.shape.dimensions
-            return not is_identity and not self._is_cheap(source, None)
+            return source.shape is not rearrangement.shape and not self._is_cheap(source, None)
         order = _order(rearrangement)
         is_identity = order == tuple(range(len(order)))
         return not is_identity and not self._is_cheap(source, order)

@@ -18,11 +18,11 @@ from hloopt.passes.replace import replace_instruction
 
 @register("zero-sized-hlo-elimination")
 class ZeroSizedHloElimination(ModulePass):
-    """Replace every used array without elements by a constant `{}`.
+    """Replace every array without elements by a constant `{}`.
 
-    Parameters lose their users to the constant. What has side effects, control dependencies or
-    dynamic dimensions stays, and so do fusions' insides. Operands of what was replaced go with it
-    where nothing else uses them. Linear in the size of the module.
+    A parameter stays, and loses its users to the constant. What has side effects, control
+    dependencies or dynamic dimensions stays, and so do fusions' insides. Operands of what was
+    replaced go with it where nothing else uses them. Linear in the size of the module.
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
@@ -58,7 +58,7 @@ def _eliminate(
     for array in post_order(computation):
         if array not in arrays or array not in computation:
             continue
-        if not (array.users or array.is_root):
+        if array.opcode is Opcode.PARAMETER and not (array.users or array.is_root):
             continue
         if reason := _why_not(array, effects):
             context.missed(array, reason)
