@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -84,6 +85,22 @@ def test_floats_follow_the_rules_of_xla(
     np.testing.assert_allclose(found, expected, rtol=accuracy)
     numbers = ~np.isnan(expected)
     assert (np.signbit(found) == np.signbit(expected))[numbers].all()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "function"),
+    [
+        *(("exponential", math.exp), ("log", math.log), ("sine", math.sin), ("tanh", math.tanh)),
+        *(("cosine", math.cos), ("log-plus-one", math.log1p), ("cbrt", np.cbrt)),
+    ],
+)
+def test_functions_of_f32_give_the_nearest_value(
+    opcode: str, function: Callable[[float], float]
+) -> None:
+    points = np.linspace(0.01, 20, 999, dtype=np.float32)
+    expected = np.array([function(float(point)) for point in points]).astype(np.float32)
+    found = run_single(opcode, "f32", [points])
+    assert (found == expected).all()
 
 
 @pytest.mark.parametrize(("element", "accuracy"), [("f32", 2e-7), ("f64", 4e-15)])

@@ -58,6 +58,8 @@ class ConstantValues:
                 self._write(operand)
         elif not all(self.known.get(user) for user in instruction.users) or instruction.is_root:
             self._write(instruction)
+        if instruction not in self._readers:
+            self._values.pop(instruction, None)
         for operand in operands:
             self._readers[operand] -= 1
             if not self._readers[operand]:
