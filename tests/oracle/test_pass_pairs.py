@@ -73,6 +73,14 @@ COMPARED_AFTER = {
 """What is done to both results before they are compared."""
 
 
+def put_parameters_first(module: Module) -> None:
+    """XLA prints unused ones where they come in its order, which a change of users changes."""
+    for computation in [] if module.is_scheduled else module.computations.values():
+        computation.reorder(
+            list(dict.fromkeys([*computation.parameters, *computation.instructions]))
+        )
+
+
 def differences(ours: Module, theirs: Module) -> list[str]:
     """Computations of either module that the other one has not, names and order aside.
 
@@ -80,6 +88,8 @@ def differences(ours: Module, theirs: Module) -> list[str]:
     attributes, metadata and control predecessors, and call the same.
     """
     equality = Equality(is_layout_sensitive=True, ignored=frozenset())
+    for module in (ours, theirs):
+        put_parameters_first(module)
 
     def key(computation: Computation) -> tuple[bool, int]:
         return computation.is_entry, equality.class_of(computation)

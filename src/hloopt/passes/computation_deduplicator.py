@@ -11,7 +11,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
-from hloopt.memory.sizes import shape_bytes
+from hloopt.ir.shape_size import shape_bytes
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 
 MOST_INSTRUCTIONS = 128
