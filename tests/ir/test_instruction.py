@@ -113,8 +113,7 @@ def test_changes_show_in_the_text_of_what_changed_only(module: Module) -> None:
     text = b.text
     a.set_attribute("metadata", None)
     a.set_attribute("sharding", "{replicated}")
-    a.set_shape(parse_shape("f32[1]"))
-    assert "%a = f32[1]{0} add(%p, %p), sharding={replicated}\n" in print_module(module)
+    assert "%a = f32[] add(%p, %p), sharding={replicated}\n" in print_module(module)
     assert b.text == text
     find(module, "p").set_payload("7")
     assert "%p = f32[] parameter(7)" in print_module(module)
@@ -140,3 +139,13 @@ def test_references_are_no_attributes(module: Module) -> None:
     assert dict(find(module, "c").attributes) == {}
     assert dict(find(module, "b").attributes) == {}
     assert dict(find(module, "a").attributes) == {"metadata": '{op_name="a"}'}
+
+
+def test_a_new_shape_shows_in_the_text_of_users() -> None:
+    module = parse_module(
+        "HloModule m\nENTRY e {\n  p = (f32[], f32[4]) parameter(0)\n"
+        "  ROOT n = f32[] get-tuple-element((f32[], f32[4]) p), index=0\n}"
+    )
+    find(module, "p").set_shape(parse_shape("(f32[])"))
+    again = parse_module(print_module(module))
+    assert again.entry.root.operands[0].shape.text == "(f32[])"

@@ -185,6 +185,11 @@ def original_arrays(canonical: str) -> list[OriginalArray]:
     return found
 
 
+def origin_leaves(canonical: str) -> list[str]:
+    """The text of each leaf of a tree as `origin` gives it: `{"v1"}`, `{"v2" {0,1}}`. Linear."""
+    return [leaf[0] for leaf in _LEAF_OR_MARK.finditer(canonical[1:-1]) if not leaf[3]]
+
+
 def _quoted(name: str) -> str:
     """A name in quotes; XLA escapes nothing here, not even what it has to."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

@@ -134,8 +134,14 @@ class Instruction:
         self.parent.changed()
 
     def set_shape(self, shape: Shape) -> None:
+        """Give the value another shape; the text of its users may have stated the old one.
+
+        O(users).
+        """
         self.shape = shape
         self.changed()
+        for user in self.users:
+            user.changed()
 
     def set_attribute(self, name: str, value: str | None) -> None:
         """Give an attribute a new text, or remove it with None."""

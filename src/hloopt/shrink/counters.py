@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hloopt.analysis.loops.expressions import constant_value
+from hloopt.analysis.loops.induction import comparison_of
+from hloopt.analysis.loops.sources import only_caller
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.shrink.factors import Factor, equate
@@ -50,41 +53,25 @@ class CountedLoop(NamedTuple):
 
 def counted_loop(loop: Instruction) -> CountedLoop | None:
     """The parts of a loop if it may be counted; that its counter goes up by 1 is left to check."""
+    compared = comparison_of(loop)
+    if compared is None or compared.direction != "LT":
+        return None
+    if compared.limit is None or compared.limit < _FEWEST_TRIPS:
+        return None
     body, condition = loop.called
-    root = compare = condition.root
-    if root.opcode is Opcode.FUSION:
-        compare = root.called[0].root
-        if [o.opcode for o in compare.operands] != [Opcode.PARAMETER] * 2:
-            return None
-        if [o.parameter_number for o in compare.operands] != [0, 1]:
-            return None
-    if compare.opcode is not Opcode.COMPARE or compare.attributes.get("direction") != "LT":
+    root, compare = condition.root, compared.instruction
+    if root is not compare and (
+        root.opcode is not Opcode.FUSION or compare.operands != compare.parent.parameters
+    ):
         return None
-    counter, limit = root.operands
-    trips = constant_value(limit)
-    if trips is None or trips < _FEWEST_TRIPS:
-        return None
+    counter = root.operands[0]
     if counter.opcode is not Opcode.GET_TUPLE_ELEMENT or body.root.opcode is not Opcode.TUPLE:
         return None
     if counter.operands != condition.parameters:
         return None
-    computations = {body, condition, compare.parent}
-    if any(len(list(computation.callers)) != 1 for computation in computations):
+    if not all(only_caller(computation) for computation in (body, condition, compare.parent)):
         return None
-    return CountedLoop(counter.tuple_index, Factor(trips), compare)
-
-
-def constant_value(instruction: Instruction) -> int | None:
-    """The value of a scalar integer constant, perhaps handed to a fusion."""
-    while instruction.opcode is Opcode.PARAMETER:
-        callers = list(instruction.parent.callers)
-        if len(callers) != 1 or callers[0].opcode is not Opcode.FUSION:
-            return None
-        instruction = callers[0].operands[instruction.parameter_number]
-    text = instruction.payload.strip()
-    if instruction.opcode is not Opcode.CONSTANT or not text.removeprefix("-").isdecimal():
-        return None
-    return int(text)
+    return CountedLoop(compared.element, Factor(compared.limit), compare)
 
 
 def computed_counter(

@@ -1,0 +1,117 @@
+"""Evaluating what an instruction computes from constants and a few given values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hloopt.analysis.loops.sources import Source, source_of
+from hloopt.diagnostics import HloError
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
+
+if TYPE_CHECKING:
+    from hloopt.interpreter.values import Value
+
+_MOST_STEPS = 64
+_MOST_ELEMENTS = 64
+"""Counters of loops are made in few steps from small arrays; anything larger is not followed."""
+_COMPUTED = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) - {Opcode.STOCHASTIC_CONVERT} | {
+    *(Opcode.CONSTANT, Opcode.SELECT, Opcode.CLAMP, Opcode.RESHAPE, Opcode.BROADCAST),
+    *(Opcode.IOTA, Opcode.SLICE, Opcode.DYNAMIC_SLICE, Opcode.REVERSE, Opcode.TRANSPOSE),
+    *(Opcode.CONCATENATE, Opcode.BITCAST_CONVERT),
+}
+
+
+_Steps: TypeAlias = dict[Source, list[Source]]
+"""What is computed, in order, and from what."""
+
+
+class Expression:
+    """What a value is computed from: the steps, in the order they run in.
+
+    Made by `of`, in O(steps) without NumPy; evaluating takes the kernels of the interpreter.
+    """
+
+    def __init__(self, inputs: Sequence[Source], steps: _Steps, result: Source) -> None:
+        self._inputs = inputs
+        self._steps = steps
+        self._result = result
+        self._kernels: list[Any] = []
+
+    @classmethod
+    def of(cls, value: Instruction, inputs: Sequence[Source] = ()) -> Expression | None:
+        """How to compute `value` from `inputs` and constants.
+
+        None where that takes anything else, large arrays or many steps.
+        """
+        result = source_of(value)
+        steps: _Steps = {}
+        stack = [result]
+        while stack:
+            source = stack[-1]
+            if source in steps or source in inputs:
+                stack.pop()
+                continue
+            if len(stack) + len(steps) > _MOST_STEPS or not _is_computed(source):
+                return None
+            operands = [source_of(operand) for operand in source.instruction.operands]
+            pending = [o for o in operands if o not in steps and o not in inputs]
+            if not pending:
+                steps[source] = operands
+                stack.pop()
+            stack += pending
+        return cls(inputs, steps, result)
+
+    def evaluate(self, *given: Value) -> Value:
+        """The value, from values of the inputs. None where the interpreter has none."""
+        import numpy as np
+
+        from hloopt.interpreter.evaluation import guarded
+        from hloopt.interpreter.plan import Plans
+
+        if not self._kernels:
+            plans = Plans()
+            self._kernels = [plans.kernel_of(step.instruction) for step in self._steps]
+        values = dict(zip(self._inputs, given, strict=True))
+        try:
+            with np.errstate(all="ignore"):
+                for (step, read), kernel in zip(self._steps.items(), self._kernels, strict=True):
+                    operands = [values[source] for source in read]
+                    values[step] = guarded(step.instruction, kernel, step.instruction, *operands)
+        except HloError:
+            return None
+        return values[self._result]
+
+
+def _is_computed(source: Source) -> bool:
+    shape = source.instruction.shape
+    return (
+        not source.path
+        and source.instruction.opcode in _COMPUTED
+        and shape.is_array
+        and not shape.is_dynamic
+        and shape.element_count() <= _MOST_ELEMENTS
+    )
+
+
+def constant_value(value: Instruction) -> int | None:
+    """The value of a scalar integer that is constant: written as such, or computed from constants.
+
+    O(instructions it is computed from).
+    """
+    if not is_integer(value):
+        return None
+    constant, path = source_of(value)
+    text = constant.payload.strip()
+    if constant.opcode is Opcode.CONSTANT and not path and text.removeprefix("-").isdecimal():
+        return int(text)
+    expression = Expression.of(value)
+    result = None if expression is None else expression.evaluate()
+    return None if result is None else int(result)
+
+
+def is_integer(value: Instruction) -> bool:
+    """Whether a value is a scalar integer."""
+    element = value.shape.element_type
+    return value.shape.is_scalar and element is not None and element.is_integral

@@ -1,0 +1,153 @@
+"""Which element of a loop's state counts its trips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hloopt.analysis.loops.expressions import constant_value, is_integer
+from hloopt.analysis.loops.sources import Source, source_of
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+
+MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+"""Directions of a comparison whose operands change places."""
+
+
+class Comparison(NamedTuple):
+    """The condition of a loop: it goes on as long as `element + offset DIRECTION limit`."""
+
+    element: int
+    """Which element of the state is compared."""
+    offset: int
+    direction: str
+    limit: int | None
+    """None where it is no constant."""
+    instruction: Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class InductionVariable:
+    """A scalar integer of a loop's state that every trip adds a constant to."""
+
+    index: int
+    """Which element of the state."""
+    init: int | None
+    """Its value in the first trip; None where that is no constant."""
+    step: int
+
+
+def comparison_of(loop: Instruction) -> Comparison | None:
+    """What the condition of a loop compares, if that is an integer element of its state alone."""
+    compare, path = source_of(loop.called[1].root)
+    if compare.opcode is not Opcode.COMPARE or path:
+        return None
+    direction = compare.attributes.get("direction", "")
+    for value, other, seen_from in (
+        (compare.operands[0], compare.operands[1], direction),
+        (compare.operands[1], compare.operands[0], MIRRORED.get(direction, direction)),
+    ):
+        source, offset = plus_constant(value)
+        element = source.element_of(loop)
+        if element is not None and is_integer(value):
+            return Comparison(element, offset, seen_from, constant_value(other), compare)
+    return None
+
+
+def induction_variable(loop: Instruction, index: int) -> InductionVariable | None:
+    """An element of a loop's state, if every trip adds the same constant to it."""
+    root = loop.called[0].root
+    if root.opcode is not Opcode.TUPLE or not is_integer(root.operands[index]):
+        return None
+    source, step = plus_constant(root.operands[index])
+    if source.element_of(loop) != index or source.instruction.parent is not loop.called[0]:
+        return None
+    return InductionVariable(index, initial_value(loop, index), step)
+
+
+def lagging_variable(loop: Instruction, index: int) -> InductionVariable | None:
+    """An element that takes, in each trip, what an induction variable was in the trip before.
+
+    It is one itself if its initial value fits in.
+    """
+    root = loop.called[0].root
+    if root.opcode is not Opcode.TUPLE:
+        return None
+    source, offset = plus_constant(root.operands[index])
+    leader = source.element_of(loop)
+    if leader is None or leader == index:
+        return None
+    led_by = induction_variable(loop, leader)
+    init = initial_value(loop, index)
+    if led_by is None or led_by.init is None or init is None:
+        return None
+    if init + led_by.step != led_by.init + offset:
+        return None
+    return InductionVariable(index, init, led_by.step)
+
+
+def initial_value(loop: Instruction, index: int) -> int | None:
+    """What an integer of the state is before the first trip; None where it is no constant."""
+    first = initial_element(loop, index)
+    return None if first is None else constant_value(first)
+
+
+def initial_element(loop: Instruction, index: int) -> Instruction | None:
+    """The instruction that gives an element of the state to the first trip, if there is one."""
+    init, path = source_of(loop.operands[0])
+    return init.operands[index] if init.opcode is Opcode.TUPLE and not path else None
+
+
+def plus_constant(value: Instruction) -> tuple[Source, int]:
+    """A value as another one plus a constant, modulo the size of its type: `x + 2 - 1` is x + 1.
+
+    O(additions). The constant is 0 where the value is no sum.
+    """
+    total = 0
+    while True:
+        source = source_of(value)
+        instruction = source.instruction
+        if source.path or not is_integer(value):
+            return source, total
+        if instruction.opcode is Opcode.ADD:
+            left, right = instruction.operands
+            number = constant_value(right)
+            value = left
+            if number is None:
+                number, value = constant_value(left), right
+        elif instruction.opcode is Opcode.SUBTRACT:
+            value, right = instruction.operands
+            number = constant_value(right)
+            number = None if number is None else -number
+        else:
+            return source, total
+        if number is None:
+            return source, total
+        total = wrap(total + number, value, signed=True)
+
+
+def wrap(number: int, like: Instruction, *, signed: bool | None = None) -> int:
+    """`number` as the integer type of `like` holds it; `signed` overrides what that says."""
+    element = like.shape.element_type
+    assert element is not None
+    size = 1 << element.bits
+    number %= size
+    is_signed = element.kind == "signed" if signed is None else signed
+    return number - size if is_signed and number >= size // 2 else number
+
+
+def holds(value: int, direction: str, limit: int) -> bool:
+    """Whether `value DIRECTION limit`."""
+    match direction:
+        case "LT":
+            return value < limit
+        case "LE":
+            return value <= limit
+        case "GT":
+            return value > limit
+        case "GE":
+            return value >= limit
+        case "EQ":
+            return value == limit
+        case _:
+            return value != limit

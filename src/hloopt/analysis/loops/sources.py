@@ -1,0 +1,91 @@
+"""Where values come from: through tuples, copies, fusions, calls, and loops that keep them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+
+
+class Source(NamedTuple):
+    """A part of what an instruction gives: `path` leads to it through tuples, its last step first.
+
+    Without a path it is the whole value.
+    """
+
+    instruction: Instruction
+    path: tuple[int, ...] = ()
+
+    def element_of(self, loop: Instruction) -> int | None:
+        """Which element of the loop's state this is, as body or condition take it."""
+        taker = self.instruction
+        is_state = taker.opcode is Opcode.PARAMETER and taker.parent in loop.called
+        return self.path[0] if is_state and len(self.path) == 1 else None
+
+
+def source_of(value: Instruction) -> Source:
+    """The instruction that makes a value, which others only hand on.
+
+    A loop hands on the elements of its state that no trip changes. A computation hands on its
+    parameters where it is called from one place. O(instructions passed).
+    """
+    path: list[int] = []
+    while True:
+        opcode = value.opcode
+        if opcode is Opcode.GET_TUPLE_ELEMENT:
+            path.append(value.tuple_index)
+            value = value.operands[0]
+        elif opcode is Opcode.TUPLE and path:
+            value = value.operands[path.pop()]
+        elif opcode is Opcode.OPT_BARRIER or _only_copies(value):
+            value = value.operands[0]
+        elif opcode in (Opcode.FUSION, Opcode.CALL):
+            value = value.called[0].root
+        else:
+            loop = value if opcode is Opcode.WHILE else _only_caller(value)
+            if loop is not None and loop.opcode in (Opcode.FUSION, Opcode.CALL):
+                value = loop.operands[value.parameter_number]
+            elif loop is not None and path and is_handed_on(loop, path[-1]):
+                value = loop.operands[0]
+            else:
+                return Source(value, tuple(path))
+
+
+def is_handed_on(loop: Instruction, index: int) -> bool:
+    """Whether every trip of a loop leaves an element of its state as it is."""
+    if loop.opcode is not Opcode.WHILE:
+        return False
+    root = loop.called[0].root
+    if root.opcode is Opcode.PARAMETER:
+        return True
+    if root.opcode is not Opcode.TUPLE:
+        return False
+    value = root.operands[index]
+    while _only_copies(value):
+        value = value.operands[0]
+    return (
+        value.opcode is Opcode.GET_TUPLE_ELEMENT
+        and value.tuple_index == index
+        and value.operands[0].opcode is Opcode.PARAMETER
+    )
+
+
+def _only_copies(value: Instruction) -> bool:
+    return value.opcode is Opcode.COPY or (
+        value.opcode is Opcode.BITCAST and value.shape is value.operands[0].shape
+    )
+
+
+def _only_caller(value: Instruction) -> Instruction | None:
+    """The one instruction that gives a parameter its value."""
+    if value.opcode is not Opcode.PARAMETER:
+        return None
+    return only_caller(value.parent)
+
+
+def only_caller(computation: Computation) -> Instruction | None:
+    """The instruction that calls a computation, if it is the only one. O(1)."""
+    callers = computation.callers
+    return next(iter(callers)) if len(callers) == 1 else None
