@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hloopt.analysis.call_graph import callees_first
 from hloopt.analysis.cost.analysis import CostAnalysis
-from hloopt.analysis.cost.trip_counts import trip_count
+from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
