@@ -11,7 +11,8 @@ RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimization
 # Expectation tables of the passes and rules that exist.
 TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter flatten_call_graph \
 	fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce reachability \
-	replication_analysis reshape_mover tuple_simplifier unflatten_call_graph shape_inference verifier
+	replication_analysis reshape_mover tuple_simplifier unflatten_call_graph \
+	while_loop_simplifier while_loop_trip_count_annotator shape_inference verifier
 PYTEST_WORKERS ?= 2
 FUZZ_COUNT ?= 20000
 

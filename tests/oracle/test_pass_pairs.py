@@ -30,7 +30,9 @@ OPTIONS: dict[str, dict[str, object]] = {
     "dce": {},
     "flatten-call-graph": {},
     "reshape-mover": {},
+    "simplify-while-loops": {},
     "tuple-simplifier": {},
+    "while-loop-trip-count-annotator": {},
     "zero_sized_hlo_elimination": {},
 }
 
@@ -66,9 +68,17 @@ def with_few_digits(module: Module) -> None:
 
 
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+
+
+def without_dead_code(module: Module) -> None:
+    """XLA's annotator leaves behind what it replaced."""
+    create_pass("dce").run(module, PassContext())
+
+
 COMPARED_AFTER = {
     "constant_folding": with_few_digits,
     "reshape-mover": without_undone_transposes,
+    "while-loop-trip-count-annotator": without_dead_code,
 }
 """What is done to both results before they are compared."""
 

@@ -32,14 +32,19 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
     "propagate-call-metadata": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
+    "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
     "unflatten-call-graph": [{}],
+    "while-loop-trip-count-annotator": [{}],
     "zero-sized-hlo-elimination": [{}],
 }
 LEAVES_MORE_TO_DO = [
     # Callers are visited before the callees whose effects and parameters go.
     ("dce", {"remove_cross_partition_collective_ops": True}),
     ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),
+    # The first thing that applies to a loop is done, as in XLA.
+    ("simplify-while-loops", {}),
+    ("simplify-while-loops", {"simplify_compare_instrs": True}),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
     # A step at a time, so that others can simplify in between.

@@ -8,7 +8,7 @@ from typing import Any
 from conformance_lib.equality import Tolerance, differences
 from conformance_lib.errors import RecordError
 from conformance_lib.expectations import More, compare, expectation
-from conformance_lib.filecheck import unmatched
+from conformance_lib.filecheck import mentions_elements, unmatched, with_elements
 from conformance_lib.literals import evaluate
 from conformance_lib.scene import Scene
 from conformance_lib.selectors import select_one
@@ -97,7 +97,8 @@ def _text_difference(found: str, expected: str) -> Iterator[str]:
 @expectation("filecheck", "print")
 def filecheck(scene: Scene, lines: str, more: More) -> Iterator[str]:
     options = _print_options(more.get("print", {}))
-    reason = unmatched(lines, print_module(scene.module, options))
+    text = print_module(scene.module, options)
+    reason = unmatched(lines, with_elements(text) if mentions_elements(lines) else text)
     if reason is not None:
         yield reason
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from conformance_lib import (  # noqa: F401  # registers
     expect_analyses,
+    expect_backend_config,
     expect_result,
     expect_structure,
     expect_values,

@@ -21,8 +21,12 @@ PASSES = {
     "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
     "reshape-mover": "hloopt.passes.reshape_mover:ReshapeMover",
+    "simplify-while-loops": "hloopt.passes.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "tuple-simplifier": "hloopt.passes.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": "hloopt.passes.unflatten_call_graph:UnflattenCallGraph",
+    "while-loop-trip-count-annotator": (
+        "hloopt.passes.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"
+    ),
     "zero-sized-hlo-elimination": (
         "hloopt.passes.zero_sized_hlo_elimination:ZeroSizedHloElimination"
     ),
@@ -32,6 +36,7 @@ PASSES = {
 ALIASES = {
     "hlo-computation-deduplicator": "computation-deduplicator",
     "optimization-barrier-expander": "cse-barrier-expander",
+    "while-loop-simplifier": "simplify-while-loops",
 }
 """Other names that people know passes by, those of XLA's source files among them."""
 

@@ -1,0 +1,1 @@
+"""`simplify-while-loops`: one module per transformation of a while loop."""

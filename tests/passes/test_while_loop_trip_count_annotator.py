@@ -1,0 +1,115 @@
+"""Corners of while-loop-trip-count-annotator: other annotations, schedules, second runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hloopt.ir import Instruction, Module, Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module, print_module
+from hloopt.verifier import ANY_TARGET, verify_module
+
+LOOP = """HloModule m{header}
+body {{
+  p = ({type}[]) parameter(0)
+  i = {type}[] get-tuple-element(p), index=0
+  step = {type}[] constant({step})
+  next = {type}[] add(i, step)
+  ROOT t = ({type}[]) tuple(next)
+}}
+condition {{
+  q = ({type}[]) parameter(0)
+  j = {type}[] get-tuple-element(q), index=0
+  n = {type}[] constant({limit})
+  ROOT c = pred[] compare(j, n), direction={direction}
+}}
+ENTRY e {{
+  init = {type}[] constant({init})
+  state = ({type}[]) tuple(init)
+  w = ({type}[]) while(state), condition=condition, body=body{config}
+  end = {type}[] get-tuple-element(w), index=0
+  ROOT r = {type}[] negate(end)
+}}
+"""
+
+
+def annotated(**parts: object) -> tuple[Module, bool, PassContext]:
+    values: dict[str, object] = {
+        **{"header": "", "type": "s32", "init": 0, "step": 1, "limit": 5, "direction": "LT"},
+        **{"config": "", **parts},
+    }
+    return run(parse_module(LOOP.format(**values)))
+
+
+def run(module: Module) -> tuple[Module, bool, PassContext]:
+    context = PassContext("while-loop-trip-count-annotator")
+    changed = create_pass(context.pass_name).run(module, context)
+    assert verify_module(module, ANY_TARGET) == []
+    return parse_module(print_module(module)), changed, context
+
+
+def the_loop(module: Module) -> Instruction:
+    [loop] = module.instructions(Opcode.WHILE)
+    return loop
+
+
+def config_of(module: Module) -> Any:
+    return json.loads(the_loop(module).attributes["backend_config"])
+
+
+def test_other_parts_of_the_backend_config_stay() -> None:
+    module, changed, _ = annotated(config=', backend_config={"other":[1,{"a":"b"}]}')
+    assert changed
+    assert config_of(module)["other"] == [1, {"a": "b"}]
+    assert config_of(module)["known_trip_count"] == {"n": "5"}
+
+
+def test_a_backend_config_that_is_no_object_stays_as_it_is() -> None:
+    module, _, context = annotated(config=', backend_config="words"')
+    assert the_loop(module).attributes["backend_config"] == '"words"'
+    assert context.remarks[0].reason == "its backend_config is no JSON object"
+
+
+def test_a_second_run_changes_nothing() -> None:
+    module, changed, _ = annotated()
+    assert changed
+    assert not run(module)[1]
+
+
+def test_a_schedule_stays_complete_and_in_order() -> None:
+    module, _, _ = annotated(header=", is_scheduled=true")
+    assert [i.opcode.value for i in module.entry.instructions] == [
+        *("constant", "tuple", "while", "constant", "negate")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parts", "last"),
+    [
+        ({}, "5"),
+        ({"init": 9}, "9"),
+        ({"type": "u8", "init": 250, "step": 5, "limit": 254}, "255"),
+        ({"type": "s64", "step": 2**40, "limit": 2**62}, str(2**62)),
+    ],
+)
+def test_the_last_value_of_a_counter_is_a_constant(parts: dict[str, object], last: str) -> None:
+    module, _, _ = annotated(**parts)
+    assert module.entry.root.operands[0].payload == last
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"init": 5, "step": -1, "limit": 0, "direction": "GT"},
+        {"direction": "NE"},
+        {"type": "s8", "init": 0, "step": 100, "limit": 127},
+    ],
+)
+def test_other_counters_are_read_after_the_loop(parts: dict[str, object]) -> None:
+    module, _, _ = annotated(**parts)
+    assert module.entry.root.operands[0].opcode is Opcode.GET_TUPLE_ELEMENT
+    assert "known_init_step" not in config_of(module)
