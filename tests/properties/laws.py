@@ -14,6 +14,7 @@ from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "algsimp": [{}],
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
     "call-parameter-cleanup": [{}],
     "call-splitter": [

@@ -21,6 +21,8 @@ def pass_options(
     """
     result: dict[str, object] = {}
     for name, value in options.items():
+        if (pass_name, name, value) in _ALREADY_SO:
+            continue
         translate = _TRANSLATIONS.get((pass_name, name))
         result[name] = translate(value) if translate else _plain(pass_name, name, value)
     if pass_name == "call-inliner" and config.get("use_shardy_partitioner"):
@@ -91,6 +93,9 @@ def _predicate(value: object) -> Callable[[Instruction], bool]:
 def _is_scalar(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar
 
+
+_ALREADY_SO = [("algebraic-simplifier", "until_fixed_point", True)]
+"""Options with the one value that our pass has without being told."""
 
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("call-inliner", "override_policy"): _override_policy,

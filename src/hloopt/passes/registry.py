@@ -10,6 +10,7 @@ from hloopt.passes.base import ModulePass
 from hloopt.passes.options import make_options
 
 PASSES = {
+    "algsimp": "hloopt.passes.algebraic_simplifier:AlgebraicSimplifier",
     "call-inliner": "hloopt.passes.call_inliner:CallInliner",
     "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
@@ -34,6 +35,7 @@ PASSES = {
 """Our passes: name → module:class."""
 
 ALIASES = {
+    "algebraic-simplifier": "algsimp",
     "hlo-computation-deduplicator": "computation-deduplicator",
     "optimization-barrier-expander": "cse-barrier-expander",
     "while-loop-simplifier": "simplify-while-loops",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attribute_values import format_ints, parse_ints
 from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -174,7 +173,7 @@ class _Mover:
             if annotation in new.attributes:
                 new.set_attribute(annotation, None)
         if new.opcode is Opcode.MAP:
-            new.set_attribute("dimensions", _braced(range(source.rank)))
+            new.set_attribute("dimensions", format_ints(range(source.rank)))
         result = self.computation.add(
             by.opcode, operation.shape, [new], attributes=_rearranging(by)
         )
@@ -189,7 +188,7 @@ class _Mover:
             return operand.operands[0]
         attributes = {}
         if by.opcode is Opcode.TRANSPOSE:
-            attributes["dimensions"] = _braced(_inverse(_order(by)))
+            attributes["dimensions"] = format_ints(_inverse(_order(by)))
         return self.computation.add(by.opcode, shape, [operand], attributes=attributes)
 
 
@@ -199,10 +198,6 @@ def _order(transpose: Instruction) -> tuple[int, ...]:
 
 def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
-
-
-def _braced(numbers: Iterable[int]) -> str:
-    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _rearranging(by: Instruction) -> dict[str, str]:
