@@ -22,6 +22,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
     ],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
+    "conditional-canonicalizer": [{}],
+    "conditional-to-select": [{}],
     "constant-folding": [{}, {"max_result_elements": 3}],
     "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],
     "cse-barrier-expander": [{}],
@@ -33,6 +35,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
     "propagate-call-metadata": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
+    "simplify-conditional": [{}],
+    "simplify-sorts": [{}],
     "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
     "unflatten-call-graph": [{}],
@@ -53,8 +57,12 @@ LEAVES_MORE_TO_DO = [
     ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
 ]
 """What need not be done after one run."""
-CHANGES_FEW = [("computation-deduplicator", {"mark_fusion_duplications": True})]
-"""What does something to few modules: XLA's unit tests have hardly any equal fusions."""
+CHANGES_FEW = [
+    # XLA's unit tests have hardly any equal fusions, or conditionals that are applied to elements.
+    ("computation-deduplicator", {"mark_fusion_duplications": True}),
+    ("conditional-to-select", {}),
+]
+"""What does something to few modules."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
 FULL = PrintOptions.formatted()._replace(keep_order=False)
 """Written anew as XLA orders it, nothing left out."""

@@ -41,7 +41,8 @@ def has_own_side_effect(instruction: Instruction) -> bool:
 class SideEffects:
     """Side effects with called computations looked into.
 
-    Made for a module in O(instructions); valid while no side effect is added to it.
+    Made for a module in O(instructions); valid while no side effect is added to it but those of
+    copies, which `add_copy` tells.
     """
 
     def __init__(self, module: Module) -> None:
@@ -63,6 +64,11 @@ class SideEffects:
         return has_own_side_effect(instruction) or any(
             called in self._computations for called in instruction.called
         )
+
+    def add_copy(self, copy: Computation, original: Computation) -> None:
+        """Note that `copy` is a new computation that does what `original` does."""
+        if original in self._computations:
+            self._computations.add(copy)
 
     def of_computation(self, computation: Computation) -> bool:
         """Whether running the computation has a side effect."""

@@ -190,6 +190,20 @@ def origin_leaves(canonical: str) -> list[str]:
     return [leaf[0] for leaf in _LEAF_OR_MARK.finditer(canonical[1:-1]) if not leaf[3]]
 
 
+def origin_elements(canonical: str) -> list[str] | None:
+    """The elements of a tree as `origin` gives it; None where it is no tuple. Linear."""
+    if not canonical.startswith("{("):
+        return None
+    found: list[str] = []
+    depth, start, end = 0, 2, len(canonical) - 2
+    for mark in _LEAF_OR_MARK.finditer(canonical, start, end):
+        depth += (mark[3] == "(") - (mark[3] == ")")
+        if mark[3] == "," and not depth:
+            found.append(canonical[start : mark.start()])
+            start = mark.end() + 1
+    return [*found, canonical[start:end]] if end > 2 else []
+
+
 def _quoted(name: str) -> str:
     """A name in quotes; XLA escapes nothing here, not even what it has to."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

@@ -85,6 +85,17 @@ def stable_order(computation: Computation) -> list[Instruction]:
     return list(computation.instructions)
 
 
+def repair_schedule(computations: Iterable[Computation]) -> None:
+    """Bring computations of a scheduled module into their stable order; else do nothing.
+
+    For passes that add instructions, which stand last, or let older ones read later ones.
+    O(edges).
+    """
+    for computation in computations:
+        if computation.module.is_scheduled:
+            computation.reorder(stable_order(computation))
+
+
 def _callees(computation: Computation) -> list[Computation]:
     return [callee for i in computation.instructions if i.called for callee in i.called]
 

@@ -16,6 +16,7 @@ from hloopt.ir.ordering import stable_computation_order
 from hloopt.ir.shape import tuple_shape
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.passes.dead_parameters import remove_dead_entry_parameters, remove_dead_parameters
+from hloopt.passes.tuples import keep_elements
 
 
 @register("dce")
@@ -62,6 +63,23 @@ class DeadCodeElimination(ModulePass):
         context.count("computations removed", len(dead))
         module.remove_computations(dead)
         return module.version != before
+
+
+def unreachable_computations(module: Module) -> set[Computation]:
+    """The computations that the entry does not run, directly or not. O(calls)."""
+    reachable = reachable_from_entry(module)
+    return {c for c in module.computations.values() if c not in reachable}
+
+
+def remove_unreachable(module: Module, known: set[Computation]) -> None:
+    """Remove computations that the entry runs no more; `known` are those that it never did.
+
+    O(calls + instructions removed).
+    """
+    unreachable = unreachable_computations(module) - known
+    module.remove_computations(
+        _without_live_callers(c for c in module.computations.values() if c in unreachable)
+    )
 
 
 def _without_live_callers(computations: Iterable[Computation]) -> list[Computation]:
@@ -222,10 +240,7 @@ def _return_smaller_tuple(fusion: Instruction, kept: list[int]) -> None:
     outputs = [fused.root.operands[i] for i in kept]
     shape = tuple_shape(fusion.shape.elements[i] for i in kept)
     fused.set_root(fused.add(Opcode.TUPLE, shape, outputs))
-    fusion.set_shape(shape)
-    numbers = {old: str(new) for new, old in enumerate(kept)}
-    for element in fusion.users:
-        element.set_attribute("index", numbers[element.tuple_index])
+    keep_elements(fusion, kept)
 
 
 def _is_sharding_mark(instruction: Instruction) -> bool:

@@ -30,12 +30,12 @@ def remove_dead_parameters(computation: Computation) -> list[Instruction]:
         if caller.opcode is Opcode.ASYNC_START:
             _retype_async(caller)
         orphans.update(dict.fromkeys(o for o in dropped if not o.users))
-    _keep(computation, live)
+    keep_parameters(computation, live)
     return list(orphans)
 
 
-def _keep(computation: Computation, live: list[Instruction]) -> None:
-    """Remove all other parameters and renumber these."""
+def keep_parameters(computation: Computation, live: list[Instruction]) -> None:
+    """Remove all other parameters, which have no users, and renumber these. O(parameters)."""
     kept = set(live)
     for parameter in computation.parameters:
         if parameter not in kept:
@@ -75,7 +75,7 @@ def remove_dead_entry_parameters(module: Module) -> None:
     if len(live) == len(entry.parameters):
         return
     numbers = {p.parameter_number: i for i, p in enumerate(live)}
-    _keep(entry, live)
+    keep_parameters(entry, live)
     if "entry_computation_layout" in module.attributes:
         module.set_attribute("entry_computation_layout", entry_layout(module))
     if aliases:

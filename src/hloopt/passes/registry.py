@@ -15,6 +15,10 @@ PASSES = {
     "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
     "computation-deduplicator": ("hloopt.passes.computation_deduplicator:ComputationDeduplicator"),
+    "conditional-canonicalizer": (
+        "hloopt.passes.conditional_canonicalizer:ConditionalCanonicalizer"
+    ),
+    "conditional-to-select": "hloopt.passes.conditional_to_select:ConditionalToSelect",
     "constant-folding": "hloopt.passes.constant_folding:ConstantFolding",
     "cse": "hloopt.passes.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": "hloopt.passes.cse_barrier_expander:CseBarrierExpander",
@@ -22,6 +26,8 @@ PASSES = {
     "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
     "reshape-mover": "hloopt.passes.reshape_mover:ReshapeMover",
+    "simplify-conditional": "hloopt.passes.conditional_simplifier.simplifier:ConditionalSimplifier",
+    "simplify-sorts": "hloopt.passes.sort_simplifier:SortSimplifier",
     "simplify-while-loops": "hloopt.passes.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "tuple-simplifier": "hloopt.passes.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": "hloopt.passes.unflatten_call_graph:UnflattenCallGraph",
@@ -36,8 +42,10 @@ PASSES = {
 
 ALIASES = {
     "algebraic-simplifier": "algsimp",
+    "conditional-simplifier": "simplify-conditional",
     "hlo-computation-deduplicator": "computation-deduplicator",
     "optimization-barrier-expander": "cse-barrier-expander",
+    "sort-simplifier": "simplify-sorts",
     "while-loop-simplifier": "simplify-while-loops",
 }
 """Other names that people know passes by, those of XLA's source files among them."""

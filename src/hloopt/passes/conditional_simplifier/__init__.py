@@ -1,0 +1,1 @@
+"""Simplifying conditionals: one file per transformation."""

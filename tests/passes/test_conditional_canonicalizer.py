@@ -1,0 +1,95 @@
+"""Corners of giving conditionals tuples."""
+
+from __future__ import annotations
+
+from tests.passes.checked_run import run_checked
+
+from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.ir import Opcode
+from hloopt.text import parse_module
+
+PASS = "conditional-canonicalizer"
+BRANCHES = """HloModule m
+t { a = f32[] parameter(0) ROOT r = f32[] sine(a) }
+f { ROOT a = f32[] parameter(0) }
+"""
+ENTRY = """ENTRY e { p = f32[] parameter(0) q = pred[] parameter(1)
+  c = f32[] conditional(q, p, p), true_computation=t, false_computation=f
+  ROOT d = f32[] call(c), to_apply=f }
+"""
+
+
+def test_a_branch_that_others_call_is_copied_once() -> None:
+    module = run_checked(PASS, BRANCHES + ENTRY)
+    assert list(module.computations) == ["t", "f", "e", "f.clone"]
+    assert module.computations["f"].root.shape.text == "f32[]"
+    for name in ("t", "f.clone"):
+        assert module.computations[name].parameters[0].shape.text == "(f32[])"
+        assert module.computations[name].root.shape.text == "(f32[])"
+    reference = Reference(parse_module(BRANCHES + ENTRY), RunSettings())
+    assert reference.compare(module) is None
+
+
+def test_control_dependencies_and_annotations_stay_where_they_were() -> None:
+    module = run_checked(
+        PASS,
+        """HloModule m
+        t { a = f32[] parameter(0), sharding={replicated}, origin={{"v" {1}}}
+          b = f32[] negate(a), control-predecessors={a}
+          ROOT r = f32[] add(a, b) }
+        ENTRY e { p = f32[] parameter(0) q = pred[] parameter(1)
+          n = f32[] sine(p)
+          ROOT c = f32[] conditional(q, p, p), true_computation=t, false_computation=t,
+            control-predecessors={n}, sharding={replicated}, metadata={op_name="choice"} }
+        """,
+    )
+    (parameter,) = module.computations["t"].parameters
+    assert dict(parameter.attributes) == {
+        "sharding": "{{replicated}}",
+        "origin": '{({"v" {1}})}',
+    }
+    assert [i.name for i in parameter.control_successors] == ["b"]
+    (choice,) = module.instructions(Opcode.CONDITIONAL)
+    assert choice.attributes["sharding"] == "{{replicated}}"
+    assert [i.name for i in choice.control_predecessors] == ["n"]
+    value = module.entry.root
+    assert value.attributes["sharding"] == "{replicated}"
+    assert value.attributes["metadata"] == '{op_name="choice"}'
+
+
+def test_a_mixed_conditional_gets_only_what_it_lacks() -> None:
+    module = run_checked(
+        PASS,
+        """HloModule m
+        t { a = (f32[], f32[]) parameter(0) ROOT r = f32[] get-tuple-element(a), index=1 }
+        f { a = () parameter(0) ROOT r = f32[] constant(1) }
+        k { a = token[] parameter(0) ROOT r = f32[] constant(2) }
+        ENTRY e { p = (f32[], f32[]) parameter(0) i = s32[] parameter(1) u = () tuple()
+          w = token[] after-all()
+          ROOT c = f32[] conditional(i, p, u, w), branch_computations={t, f, k} }
+        """,
+    )
+    (choice,) = module.instructions(Opcode.CONDITIONAL)
+    assert [o.shape.text for o in choice.operands[1:]] == ["(f32[], f32[])", "()", "(token[])"]
+    assert choice.shape.text == "(f32[])"
+
+
+def test_schedules_stay_valid() -> None:
+    scheduled = (BRANCHES + ENTRY).replace("HloModule m", "HloModule m, is_scheduled=true")
+    module = run_checked(PASS, scheduled)
+    names = [i.name for i in module.entry.instructions]
+    assert names[-2:] == ["get-tuple-element.2", "d"]
+
+
+def test_conditionals_that_run_asynchronously_keep_their_branches() -> None:
+    text = """w { q = pred[] parameter(0) a = f32[] parameter(1)
+      ROOT c = f32[] conditional(q, a, a), true_computation=t, false_computation=f }
+    ENTRY e { p = f32[] parameter(0) q = pred[] parameter(1)
+      s = ((pred[], f32[]), f32[], u32[]) async-start(q, p), calls=w
+      d = f32[] async-done(s)
+      ROOT x = f32[] conditional(q, d, p), true_computation=t, false_computation=f }
+    """
+    module = run_checked(PASS, BRANCHES + text)
+    assert [c.name for c in module.computations["w"].root.called] == ["t", "f"]
+    choice = module.entry.root.operands[0]
+    assert [c.name for c in choice.called] == ["t.clone", "f.clone"]

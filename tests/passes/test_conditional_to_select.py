@@ -1,0 +1,95 @@
+"""Corners of replacing conditionals by selects."""
+
+from __future__ import annotations
+
+import pytest
+from tests.passes.checked_run import run_checked
+
+from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.ir import Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+
+PASS = "conditional-to-select"
+MAP = "p = f32[8] parameter(0) ROOT r = f32[8] map(p), dimensions={0}, to_apply=applied"
+CHOICE = "conditional(q, a, a), true_computation=t, false_computation=f"
+
+
+def applied(choice: str = CHOICE, entry: str = MAP, branch: str = "ROOT r = f32[] sine(a)") -> str:
+    return f"""HloModule m
+    body {{ x = f32[] parameter(0) ROOT n = f32[] negate(x) }}
+    below {{ x = f32[] parameter(0) k = f32[] constant(0)
+      ROOT n = pred[] compare(x, k), direction=LT }}
+    t {{ a = f32[] parameter(0) {branch} }}
+    f {{ a = f32[] parameter(0) ROOT r = f32[] negate(a) }}
+    applied {{ a = f32[] parameter(0) k = f32[] constant(0)
+      q = pred[] compare(a, k), direction=LT
+      i = s32[] convert(q)
+      n = f32[] cosine(a)
+      ROOT c = f32[] {choice} }}
+    ENTRY e {{ {entry} }}
+    """
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        CHOICE,
+        CHOICE + ", sharding={replicated}",
+        "conditional(i, a, k), branch_computations={t, f}",
+    ],
+)
+def test_what_is_applied_to_elements_has_no_conditionals(choice: str) -> None:
+    text = applied(choice)
+    module = run_checked(PASS, text)
+    assert next(module.instructions(Opcode.CONDITIONAL), None) is None
+    assert {"t", "f"}.isdisjoint(module.computations)
+    assert Reference(parse_module(text), RunSettings()).compare(module) is None
+
+
+def test_what_that_calls_has_none_either() -> None:
+    outer = "outer { b = f32[] parameter(0) ROOT d = f32[] call(b), to_apply=applied } ENTRY"
+    text = applied().replace("to_apply=applied", "to_apply=outer").replace("ENTRY", outer)
+    module = run_checked(PASS, text)
+    assert next(module.instructions(Opcode.CONDITIONAL), None) is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "p = f32[] parameter(0) ROOT r = f32[] call(p), to_apply=applied",
+        "p = f32[] parameter(0) s = f32[] call(p), to_apply=applied "
+        "ROOT r = f32[] map(s), dimensions={}, to_apply=applied",
+    ],
+)
+def test_what_is_called_keeps_its_control_flow(entry: str) -> None:
+    run_checked(PASS, applied(entry=entry), changes=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (applied(CHOICE + ", control-predecessors={n}"), "it has control dependencies"),
+        (applied("conditional(i, a, a, a), branch_computations={t, f, f}"),
+         "it has 3 branches, not two"),
+        (applied(branch="ROOT r = f32[] rng(a, a), distribution=rng_uniform"),
+         "a branch has a side effect"),
+        (applied(branch="ROOT r = f32[] while(a), condition=below, body=body"),
+         "%r in %t is a loop"),
+    ],
+)  # fmt: skip
+def test_conditionals_that_stay_are_reported(text: str, reason: str) -> None:
+    context = PassContext(PASS)
+    assert not create_pass(PASS).run(parse_module(text), context)
+    assert [(r.kind, r.instruction, r.reason) for r in context.remarks] == [("missed", "c", reason)]
+
+
+def test_nested_conditionals_go_in_one_run() -> None:
+    inner = "k = f32[] constant(1) q = pred[] compare(a, k), direction=LT ROOT r = f32[] " + (
+        "conditional(q, a, a), true_computation=body, false_computation=body"
+    )
+    text = applied(branch=inner)
+    module = run_checked(PASS, text)
+    assert next(module.instructions(Opcode.CONDITIONAL), None) is None
+    assert Reference(parse_module(text), RunSettings()).compare(module) is None
