@@ -11,7 +11,7 @@ from tests.properties.consistency import assert_consistent
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.passes.base import PassContext
-from hloopt.passes.call_inliner import inline_call
+from hloopt.passes.call_inliner import inline_call, inline_clone
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
@@ -327,3 +327,33 @@ ENTRY %e (p: f32[]) -> f32[] {{
 """)
     assert create_pass("call-inliner").run(module, PassContext(wants_remarks=False))
     assert len(module.entry) == number + 2
+
+
+def test_a_clone_is_inlined_and_says_where_all_comes_from() -> None:
+    text = """HloModule m
+double { x = f32[] parameter(0) ROOT d = f32[] add(x, x) }
+ENTRY e {
+  p = f32[] parameter(0)
+  a = f32[] call(p), to_apply=double
+  ROOT b = f32[] call(a), to_apply=double
+}
+"""
+    module = parse_module(text)
+    before = print_module(module)
+    result = inline_clone(module)
+    assert print_module(module) == before
+    by_name = {i.name: i for i in module.instructions()}
+    first, second = result.copies[result.clones[by_name["d"]]]
+    assert result.module.entry.root is second
+    assert second.operands == [first, first]
+    entry_parameter = result.clones[by_name["p"]]
+    assert result.copies[result.clones[by_name["x"]]] == [entry_parameter, first]
+    assert list(result.module.computations) == ["e"]
+    assert verify_module(result.module) == []
+
+
+def test_a_clone_without_calls_is_a_clone() -> None:
+    module = parse_module("HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }")
+    result = inline_clone(module)
+    assert result.copies == {}
+    assert [i.name for i in result.module.instructions()] == ["p"]

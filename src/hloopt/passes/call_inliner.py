@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hloopt.analysis.call_graph import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import format_frontend_attributes, parse_frontend_attributes
-from hloopt.ir.clone import clone_instruction, own_computations
+from hloopt.ir.clone import clone_instruction, clone_module, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -51,10 +51,25 @@ class CallInliner(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
+        changed = False
+        for _ in self.inline_calls(module, context):
+            changed = True
+        if changed:
+            self.clean_up(module)
+        return changed
+
+    def clean_up(self, module: Module) -> None:
+        """Remove what inlining left without users."""
+        options = DeadCodeElimination.Options(execution_threads=self.options.execution_threads)
+        DeadCodeElimination(options).run(module, PassContext(wants_remarks=False))
+
+    def inline_calls(
+        self, module: Module, context: PassContext
+    ) -> Iterator[dict[Instruction, Instruction]]:
+        """Inline call by call, without any clean-up; what became of each callee's instructions."""
         sites = {c: sum(c.callers.values()) for c in module.computations.values()}
         calls = calls_by_computation(module)
         inliner = Inliner(module, self.options, cleans_up=True)
-        changed = False
         for computation in callees_first(module, calls):
             if not is_on_thread(computation, self.options.execution_threads):
                 continue
@@ -68,15 +83,8 @@ class CallInliner(ModulePass):
                 context.applied(call, f"inlined %{call.called[0].name}")
                 context.count("calls inlined")
                 chosen.append(call)
-            inliner.inline(computation, chosen)
-            changed |= bool(chosen)
+            yield from inliner.inline(computation, chosen).values()
         inliner.metadata.finish()
-        if changed:
-            threads = self.options.execution_threads
-            DeadCodeElimination(DeadCodeElimination.Options(execution_threads=threads)).run(
-                module, PassContext(wants_remarks=False)
-            )
-        return changed
 
     def why_not(self, call: Instruction, call_sites: int) -> str | None:
         """Why `call` must stay, or None where it may be inlined.
@@ -122,6 +130,38 @@ def inline_call(call: Instruction) -> dict[Instruction, Instruction]:
     copies = inliner.inline(call.parent, [call])[call]
     inliner.metadata.finish()
     return copies
+
+
+class InlinedClone(NamedTuple):
+    """A module without its calls, and where it comes from."""
+
+    module: Module
+    clones: dict[Instruction, Instruction]
+    """The instruction of the clone, as it was before inlining, for each of the original."""
+    copies: dict[Instruction, list[Instruction]]
+    """What became of each instruction of an inlined callee, once for each call; a parameter is the
+    operand of the call. What nothing uses has left the module."""
+
+
+def inline_clone(module: Module, options: CallInliner.Options | None = None) -> InlinedClone:
+    """Inline the calls of a clone, as `call-inliner` does; `module` stays as it is.
+
+    Linear in the size of the result.
+    """
+    clone, computations = clone_module(module)
+    clones = {
+        original: copy
+        for computation, copied in computations.items()
+        for original, copy in zip(stable_order(computation), copied.instructions, strict=True)
+    }
+    copies: dict[Instruction, list[Instruction]] = {}
+    inliner = CallInliner(options)
+    for inlined in inliner.inline_calls(clone, PassContext(wants_remarks=False)):
+        for callee_instruction, copy in inlined.items():
+            copies.setdefault(callee_instruction, []).append(copy)
+    if copies:
+        inliner.clean_up(clone)
+    return InlinedClone(clone, clones, copies)
 
 
 def _is_manual_computation(computation: Computation) -> bool:
