@@ -6,7 +6,7 @@ import pytest
 
 from hloopt.ir.shape_parser import parse_shape
 from hloopt.ir.shape_size import shape_bytes
-from hloopt.memory.sizes import slots_of
+from hloopt.memory.sizes import slot_bytes, unpadded_bytes
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,21 @@ def test_bytes_of_a_shape(shape: str, size: int) -> None:
     assert shape_bytes(parse_shape(shape)) == size
 
 
-def test_slots_number_the_parts_of_a_tuple_in_pre_order() -> None:
-    slots = slots_of(parse_shape("(f32[2], (s8[3], f64[]), s32[4]{0:S(5)})"))
-    assert slots.sizes == (24, 8, 16, 3, 8, 16)
-    assert slots.memory_spaces == (0, 0, 0, 0, 0, 5)
-    assert slots.element(1) == slice(2, 5)
+def test_each_part_of_a_tuple_has_its_bytes() -> None:
+    assert slot_bytes(parse_shape("(f32[2], (s8[3], f64[]), s32[4])")) == (24, 8, 16, 3, 8, 16)
+
+
+@pytest.mark.parametrize(
+    ("shape", "index", "size"),
+    [
+        ("f32[<=4,2]", (), 32),
+        ("s4[7]{0:E(4)}", (), 7),
+        ("(f32[2], s8[3])", (1,), 3),
+        ("(f32[2], (s8[3], f64[5]))", (1, 0), 8),  # the last component, in the whole shape
+        ("(f32[2], (s8[3], f64[5], f64[6]))", (1, 2), 16),
+    ],
+)
+def test_unpadded_bytes_look_at_the_last_component_of_an_index(
+    shape: str, index: tuple[int, ...], size: int
+) -> None:
+    assert unpadded_bytes(parse_shape(shape), index) == size

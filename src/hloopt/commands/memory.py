@@ -10,18 +10,37 @@ from hloopt.commands.common import HloCommand, color_option, format_option, make
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--top", default=10, show_default=True, help="rows of the table of live buffers")
+@click.option("--allocations", default=0, metavar="N", help="list the N largest allocations")
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "cpu", "gpu"]),
+    default="auto",
+    show_default=True,
+    help="whose rules place the buffers; auto: the module tells",
+)
 @format_option
 @color_option
-def command(files: tuple[str, ...], top: int, output_format: str, color: str) -> int:
+def command(
+    files: tuple[str, ...],
+    top: int,
+    allocations: int,
+    backend: str,
+    output_format: str,
+    color: str,
+) -> int:
     """Arguments, outputs, temporaries, the peak, and what is alive there.
 
-    An estimate by liveness over the schedule; what it assumes is printed below the tables.
+    XLA's own buffer assignment, from the module's schedule: the numbers of its CompiledMemoryStats,
+    with every allocation. A module that is not scheduled is put in the order of XLA's default
+    memory scheduler. What the numbers rest on is printed below the tables.
     """
     from hloopt.files import find_inputs, load
     from hloopt.memory import analyze_memory
+    from hloopt.memory.backends import BACKENDS
     from hloopt.reports.memory import memory_to_json, render_memory
 
-    reports = [(path, analyze_memory(load(path))) for path in find_inputs(files)]
+    rules = BACKENDS.get(backend)
+    reports = [(path, analyze_memory(load(path), backend=rules)) for path in find_inputs(files)]
     if output_format == "json":
         print_json([{"file": path, **memory_to_json(report)} for path, report in reports])
         return 0
@@ -29,5 +48,5 @@ def command(files: tuple[str, ...], top: int, output_format: str, color: str) ->
     for path, report in reports:
         if len(reports) > 1:
             console.print(path, style="bold")
-        render_memory(report, console, top=top)
+        render_memory(report, console, top=top, allocations=allocations)
     return 0

@@ -1,6 +1,15 @@
-"""How much memory a module needs."""
+"""How much memory a module needs: XLA's buffer assignment, its statistics, memory schedulers."""
 
-from hloopt.memory.estimate import estimate_memory as analyze_memory
-from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
+from hloopt.memory.analysis import analyze_memory
+from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
+from hloopt.memory.statistics import MemorySizes, MemoryStatistics
 
-__all__ = ["LiveBuffer", "MemoryReport", "MemorySizes", "PeakInstruction", "analyze_memory"]
+__all__ = [
+    "AllocationSummary",
+    "LiveBuffer",
+    "MemoryReport",
+    "MemorySizes",
+    "MemoryStatistics",
+    "PeakInstruction",
+    "analyze_memory",
+]

@@ -1,39 +1,29 @@
-"""What a memory analysis finds, whichever way it was found. All sizes are bytes."""
+"""What a memory analysis finds. All sizes are bytes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hloopt.memory.buffers import BufferKind
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySizes:
-    """Sizes of one kind of memory, each a sum over buffers."""
-
-    argument: int = 0
-    output: int = 0
-    """Outputs with their pointer table, those in donated arguments included."""
-    alias: int = 0
-    """Donated arguments that an output reuses: part of both argument and output."""
-    temp: int = 0
-    """The most that temporaries need at one time, and the pointer tables among them."""
+from hloopt.memory.allocations import AllocationKind, ParameterPart
+from hloopt.memory.statistics import MemoryStatistics
 
 
 @dataclass(frozen=True, slots=True)
 class LiveBuffer:
-    """A buffer that is needed at the peak."""
+    """Memory that is in use at the peak."""
 
     name: str
-    """The instruction that defines it, with a shape index where its result is a tuple."""
+    """The instruction that defines its value, with a shape index where its result is a tuple."""
     computation: str
     shape: str
     size: int
-    kind: BufferKind
+    kind: AllocationKind
     op_name: str
     """Where the program made it, from its metadata; empty where there is none."""
+    source: str
+    """The file and line of the program, likewise."""
     live: tuple[int, int]
-    """First and last position, both included, of the live range that holds the peak."""
+    """First and last position, both included, at which the value is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +37,35 @@ class PeakInstruction:
     op_name: str
 
 
+@dataclass(frozen=True, slots=True)
+class AllocationSummary:
+    """One allocation of the assignment."""
+
+    index: int
+    size: int
+    kind: AllocationKind
+    color: int
+    """The memory space."""
+    parameter: ParameterPart | None
+    is_aliased: bool
+    is_live_out: bool
+    holds: str
+    """Its largest value, by the name of the instruction that defines it."""
+    values: int
+    """How many values lie in it."""
+
+
 @dataclass(slots=True)
 class MemoryReport:
     """How much memory a module needs on one device, when and for what."""
 
     module: str
+    backend: str
+    """Whose rules placed the buffers: "cpu" or "gpu"."""
     order: str
-    """The order the positions count in: "schedule", or the order assumed for want of one."""
-    device: MemorySizes
-    host: MemorySizes
-    """What lies in host memory, `S(5)`; in no other number of the report."""
-    constant: int
-    peak: int
-    """The most that is in use at one time. XLA's own number also counts host memory."""
+    """The order the positions count in: "schedule", or the scheduler asked for want of one."""
+    statistics: MemoryStatistics
+    allocations: list[AllocationSummary]
     peak_instruction: PeakInstruction | None
     """None for a module that needs no memory."""
     live_at_peak: list[LiveBuffer]
@@ -70,11 +76,11 @@ class MemoryReport:
     """What the numbers rest on, one sentence each."""
 
     @property
-    def throughout(self) -> int:
-        """What is set aside from beginning to end: argument + output - alias + constant."""
-        return self.device.argument + self.device.output - self.device.alias + self.constant
+    def peak(self) -> int:
+        """The most that is in use at one time: XLA's peak_memory_in_bytes."""
+        return self.statistics.peak_memory
 
     @property
-    def total(self) -> int:
-        """Argument + output - alias + constant + temp."""
-        return self.throughout + self.device.temp
+    def throughout(self) -> int:
+        """What is set aside from beginning to end."""
+        return self.statistics.peak_without_temporaries

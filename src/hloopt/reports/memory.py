@@ -7,7 +7,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from hloopt.memory.model import LiveBuffer, MemoryReport, MemorySizes, PeakInstruction
+from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
+from hloopt.memory.statistics import MemorySizes, MemoryStatistics
 from hloopt.patterns import pattern
 from hloopt.reports.units import head, tail
 
@@ -22,7 +23,10 @@ _LABEL_WIDTH = 10
 _WIDEST = 120  # columns: beyond, lines are hard to follow
 _LAYOUT = pattern(r"\{[^{}]*\}")
 _NUMBER = pattern(r"\d+")
-_KIND_STYLES = {"argument": "cyan", "output": "green", "constant": "magenta", "temporary": "yellow"}
+_KIND_STYLES = {
+    **{"parameter": "cyan", "output": "green", "constant": "magenta", "temporary": "yellow"},
+    "thread-local": "blue",
+}
 
 
 def human_bytes(size: int, *, signed: bool = False) -> str:
@@ -41,12 +45,18 @@ def human_bytes(size: int, *, signed: bool = False) -> str:
 # -- terminal -----------------------------------------------------------------------------------
 
 
-def render_memory(report: MemoryReport, console: Console, *, top: int = 10) -> None:
-    """Print sizes, memory over the schedule and the `top` groups of buffers live at the peak."""
+def render_memory(
+    report: MemoryReport, console: Console, *, top: int = 10, allocations: int = 0
+) -> None:
+    """Print sizes, memory over the schedule and the `top` groups of buffers live at the peak.
+
+    Of the allocations the largest are listed, `allocations` of them.
+    """
     from rich.text import Text
 
     width = min(console.width, _WIDEST)
-    title = Text.assemble("Memory of ", (report.module, "bold"), f", order: {report.order}")
+    where = f" on {report.backend}, order: {report.order}"
+    title = Text.assemble("Memory of ", (report.module, "bold"), where)
     console.print(title, width=width)
     console.print(_summary(report))
     if report.peak_instruction is not None:
@@ -55,6 +65,9 @@ def render_memory(report: MemoryReport, console: Console, *, top: int = 10) -> N
         console.print(_chart(report, width))
         console.print()
         console.print(_live_table(report, width, top))
+    if allocations:
+        console.print()
+        console.print(_allocation_table(report, width, allocations))
     for note in report.assumptions:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
@@ -68,19 +81,26 @@ def _summary(report: MemoryReport) -> Table:
     table.add_column("field", style="bold")
     table.add_column("size", justify="right", no_wrap=True)
     table.add_column("meaning", style="dim")
-    device = report.device
+    statistics = report.statistics
+    device = statistics.device
     table.add_row("arguments", human_bytes(device.argument), "")
-    table.add_row("outputs", human_bytes(device.output), "")
+    table.add_row("outputs", human_bytes(device.output), "with arguments that are outputs too")
     table.add_row("aliased", human_bytes(device.alias), "donated arguments that outputs reuse")
-    table.add_row("constants", human_bytes(report.constant), "")
-    table.add_row("temporaries", human_bytes(device.temp), "the most at one time")
-    table.add_row("total", human_bytes(report.total), "all of these, aliased counted once")
+    table.add_row("temporaries", human_bytes(device.temp), "as they are packed")
+    table.add_row("total", human_bytes(statistics.total), "arguments + outputs - aliased + temp.")
+    table.add_row("constants", human_bytes(statistics.constant), "not in the total")
+    table.add_row("fragmentation", *_fragmentation(statistics))
     table.add_row(
         "peak", Text(human_bytes(report.peak), style="bold"), "the most in use at one time"
     )
-    for name, size in _host_rows(report.host):
-        table.add_row(f"host {name}", human_bytes(size), "in host memory, in no sum above")
+    for name, size in _host_rows(statistics.host):
+        table.add_row(f"host {name}", human_bytes(size), "in host memory, not in the total")
     return table
+
+
+def _fragmentation(statistics: MemoryStatistics) -> tuple[str, str]:
+    share = statistics.fragmentation / statistics.heap if statistics.heap else 0
+    return human_bytes(statistics.fragmentation), f"{share:.1%} of the heap is never in use"
 
 
 def _host_rows(host: MemorySizes) -> list[tuple[str, int]]:
@@ -211,22 +231,82 @@ def _live_table(report: MemoryReport, width: int, top: int) -> Table:
     return table
 
 
+# -- allocations ----------------------------------------------------------------------------------
+
+
+def _allocation_table(report: MemoryReport, width: int, count: int) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title_justify="left")
+    table.title = f"{len(report.allocations):,} allocations, the largest first"
+    for name in ("index", "size", "values"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("kind", "holds"):
+        table.add_column(name, no_wrap=True)
+    for allocation in sorted(report.allocations, key=lambda a: (-a.size, a.index))[:count]:
+        table.add_row(
+            str(allocation.index),
+            human_bytes(allocation.size),
+            f"{allocation.values:,}",
+            Text(_facts(allocation), style=_KIND_STYLES[allocation.kind]),
+            Text(tail(f"%{allocation.holds}" if allocation.holds else "", width - 60)),
+        )
+    return table
+
+
+def _facts(allocation: AllocationSummary) -> str:
+    text = str(allocation.kind)
+    if allocation.parameter is not None:
+        text += f" {allocation.parameter.number}"
+        text += ", aliased" if allocation.is_aliased else ", output" * allocation.is_live_out
+    return f"{text}, S({allocation.color})" if allocation.color else text
+
+
 # -- JSON -----------------------------------------------------------------------------------------
 
 
 def memory_to_json(report: MemoryReport) -> dict[str, Any]:
-    """The report as plain data, sizes in bytes.
+    """The report as plain data, sizes in bytes; XLA's statistics under XLA's names.
 
     `timeline` holds `[position, bytes]` where the number of bytes changes.
     """
     result = asdict(report)
+    result["statistics"] = statistics_to_json(report.statistics)
+    result["peak"] = report.peak
     result["throughout"] = report.throughout
-    result["total"] = report.total
     result["positions"] = len(report.timeline)
     result["timeline"] = _changes(report.timeline)
     for buffer in result["live_at_peak"]:
         buffer["kind"] = str(buffer["kind"])
         buffer["live"] = list(buffer["live"])
+    for allocation in result["allocations"]:
+        allocation["kind"] = str(allocation["kind"])
+        part = allocation["parameter"]
+        if part is not None:
+            allocation["parameter"] = {"number": part[0], "index": list(part[1])}
+    return result
+
+
+def statistics_to_json(statistics: MemoryStatistics) -> dict[str, int | None]:
+    """XLA's names and bytes; None for the size of code, which a module does not tell."""
+    result: dict[str, int | None] = {}
+    for prefix, sizes in (("", statistics.device), ("host_", statistics.host)):
+        for name, size in asdict(sizes).items():
+            result[f"{prefix}{name}_size_in_bytes"] = size
+        result[f"{prefix}generated_code_size_in_bytes"] = None
+    result |= {
+        "peak_memory_in_bytes": statistics.peak_memory,
+        "peak_unpadded_heap_bytes": statistics.peak_unpadded_heap_bytes,
+        "total_allocation_bytes": statistics.total_allocation_bytes,
+        "indefinite_allocations": statistics.indefinite_allocations,
+        "constant": statistics.constant,
+        "thread_local": statistics.thread_local,
+        "total": statistics.total,
+        "heap": statistics.heap,
+        "fragmentation": statistics.fragmentation,
+    }
     return result
 
 
@@ -259,14 +339,15 @@ def memory_delta(before: MemoryReport, after: MemoryReport) -> Table:
 
 
 def _delta_rows(report: MemoryReport) -> list[tuple[str, int]]:
-    device, host = report.device, report.host
+    statistics = report.statistics
+    device, host = statistics.device, statistics.host
     return [
         ("arguments", device.argument),
         ("outputs", device.output),
         ("aliased", device.alias),
-        ("constants", report.constant),
         ("temporaries", device.temp),
-        ("total", report.total),
+        ("total", statistics.total),
+        ("constants", statistics.constant),
         ("peak", report.peak),
         ("host", host.argument + host.output - host.alias + host.temp),
     ]

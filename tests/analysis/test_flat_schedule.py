@@ -1,11 +1,12 @@
-"""The order of a whole module, and where its values live."""
+"""The order of a whole module."""
 
 from __future__ import annotations
 
 import pytest
 
-from hloopt.analysis.liveness import FlatSchedule, LiveRanges
+from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.ordering import post_order
 from hloopt.text import parse_module
 
 LOOP = """HloModule m, is_scheduled=true
@@ -51,14 +52,25 @@ ENTRY e { a = f32[] parameter(0)
     assert [step.name for step in schedule.steps] == ["a", "p", "n", "c", "d"]
 
 
-def test_an_unscheduled_module_is_taken_in_post_order() -> None:
-    schedule = flat("""HloModule m
+def test_orders_replace_that_of_the_module() -> None:
+    module = parse_module("""HloModule m
 ENTRY e { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT s = f32[] subtract(b, a) }
 """)
+    schedule = FlatSchedule.of(module, {module.entry: post_order(module.entry)})
     assert [step.name for step in schedule.steps] == ["b", "a", "s"]
-    assert not schedule.is_scheduled
+    assert [schedule.times[step] for step in schedule.steps] == [0, 1, 2]
+
+
+def test_an_operand_behind_its_user_is_an_error() -> None:
+    module = parse_module("""HloModule m, is_scheduled=true
+ENTRY e { a = f32[] parameter(0)
+  ROOT b = f32[] negate(a) }
+""")
+    module.entry.reorder(reversed(list(module.entry.instructions)))
+    with pytest.raises(HloVerifyError, match="'%b' is scheduled before its operand '%a'"):
+        FlatSchedule.of(module)
 
 
 def test_fusions_are_not_entered() -> None:
@@ -83,33 +95,3 @@ ENTRY e { a = f32[] parameter(0)
     callee.root.opcode = module.entry.root.opcode
     with pytest.raises(HloVerifyError, match="computation '%f' calls itself"):
         FlatSchedule.of(module)
-
-
-def test_a_value_lives_from_its_definition_to_its_last_reader() -> None:
-    schedule = flat("""HloModule m, is_scheduled=true
-ENTRY e { a = f32[] parameter(0)
-  n = f32[] negate(a)
-  dead = f32[] exponential(a)
-  m = f32[] negate(n)
-  ROOT s = f32[] add(m, n) }
-""")
-    held = {step: (i,) for i, step in enumerate(schedule.steps)}
-    ranges = LiveRanges.of(schedule, held, list(range(5)))
-    assert list(zip(ranges.start, ranges.end, strict=True)) == [
-        (0, 2),
-        (1, 4),
-        (2, 2),
-        (3, 4),
-        (4, 5),
-    ]
-
-
-def test_get_tuple_element_reads_the_table_only() -> None:
-    schedule = flat("""HloModule m, is_scheduled=true
-ENTRY e { a = (f32[], f32[]) parameter(0)
-  b = f32[] get-tuple-element(a), index=0
-  ROOT c = f32[] negate(b) }
-""")
-    a, b, c = schedule.steps
-    ranges = LiveRanges.of(schedule, {a: (0, 1, 2), b: (1,), c: (3,)}, [0, 0, 0, 2])
-    assert ranges.end == [1, 2, 0, 3]

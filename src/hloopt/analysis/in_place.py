@@ -1,0 +1,168 @@
+"""Which results lie where an operand lies: instructions that work in place.
+
+One table for all who reason about buffers. `in_place_pairs` answers from opcode, annotation and,
+for a fusion, from its body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hloopt.analysis.dataflow.forwarding import async_start_of, is_in_place_permute
+from hloopt.analysis.dataflow.slots import Index, slots_of
+from hloopt.diagnostics import HloVerifyError
+from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
+
+
+class InPlacePair(NamedTuple):
+    """The result at `output` lies where operand number `operand` has `operand_index`."""
+
+    output: Index
+    operand: int
+    operand_index: Index
+
+
+@dataclass(slots=True)
+class InPlace:
+    """In-place pairs of instructions; the body of each fusion is looked at once."""
+
+    _of_bodies: dict[Computation, list[InPlacePair]] = field(default_factory=dict)
+
+    def pairs(self, instruction: Instruction) -> list[InPlacePair]:
+        """The pairs of an instruction. O(operands), for a fusion O(its outputs) once."""
+        find = _PAIRS.get(instruction.opcode)
+        pairs = [] if find is None else find(instruction)
+        if instruction.opcode is Opcode.FUSION:
+            pairs = pairs + self._pairs_of_body(instruction)
+        return pairs
+
+    def _pairs_of_body(self, fusion: Instruction) -> list[InPlacePair]:
+        """An output that is, say, a dynamic-update-slice of a parameter is in place."""
+        stack = [fusion]
+        while stack:  # the bodies of nested fusions first
+            body = stack[-1].called[0]
+            nested = [
+                i
+                for i in body.instructions
+                if i.opcode is Opcode.FUSION and i.called[0] not in self._of_bodies
+            ]
+            if nested:
+                if len(stack) > len(body.module.computations):
+                    raise HloVerifyError(f"computation '%{body.name}' calls itself")
+                stack.append(nested[0])
+                continue
+            self._of_bodies.setdefault(body, self._find_in(body))
+            stack.pop()
+        return self._of_bodies[fusion.called[0]]
+
+    def _find_in(self, body: Computation) -> list[InPlacePair]:
+        pairs: list[InPlacePair] = []
+        slots = slots_of(body.root.shape)
+        if slots.shape.is_tuple and body.root.opcode not in _MAY_FORWARD:
+            return pairs  # as is most often so: no output is followed
+        for output, shape in zip(slots.indices, slots.parts, strict=True):
+            if shape.is_tuple:
+                continue
+            source, index = self._step_in_place(*_origin(body.root, output), required=True)
+            if source is not None and source.opcode is Opcode.FUSION:
+                source, index = self._step_in_place(source, index, required=False)
+            if source is not None and source.opcode is Opcode.PARAMETER:
+                pairs.append(InPlacePair(output, source.parameter_number, index))
+        return pairs
+
+    def _step_in_place(
+        self, instruction: Instruction, index: Index, *, required: bool
+    ) -> tuple[Instruction | None, Index]:
+        """From a result that is in place to what its operand is; None where it is not."""
+        if instruction.opcode is Opcode.FUSION:
+            pairs = self._of_bodies[instruction.called[0]]  # its annotation does not count
+        else:
+            find = _PAIRS.get(instruction.opcode)
+            pairs = [] if find is None else find(instruction)
+        for output, operand, operand_index in pairs:
+            if output == index and operand < len(instruction.operands):
+                return _origin(instruction.operands[operand], operand_index)
+        return (None, index) if required else (instruction, index)
+
+
+def _origin(instruction: Instruction, index: Index) -> tuple[Instruction, Index]:
+    """Where a result comes from: through tuples, then get-tuple-elements, then bitcasts."""
+    while instruction.opcode is Opcode.TUPLE and index:
+        instruction, index = instruction.operands[index[0]], index[1:]
+    while instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+        instruction, index = instruction.operands[0], (instruction.tuple_index, *index)
+    while instruction.opcode is Opcode.BITCAST and not index:
+        instruction = instruction.operands[0]
+    return instruction, index
+
+
+# -- by opcode ------------------------------------------------------------------------------------
+
+
+def _first_operand(instruction: Instruction) -> list[InPlacePair]:
+    return [InPlacePair((), 0, ())]
+
+
+def _second_operand(instruction: Instruction) -> list[InPlacePair]:
+    return [InPlacePair((), 1, ())]
+
+
+def _scatter(instruction: Instruction) -> list[InPlacePair]:
+    return _one_to_one(len(instruction.operands) // 2)
+
+
+def _all_reduce_start(instruction: Instruction) -> list[InPlacePair]:
+    return _one_to_one(len(instruction.operands))
+
+
+def _one_to_one(count: int) -> list[InPlacePair]:
+    if count == 1:
+        return [InPlacePair((), 0, ())]
+    return [InPlacePair((i,), i, ()) for i in range(count)]
+
+
+def _permute(instruction: Instruction) -> list[InPlacePair]:
+    if not is_in_place_permute(instruction):
+        return []
+    written = instruction.operands[1].shape
+    start: Index = (1,) if instruction.opcode is Opcode.COLLECTIVE_PERMUTE_START else ()
+    elements = [InPlacePair((*start, i), 1, (i,)) for i in range(len(written.elements))]
+    return [InPlacePair(start, 1, ()), *elements]
+
+
+def _annotated(instruction: Instruction) -> list[InPlacePair]:
+    text = instruction.attributes.get("output_to_operand_aliasing")
+    if not text:
+        return []
+    return [
+        InPlacePair(alias.output_index, alias.parameter, alias.parameter_index)
+        for alias in parse_output_to_operand_aliasing(text)
+    ]
+
+
+def _async_done(instruction: Instruction) -> list[InPlacePair]:
+    """What the start says of its element 1, seen from the done."""
+    return [
+        InPlacePair(output[1:], 0, (0, operand, *index))
+        for output, operand, index in _annotated(async_start_of(instruction))
+        if output[:1] == (1,)
+    ]
+
+
+_PAIRS: dict[Opcode, Callable[[Instruction], list[InPlacePair]]] = {
+    Opcode.DYNAMIC_UPDATE_SLICE: _first_operand,
+    Opcode.SET_DIMENSION_SIZE: _first_operand,
+    Opcode.SCATTER: _scatter,
+    Opcode.ALL_REDUCE_START: _all_reduce_start,
+    Opcode.RAGGED_ALL_TO_ALL: _second_operand,
+    Opcode.COLLECTIVE_PERMUTE: _permute,
+    Opcode.COLLECTIVE_PERMUTE_START: _permute,
+    Opcode.CUSTOM_CALL: _annotated,
+    Opcode.FUSION: _annotated,
+    Opcode.ASYNC_START: _annotated,
+    Opcode.ASYNC_DONE: _async_done,
+}
+_MAY_FORWARD = frozenset((*_PAIRS, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST))

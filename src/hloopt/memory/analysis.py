@@ -1,0 +1,211 @@
+"""The memory report of a module, from its buffer assignment."""
+
+from __future__ import annotations
+
+from hloopt.collector import collector_paused
+from hloopt.ir import Instruction, Module
+from hloopt.ir.attribute_format import braces
+from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.shape import HOST_MEMORY_SPACE
+from hloopt.memory.allocations import Allocation, AllocationKind
+from hloopt.memory.assignment import BufferAssignment
+from hloopt.memory.backends import Backend, backend_of
+from hloopt.memory.heap_events import HeapTrace
+from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
+from hloopt.memory.replay import Replay, replay
+from hloopt.memory.schedulers import Schedule, schedule_module
+from hloopt.memory.statistics import is_set_aside, statistics_of
+
+SCHEDULE = "schedule"
+
+
+def analyze_memory(module: Module, *, backend: Backend | None = None) -> MemoryReport:
+    """The memory `module` needs, as XLA assigns buffers by its schedule.
+
+    A module without a schedule is put in the order XLA's default memory scheduler finds, and the
+    report says so. Without `backend` the module tells which it was compiled for. Near-linear in
+    the module. Raises HloVerifyError for a module whose shapes, aliases or calls do not fit
+    together.
+    """
+    with collector_paused():
+        backend = backend or backend_of(module)
+        schedule = None if module.is_scheduled else schedule_module(module, backend=backend)
+        orders = None if schedule is None else schedule.orders
+        assignment = BufferAssignment.of(module, orders=orders, backend=backend)
+        return _Reporter(assignment, schedule).report()
+
+
+class _Reporter:
+    def __init__(self, assignment: BufferAssignment, schedule: Schedule | None) -> None:
+        self.assignment = assignment
+        self.schedule = schedule
+        self.flow = assignment.flow
+        self.ranges = assignment.ranges
+        self.value_size = assignment.buffers.value_size
+        entry = self.flow.module.entry
+        self.parameters = {v for p in entry.parameters for v in self.flow.held[p]}
+        self.results = set(self.flow.members(self.flow.held[entry.root]))
+        self.set_aside = [a for a in assignment.allocations if is_set_aside(a)]
+        self.trace, self.replay = self._fullest_heap()
+
+    def report(self) -> MemoryReport:
+        statistics = statistics_of(self.assignment)
+        return MemoryReport(
+            module=self.flow.module.name,
+            backend=self.assignment.backend.name,
+            order=SCHEDULE if self.schedule is None else self._order(self.schedule),
+            statistics=statistics,
+            allocations=[
+                self._summary(index, allocation)
+                for index, allocation in enumerate(self.assignment.allocations)
+            ],
+            peak_instruction=self._peak_instruction() if statistics.peak_memory else None,
+            live_at_peak=self._live_at_peak(),
+            timeline=self._timeline(statistics.peak_without_temporaries),
+            assumptions=self._assumptions(),
+        )
+
+    def _order(self, schedule: Schedule) -> str:
+        return f"{schedule.algorithm} (the module is not scheduled)"
+
+    def _fullest_heap(self) -> tuple[HeapTrace, Replay]:
+        """Of the heaps of all memory spaces the one that needs most."""
+        found = [
+            (trace, replay(trace, self.value_size)) for trace in self.assignment.traces.values()
+        ]
+        return max(found, key=lambda pair: pair[1].peak, default=(HeapTrace(), Replay()))
+
+    # -- over time ------------------------------------------------------------------------------
+
+    def _timeline(self, throughout: int) -> list[int]:
+        result: list[int] = []
+        live = 0
+        changes = iter(self.replay.changes)
+        change = next(changes, None)
+        for position in range(len(self.assignment.schedule.steps)):
+            most = live
+            while change is not None and change[0] <= position:
+                live = change[1]
+                most = max(most, live)
+                change = next(changes, None)
+            result.append(throughout + most)
+        return result
+
+    def _peak_instruction(self) -> PeakInstruction:
+        instruction = self.assignment.schedule.steps[self.replay.peak_time]
+        return PeakInstruction(
+            self.replay.peak_time,
+            instruction.name,
+            instruction.parent.name,
+            instruction.opcode.value,
+            _origin(instruction)[0],
+        )
+
+    # -- allocations and what is alive ------------------------------------------------------------
+
+    def _summary(self, index: int, allocation: Allocation) -> AllocationSummary:
+        return AllocationSummary(
+            index,
+            allocation.size,
+            allocation.kind,
+            allocation.color,
+            allocation.parameter,
+            allocation.is_aliased,
+            allocation.is_live_out,
+            self._name(self._largest(allocation)) if allocation.offsets else "",
+            len(allocation.offsets),
+        )
+
+    def _largest(self, allocation: Allocation) -> int:
+        """The value to name an allocation by: the parameter, or the largest, results first."""
+        if allocation.parameter is not None:
+            return next(v for v in allocation.offsets if v in self.parameters)
+        return max(allocation.offsets, key=lambda v: (self.value_size(v), v in self.results, -v))
+
+    def _live_at_peak(self) -> list[LiveBuffer]:
+        end = len(self.assignment.schedule.steps)
+        live = []
+        for allocation in self.set_aside:
+            size = max(map(self.value_size, allocation.offsets), default=0)
+            if size:
+                value = self._largest(allocation)
+                live.append(self._live_buffer(value, size, allocation.kind, (0, end)))
+        groups = self.trace.groups()
+        for place in self.replay.live_at_peak:
+            size = self.value_size(place)
+            if size:
+                value = self._live_value(groups[place])
+                span = self.ranges.start[value], self.ranges.end[value]
+                live.append(self._live_buffer(value, size, AllocationKind.TEMPORARY, span))
+        return sorted(live, key=lambda buffer: -buffer.size)
+
+    def _live_value(self, values: list[int]) -> int:
+        """Of the values at one place the one that is needed at the peak."""
+        time, ranges = self.replay.peak_time, self.ranges
+        return next((v for v in values if ranges.start[v] <= time <= ranges.end[v]), values[0])
+
+    def _live_buffer(
+        self, value: int, size: int, kind: AllocationKind, live: tuple[int, int]
+    ) -> LiveBuffer:
+        instruction = self.flow.definer[value]
+        shape = self.flow.shape(value)
+        op_name, source = _origin(instruction)
+        return LiveBuffer(
+            self._name(value),
+            instruction.parent.name,
+            f"tuple of {len(shape.elements)}" if shape.is_tuple else shape.text,
+            size,
+            kind,
+            op_name,
+            source,
+            live,
+        )
+
+    def _name(self, value: int) -> str:
+        index = self.flow.index(value)
+        suffix = braces(map(str, index)) if index else ""
+        return self.flow.definer[value].name + suffix
+
+    # -- what the numbers rest on ---------------------------------------------------------------
+
+    def _assumptions(self) -> list[str]:
+        assignment = self.assignment
+        result = [
+            f"Buffers are assigned by the rules of XLA:{assignment.backend.name.upper()}. The "
+            "size of the generated code is not known from a module."
+        ]
+        if self.schedule is not None:
+            result.append(
+                "The module is not scheduled: this is the order that XLA's default memory "
+                f"scheduler finds ({self.schedule.algorithm}). Passes before it, fusion most of "
+                "all, will change the peak."
+            )
+        if self.ranges.conflicts:
+            result.append(
+                f"{self.ranges.conflicts} values are written over while they are needed: XLA "
+                "inserts copies there before it assigns buffers, and these are not counted."
+            )
+        if self.flow.unions:
+            result.append(
+                "A computation called from several places is laid out once, at its first call; "
+                "flatten-call-graph gives each call its own."
+            )
+        colors = {a.color for a in assignment.allocations if a.size}
+        if len(assignment.traces) > 1:
+            result.append(
+                "Each memory space has its own temporaries; the peak counts those of the space "
+                "that needs most, as in XLA."
+            )
+        if HOST_MEMORY_SPACE in colors:
+            result.append("Buffers in host memory, S(5), are listed apart; they count in the peak.")
+        return result
+
+
+def _origin(instruction: Instruction) -> tuple[str, str]:
+    """The `op_name` and the source line of an instruction's metadata, or empty strings."""
+    text = instruction.attributes.get("metadata")
+    if not text:
+        return "", ""
+    metadata = parse_metadata(text)
+    line = f":{metadata.source_line}" if metadata.source_line else ""
+    return metadata.op_name, f"{metadata.source_file}{line}" if metadata.source_file else ""

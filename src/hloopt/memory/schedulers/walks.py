@@ -1,0 +1,103 @@
+"""Orders that walk the graph: depth first, breadth first, and the trivial one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from hloopt.analysis.dataflow import Dataflow
+from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.ordering import depth_first, post_order
+from hloopt.memory.sizes import slot_bytes
+
+NO_MEMORY = (Opcode.PARAMETER, Opcode.CONSTANT)
+"""What takes no memory while it waits for its users."""
+
+
+def own_bytes(flow: Dataflow) -> dict[Instruction, int]:
+    """The bytes of the values that each instruction defines. O(values)."""
+    result: dict[Instruction, int] = {}
+    for value in flow.values():
+        instruction = flow.definer[value]
+        size = slot_bytes(instruction.shape)[flow.slot[value]]
+        result[instruction] = result.get(instruction, 0) + size
+    return result
+
+
+def dfs_order(computation: Computation, own: dict[Instruction, int]) -> list[Instruction]:
+    """Depth first, operands that many wait for first, then those that much memory went into.
+
+    Near-linear in the edges.
+    """
+    rank = _ranks(computation, own)
+
+    def before(instruction: Instruction) -> Iterable[Instruction]:
+        ahead = dict.fromkeys((*instruction.operands, *instruction.control_predecessors))
+        return sorted(ahead, key=rank.__getitem__)
+
+    return depth_first(_ends(computation), before)
+
+
+def _ranks(
+    computation: Computation, own: dict[Instruction, int]
+) -> dict[Instruction, tuple[int, int, str]]:
+    """Per instruction what to sort operands by: extra users and bytes below it, its name."""
+    extra_users: dict[Instruction, int] = {}
+    total_size: dict[Instruction, int] = {}
+    running = 0
+    for instruction in post_order(computation):
+        if instruction.opcode in NO_MEMORY:
+            extra_users[instruction] = total_size[instruction] = 0
+            continue
+        size = own.get(instruction, 0)
+        running += size
+        operands = dict.fromkeys(instruction.operands)
+        users = max(0, len(instruction.users) - 1) + sum(extra_users[o] for o in operands)
+        extra_users[instruction] = min(users, len(computation))
+        total_size[instruction] = min(size + sum(total_size[o] for o in operands), running)
+    return {i: (-extra_users[i], -total_size[i], i.name) for i in extra_users}
+
+
+def bfs_order(computation: Computation) -> list[Instruction]:
+    """First in, first out: what becomes ready is queued, users before control successors.
+
+    Users are taken in post-order, as XLA has them after it read the module.
+    """
+    position = {instruction: n for n, instruction in enumerate(post_order(computation))}
+    waiting_for: dict[Instruction, int] = {}
+    queue: deque[Instruction] = deque()
+    for instruction in computation.instructions:
+        count = len(set(instruction.operands)) + len(instruction.control_predecessors)
+        waiting_for[instruction] = count
+        if not count:
+            queue.append(instruction)
+    order: list[Instruction] = []
+    while queue:
+        instruction = queue.popleft()
+        order.append(instruction)
+        users = sorted(instruction.users, key=position.__getitem__)
+        for follower in (*users, *instruction.control_successors):
+            waiting_for[follower] -= 1
+            if not waiting_for[follower]:
+                queue.append(follower)
+    return order
+
+
+def trivial_order(computation: Computation) -> list[Instruction]:
+    """Depth first: operands in order, then control predecessors; the root last."""
+
+    def before(instruction: Instruction) -> Iterable[Instruction]:
+        return (*instruction.operands, *instruction.control_predecessors)
+
+    return depth_first(_ends(computation), before)
+
+
+def _ends(computation: Computation) -> list[Instruction]:
+    """What nothing waits for, in the order of the list; the root last."""
+    root = computation.root
+    ends = [
+        instruction
+        for instruction in computation.instructions
+        if not instruction.users and not instruction.control_successors and instruction is not root
+    ]
+    return [*ends, root]

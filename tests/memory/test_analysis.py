@@ -1,0 +1,147 @@
+"""The memory report: the peak, what is alive there, memory over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.memory.modules import allocations, assign, module_text
+
+from hloopt.files import read_module
+from hloopt.memory import MemoryReport, MemorySizes, analyze_memory
+from hloopt.text import parse_module
+
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+
+
+def report_on(*lines: str, header: str = "is_scheduled=true", before: str = "") -> MemoryReport:
+    return analyze_memory(parse_module(module_text(*lines, header=header, before=before)))
+
+
+def test_arguments_and_outputs_count_throughout() -> None:
+    report = report_on("a = f32[100] parameter(0)", "b = f32[25] slice(a), slice={[0:25]}")
+    assert report.statistics.device == MemorySizes(argument=400, output=100)
+    assert report.timeline == [500, 500]
+    assert report.peak == 500
+
+
+def test_a_temporary_counts_from_its_definition_to_its_last_use() -> None:
+    report = report_on(
+        "a = f32[100] parameter(0)",
+        "b = f32[200] concatenate(a, a), dimensions={0}",
+        "c = f32[25] slice(b), slice={[0:25]}",
+        "d = f32[25] reverse(c), dimensions={0}",
+    )
+    assert report.timeline == [500, 1300, 1400, 600]
+    assert report.peak_instruction is not None
+    assert report.peak_instruction.name == "c"
+    assert [(b.name, b.size, b.kind.value, b.live) for b in report.live_at_peak] == [
+        ("b", 800, "temporary", (1, 2)),
+        ("a", 400, "parameter", (0, 4)),
+        ("d", 100, "output", (0, 4)),
+        ("c", 100, "temporary", (2, 3)),
+    ]
+
+
+def test_origins_are_op_names_and_source_lines() -> None:
+    metadata = r'metadata={op_name="p[\'\303\251\']" source_file="a.py" source_line=3}'
+    report = report_on(f"a = f32[4] parameter(0), {metadata}", "b = f32[4] negate(a)")
+    assert ("p['é']", "a.py:3") in {(b.op_name, b.source) for b in report.live_at_peak}
+
+
+def test_allocations_are_summed_up() -> None:
+    report = report_on(
+        "a = (f32[100], f32[4]) parameter(0)",
+        "b = f32[100] get-tuple-element(a), index=0",
+        "c = f32[100] negate(b)",
+    )
+    first = report.allocations[1]
+    assert (first.holds, first.size, first.parameter) == ("a{0}", 400, (0, (0,)))
+    assert [a.index for a in report.allocations] == list(range(len(report.allocations)))
+
+
+def test_an_unscheduled_module_gets_an_order_and_says_so() -> None:
+    lines = ("a = f32[4] parameter(0)", "b = f32[4] negate(a)")
+    report = report_on(*lines, header="replica_count=1")
+    assert report.order == "list (the module is not scheduled)"
+    assert any("default memory scheduler" in text for text in report.assumptions)
+    assert report_on(*lines).order == "schedule"
+
+
+def test_missing_copies_are_mentioned() -> None:
+    report = report_on(
+        "a = f32[100] parameter(0)",
+        "u = f32[1] parameter(1)",
+        "i = s32[] parameter(2)",
+        "d = f32[100] dynamic-update-slice(a, u, i)",
+        "s = f32[10] slice(d), slice={[0:10]}",
+    )
+    assert any(text.startswith("1 values are written over") for text in report.assumptions)
+
+
+def test_computations_called_twice_are_mentioned() -> None:
+    report = report_on(
+        "a = f32[100] parameter(0)",
+        "c = f32[100] call(a), to_apply=f",
+        "d = f32[100] call(c), to_apply=f",
+        before="f { x = f32[100] parameter(0)\n  ROOT r = f32[100] reverse(x), dimensions={0} }",
+    )
+    assert any("flatten-call-graph" in text for text in report.assumptions)
+
+
+def test_host_memory_is_mentioned() -> None:
+    report = report_on(
+        "a = f32[100] parameter(0)", "h = f32[100]{0:S(5)} copy(a)", "b = f32[100] copy(h)"
+    )
+    assert any("S(5)" in text for text in report.assumptions)
+
+
+def test_a_module_without_memory_has_no_peak() -> None:
+    report = report_on("t = token[] after-all()")
+    assert report.peak == 0
+    assert report.peak_instruction is None
+    assert report.live_at_peak == []
+
+
+@pytest.mark.parametrize("path", sorted(TESTDATA.glob("*.hlo*")), ids=lambda path: path.name)
+def test_sums_agree_on_real_modules(path: Path) -> None:
+    report = analyze_memory(read_module(str(path)))
+    assert sum(buffer.size for buffer in report.live_at_peak) == report.peak
+    assert max(report.timeline) == report.peak
+    assert report.throughout < report.peak
+    device = report.statistics.device
+    assert device.alias <= min(device.argument, device.output)
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 5)), min_size=1, max_size=12))
+def test_the_timeline_adds_what_is_between_definition_and_last_use(
+    steps: list[tuple[int, int]],
+) -> None:
+    lines = ["x0 = s8[1] parameter(0)"]
+    last_use = {0: 0}
+    for i, (size, back) in enumerate(steps, 1):
+        operand = max(0, i - 1 - back)
+        lines.append(f'x{i} = s8[{size}] custom-call(x{operand}), custom_call_target="f"')
+        last_use[operand] = i
+        last_use[i] = i
+    temporary = {
+        name
+        for kind, _, names in allocations(assign(*lines))
+        if kind == "temporary"
+        for name in names
+    }
+    sizes = [1, *(size for size, _ in steps)]
+    end = len(steps)
+    expected = [
+        1
+        + sizes[end]
+        + sum(
+            sizes[j]
+            for j in range(1, end)
+            if j <= i <= last_use[j] and f"x{j}" in temporary  # others lie in the output's place
+        )
+        for i in range(end + 1)
+    ]
+    assert report_on(*lines).timeline == expected

@@ -1,0 +1,115 @@
+"""Where temporaries are placed."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.memory.modules import assign, name_of, offsets
+
+from hloopt.memory.address_space import AddressSpace
+from hloopt.memory.heap_events import Event, EventKind, HeapTrace
+from hloopt.memory.heap_packing import pack
+
+ALIGNMENT = 64
+
+
+def call(name: str, size: int, *operands: str) -> str:
+    target = 'custom_call_target="f"'
+    return f"{name} = s8[{size}] custom-call({', '.join(operands)}), {target}"
+
+
+def events(*lines: str) -> list[str]:
+    assignment = assign(*lines)
+    return [
+        f"{event.kind} {name_of(assignment, event.value)}"
+        + (f" with {name_of(assignment, event.canonical)}" if event.kind == "share" else "")
+        for event in assignment.traces[0].events
+    ]
+
+
+def test_a_value_is_allocated_where_it_starts_and_freed_where_it_ends() -> None:
+    lines = ("a = s8[8] parameter(0)", call("b", 100, "a"), call("c", 50, "b"), call("r", 8, "c"))
+    assert events(*lines) == ["alloc b", "alloc c", "free b", "free c"]
+
+
+def test_an_elementwise_result_takes_over_an_operand_that_ends() -> None:
+    lines = (
+        *("a = s8[8] parameter(0)", call("b", 100, "a"), "c = s8[100] negate(b)"),
+        call("r", 8, "c"),
+    )
+    assert events(*lines) == ["alloc b", "free b", "share c with b", "free c"]
+
+
+def test_values_of_one_buffer_share() -> None:
+    lines = (
+        *("a = s8[8] parameter(0)", "i = s32[] parameter(1)", call("b", 100, "a")),
+        *("c = s8[100] dynamic-update-slice(b, a, i)", call("r", 8, "c")),
+    )
+    assert events(*lines) == ["alloc b", "share c with b", "free b", "free c"]
+
+
+def test_the_heap_is_aligned_inside_and_not_at_its_end() -> None:
+    lines = ("a = s8[8] parameter(0)", call("b", 10, "a"), call("c", 20, "b"), call("r", 8, "c"))
+    assignment = assign(*lines)
+    assert offsets(assignment) == {"c": 0, "b": 64}
+    assert assignment.allocations[-1].size == 74
+
+
+def test_a_gap_is_filled_that_fits_best() -> None:
+    lines = (
+        "p = s8[8] parameter(0)",
+        call("a", 640, "p"),
+        call("b", 512, "a"),
+        call("c", 320, "b"),
+        call("d", 256, "b", "c"),
+        call("r", 8, "c", "d"),
+    )
+    assert offsets(assign(*lines)) == {"a": 0, "b": 640, "c": 0, "d": 320}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 500), st.integers(1, 60), st.integers(0, 40), st.integers(0, 40)),
+        max_size=30,
+    ),
+    st.tuples(st.integers(0, 40), st.integers(0, 40)),
+)
+def test_an_address_space_knows_what_is_taken_when(
+    taken: list[tuple[int, int, int, int]], asked: tuple[int, int]
+) -> None:
+    space = AddressSpace(41)
+    expected: set[int] = set()
+    first, last = sorted(asked)
+    for address, size, one, other in taken:
+        start, end = sorted((one, other))
+        space.take(address, address + size, (start, end))
+        if start <= last and first <= end:
+            expected |= set(range(address, address + size))
+    ranges = space.taken([(first, last)])
+    assert {a for start, end in ranges for a in range(start, end)} == expected
+    assert ranges == sorted(ranges)
+
+
+intervals = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: tuple(sorted(pair)))
+
+
+@given(st.lists(st.tuples(st.integers(1, 1000), intervals), min_size=1, max_size=25))
+def test_values_that_meet_lie_apart(values: list[tuple[int, tuple[int, int]]]) -> None:
+    trace = HeapTrace()
+    for value, (size, (start, end)) in enumerate(values):
+        trace.root[value], trace.size[value] = value, size
+        trace.first_tick[value], trace.last_tick[value] = start, end
+        trace.events.append(Event(EventKind.ALLOC, value, start, value))
+    packing = pack(trace, ALIGNMENT)
+    for value, (size, (start, end)) in enumerate(values):
+        offset = packing.offsets[value]
+        assert offset % ALIGNMENT == 0
+        assert offset + size <= packing.size
+        for other, (other_size, (other_start, other_end)) in enumerate(values[:value]):
+            if start <= other_end and other_start <= end:
+                lower = packing.offsets[other]
+                assert offset + size <= lower or lower + other_size <= offset
+    live = max(
+        sum(size for size, (start, end) in values if start <= tick <= end) for tick in range(61)
+    )
+    assert live <= packing.size
