@@ -71,6 +71,10 @@ bench: $(XLA) ## the benchmarks: ratios to XLA on this machine
 conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
 	$(BIN)/python tools/conformance.py $(TABLES:%=$(HLOOPT_SHARED)/conformance/%.jsonl)
 
+.PHONY: memory-agreement
+memory-agreement: $(DEV) ## buffer assignments and schedules beside those that XLA made
+	$(BIN)/python tools/memory_agreement.py --shared $(HLOOPT_SHARED)
+
 .PHONY: agreement
 agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour
 	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)

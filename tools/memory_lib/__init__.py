@@ -1,0 +1,1 @@
+"""Buffer assignments and schedules beside those that XLA made."""
