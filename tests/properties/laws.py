@@ -33,6 +33,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True},
     ],
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
+    "hlo-descheduler": [{}],
+    "hlo-memory-scheduler": [
+        *({"algorithm": a} for a in ("default", "list", "dfs", "post-order", "bfs"))
+    ],
+    "hlo-trivial-scheduler": [{}],
     "propagate-call-metadata": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
     "simplify-conditional": [{}],
@@ -50,6 +55,8 @@ LEAVES_MORE_TO_DO = [
     # The first thing that applies to a loop is done, as in XLA.
     ("simplify-while-loops", {}),
     ("simplify-while-loops", {"simplify_compare_instrs": True}),
+    # What is ready first is taken in the order of the list, which the schedule then is.
+    *(("hlo-memory-scheduler", {"algorithm": a}) for a in ("default", "list", "bfs")),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
     # A step at a time, so that others can simplify in between.

@@ -9,7 +9,6 @@ from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.dataflow.dataflow import NOTHING
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.memory.schedulers.walks import NO_MEMORY
-from hloopt.memory.sizes import slot_bytes
 
 Priority = tuple[float, int]
 _FIRST: Priority = (float("inf"), 1 << 62)
@@ -17,21 +16,30 @@ _LAST: Priority = (float("-inf"), -1)
 
 
 def list_order(
-    computation: Computation, flow: Dataflow, own: dict[Instruction, int]
+    computation: Computation,
+    flow: Dataflow,
+    sizes: dict[int, int],
+    own: dict[Instruction, int],
 ) -> list[Instruction]:
     """Take, again and again, the ready instruction that frees most bytes more than it needs.
 
-    Near-linear in the edges, where few wait for one value's last use.
+    `sizes` holds the bytes of values, `own` of what an instruction defines. Near-linear in the
+    edges, where few wait for one value's last use.
     """
-    return _ListScheduler(computation, flow, own).run()
+    return _ListScheduler(computation, flow, sizes, own).run()
 
 
 class _ListScheduler:
     def __init__(
-        self, computation: Computation, flow: Dataflow, own: dict[Instruction, int]
+        self,
+        computation: Computation,
+        flow: Dataflow,
+        sizes: dict[int, int],
+        own: dict[Instruction, int],
     ) -> None:
         self.computation = computation
         self.flow = flow
+        self.sizes = sizes
         self.own = own
         self.uses = {i: self._values_read(i) for i in computation.instructions}
         self.uses_left: dict[int, int] = {}
@@ -123,9 +131,9 @@ class _ListScheduler:
         )
 
     def _freed(self, values: Iterable[int]) -> int:
-        definer, slot = self.flow.definer, self.flow.slot
+        definer = self.flow.definer
         return sum(
-            slot_bytes(definer[value].shape)[slot[value]]
+            self.sizes[value]
             for value in values
             if self.uses_left[value] == 1 and definer[value].opcode not in NO_MEMORY
         )

@@ -8,18 +8,16 @@ from collections.abc import Iterable
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import depth_first, post_order
-from hloopt.memory.sizes import slot_bytes
 
 NO_MEMORY = (Opcode.PARAMETER, Opcode.CONSTANT)
 """What takes no memory while it waits for its users."""
 
 
-def own_bytes(flow: Dataflow) -> dict[Instruction, int]:
+def own_bytes(flow: Dataflow, sizes: dict[int, int]) -> dict[Instruction, int]:
     """The bytes of the values that each instruction defines. O(values)."""
     result: dict[Instruction, int] = {}
-    for value in flow.values():
+    for value, size in sizes.items():
         instruction = flow.definer[value]
-        size = slot_bytes(instruction.shape)[flow.slot[value]]
         result[instruction] = result.get(instruction, 0) + size
     return result
 
