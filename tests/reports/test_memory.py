@@ -9,7 +9,8 @@ import re
 import pytest
 
 from hloopt.memory import MemoryReport, analyze_memory
-from hloopt.reports.memory import human_bytes, memory_delta, memory_to_json, render_memory
+from hloopt.reports.memory import human_bytes, memory_delta, render_memory
+from hloopt.reports.memory_json import memory_to_json
 from hloopt.text import parse_module
 
 TEXT = """HloModule step, is_scheduled=true

@@ -37,7 +37,8 @@ def command(
     from hloopt.files import find_inputs, load
     from hloopt.memory import analyze_memory
     from hloopt.memory.backends import BACKENDS
-    from hloopt.reports.memory import memory_to_json, render_memory
+    from hloopt.reports.memory import render_memory
+    from hloopt.reports.memory_json import memory_to_json
 
     rules = BACKENDS.get(backend)
     reports = [(path, analyze_memory(load(path), backend=rules)) for path in find_inputs(files)]

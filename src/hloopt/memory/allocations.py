@@ -72,7 +72,7 @@ class Allocation:
         return self.parameter is None or self.is_aliased
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Occupation:
     """When an allocation is in use: the ranges of its values, which at most touch, in order."""
 

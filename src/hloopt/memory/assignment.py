@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hloopt.analysis.dataflow import Dataflow
-from hloopt.analysis.dataflow.dataflow import NOTHING
+from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule, Orders
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.ordering import depth_first
@@ -69,6 +68,8 @@ class _Assigner:
         self.allocation_of: dict[int, Allocation] = {}  # by number of the buffer
         self.occupied: dict[Allocation, Occupation] = {}
         self.reusable: list[Occupation] = []
+        self.roomy: dict[Occupation, None] = {}
+        """The reusable allocations with room for more than a moment, in the same order."""
         self.temporaries: list[Buffer] = []
         entry = self.flow.module.entry
         self.entry = entry
@@ -112,7 +113,7 @@ class _Assigner:
         if allocation is not None:
             self._place(buffer, allocation)
             if allocation.is_aliased:
-                self.reusable.append(self.occupied[allocation])
+                self._offer(allocation)
             return
         if any(self.flow.shape(value).is_tuple for value in buffer.values):
             self._place(buffer, self._new(buffer, is_tuple=True))
@@ -123,9 +124,16 @@ class _Assigner:
         elif buffer.is_live_out:
             allocation = self._new(buffer)
             self._place(buffer, allocation)
-            self.reusable.append(self.occupied[allocation])
+            self._offer(allocation)
         else:
             self.temporaries.append(buffer)
+
+    def _offer(self, allocation: Allocation) -> None:
+        """Let later buffers use what room the allocation has."""
+        occupied = self.occupied[allocation]
+        self.reusable.append(occupied)
+        if occupied.widest:
+            self.roomy[occupied] = None
 
     def _given(self, buffer: Buffer) -> Allocation | None:
         """A new allocation if the buffer is a constant or a parameter: its first such value."""
@@ -168,6 +176,8 @@ class _Assigner:
             for value in self.ranges.in_order(buffer.values):
                 occupied.add(self.ranges.start[value], self.ranges.end[value], value)
             occupied.measure(self.end)
+            if not occupied.widest:
+                self.roomy.pop(occupied, None)
 
     def _of_operand(self, buffer: Buffer) -> Allocation | None:
         """The allocation of an operand of one of its instructions, if it accepts the buffer."""
@@ -195,8 +205,9 @@ class _Assigner:
         size = buffer.size
         start, end = self.ranges.start, self.ranges.end
         length = max(end[value] - start[value] for value in buffer.values)
-        roomy = [o for o in self.reusable if o.widest >= length and o.allocation.size >= size]
-        for occupied in reversed(roomy):
+        candidates = self.roomy if length else self.reusable
+        fitting = [o for o in candidates if o.widest >= length and o.allocation.size >= size]
+        for occupied in reversed(fitting):
             if self._accepts(occupied.allocation, buffer):
                 return occupied.allocation
         return None

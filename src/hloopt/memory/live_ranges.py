@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hloopt.analysis.dataflow import Dataflow, Position
-from hloopt.analysis.dataflow.dataflow import NOTHING, read_slots
+from hloopt.analysis.dataflow import NOTHING, Dataflow, Position
 from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.dataflow.scope import control_flow_callees
 from hloopt.analysis.flat_schedule import FlatSchedule
@@ -118,7 +117,7 @@ class LiveRanges:
             if user.opcode is Opcode.WHILE:
                 time = self._time_of_body(user)
             for operand in user.operands:
-                for value in read_slots(user, operand, flow):
+                for value in flow.read(user, operand):
                     if end[value] < time and value != NOTHING:
                         end[value] = time
 

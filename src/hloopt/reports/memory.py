@@ -1,11 +1,11 @@
-"""The memory report: as a terminal page, as JSON, and as a comparison of two."""
+"""The memory report: as a terminal page, and as a comparison of two."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes, MemoryStatistics
@@ -262,57 +262,6 @@ def _facts(allocation: AllocationSummary) -> str:
         text += f" {allocation.parameter.number}"
         text += ", aliased" if allocation.is_aliased else ", output" * allocation.is_live_out
     return f"{text}, S({allocation.color})" if allocation.color else text
-
-
-# -- JSON -----------------------------------------------------------------------------------------
-
-
-def memory_to_json(report: MemoryReport) -> dict[str, Any]:
-    """The report as plain data, sizes in bytes; XLA's statistics under XLA's names.
-
-    `timeline` holds `[position, bytes]` where the number of bytes changes.
-    """
-    result = asdict(report)
-    result["statistics"] = statistics_to_json(report.statistics)
-    result["peak"] = report.peak
-    result["throughout"] = report.throughout
-    result["positions"] = len(report.timeline)
-    result["timeline"] = _changes(report.timeline)
-    for buffer in result["live_at_peak"]:
-        buffer["kind"] = str(buffer["kind"])
-        buffer["live"] = list(buffer["live"])
-    for allocation in result["allocations"]:
-        allocation["kind"] = str(allocation["kind"])
-        part = allocation["parameter"]
-        if part is not None:
-            allocation["parameter"] = {"number": part[0], "index": list(part[1])}
-    return result
-
-
-def statistics_to_json(statistics: MemoryStatistics) -> dict[str, int | None]:
-    """XLA's names and bytes; None for the size of code, which a module does not tell."""
-    result: dict[str, int | None] = {}
-    for prefix, sizes in (("", statistics.device), ("host_", statistics.host)):
-        for name, size in asdict(sizes).items():
-            result[f"{prefix}{name}_size_in_bytes"] = size
-        result[f"{prefix}generated_code_size_in_bytes"] = None
-    result |= {
-        "peak_memory_in_bytes": statistics.peak_memory,
-        "peak_unpadded_heap_bytes": statistics.peak_unpadded_heap_bytes,
-        "total_allocation_bytes": statistics.total_allocation_bytes,
-        "indefinite_allocations": statistics.indefinite_allocations,
-        "constant": statistics.constant,
-        "thread_local": statistics.thread_local,
-        "total": statistics.total,
-        "heap": statistics.heap,
-        "fragmentation": statistics.fragmentation,
-    }
-    return result
-
-
-def _changes(timeline: list[int]) -> list[list[int]]:
-    before = [-1, *timeline]
-    return [[i, size] for i, size in enumerate(timeline) if size != before[i]]
 
 
 # -- comparison -----------------------------------------------------------------------------------

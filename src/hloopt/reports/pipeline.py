@@ -141,7 +141,7 @@ def render_statistics(outcome: Outcome, console: Console) -> None:
 def outcome_to_json(outcome: Outcome) -> dict[str, object]:
     """The whole outcome but for the module's text, as JSON values; seconds and bytes."""
     from hloopt.reports.diff import diff_to_json
-    from hloopt.reports.memory import memory_to_json
+    from hloopt.reports.memory_json import memory_to_json
 
     return {
         "module": outcome.name,

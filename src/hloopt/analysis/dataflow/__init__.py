@@ -1,6 +1,7 @@
 """Which values a module computes, and which instruction holds which of them where."""
 
 from hloopt.analysis.dataflow.dataflow import Dataflow, Position, Use
+from hloopt.analysis.dataflow.propagation import NOTHING
 from hloopt.analysis.dataflow.slots import Slots, slots_of
 
-__all__ = ["Dataflow", "Position", "Slots", "Use", "slots_of"]
+__all__ = ["NOTHING", "Dataflow", "Position", "Slots", "Use", "slots_of"]

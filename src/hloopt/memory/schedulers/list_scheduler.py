@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from hloopt.analysis.dataflow import Dataflow
-from hloopt.analysis.dataflow.dataflow import NOTHING
+from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.memory.schedulers.walks import NO_MEMORY
 

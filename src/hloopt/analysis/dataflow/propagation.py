@@ -1,0 +1,288 @@
+"""Which values there are, and how they reach the parts of instructions that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from hloopt.analysis.dataflow.forwarding import Forward, defined_slots, forwards_of, misfit
+from hloopt.analysis.dataflow.phis import superfluous_phis
+from hloopt.analysis.dataflow.scope import Scope, callees_in_order, control_flow_callees
+from hloopt.analysis.dataflow.slots import slots_of
+from hloopt.ir import Computation, Instruction, Opcode
+
+NOTHING = -1
+"""Stands where a slot holds no value: the table of operands of a collective-permute-start."""
+
+_MERGES = frozenset((Opcode.PARAMETER, Opcode.WHILE, Opcode.CONDITIONAL))
+_ONE_SOURCE = (Opcode.CALL, Opcode.ASYNC_START)
+
+
+class _Source(NamedTuple):
+    """From where a merging instruction gets all its slots: `instruction`, from `start` on."""
+
+    instruction: Instruction
+    start: int
+
+
+class Propagation:
+    """Numbers the values of a module and lets them flow until nothing changes."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.held: dict[Instruction, list[int]] = {}
+        self.definer: list[Instruction] = []
+        self.slot: list[int] = []
+        self.numbers: list[int] = []
+        self.phis: dict[int, None] = {}
+        self.unions: dict[int, tuple[int, ...]] = {}
+        self._next_number = 0
+        self._phi_at: dict[tuple[Instruction, int], int] = {}
+        self._sources: dict[Instruction, list[_Source]] = {}
+        self._parameters: dict[Computation, list[Instruction]] = {}
+
+    def run(self) -> None:
+        """Fill the fields that `Dataflow` has as well. Near-linear in the slots."""
+        self._define_all()
+        self._propagate()
+        self._simplify()
+
+    # -- definitions --------------------------------------------------------------------------
+
+    def _define_all(self) -> None:
+        """Give every new value its number, computation by computation."""
+        scope = self.scope
+        for computation in scope.all:
+            order = scope.orders.get(computation)
+            if order is None:
+                self._next_number += sum(len(defined_slots(i)) for i in computation.instructions)
+                continue
+            self._find_sources(computation)
+            for instruction in order:
+                self._define(instruction)
+
+    def _define(self, instruction: Instruction) -> None:
+        if instruction in self._sources:
+            self.held[instruction] = [NOTHING] * len(slots_of(instruction.shape).parts)
+            return
+        slots = defined_slots(instruction)
+        width = len(slots_of(instruction.shape).parts)
+        if len(slots) == width == 1:
+            self.held[instruction] = [self._new_value(instruction, 0)]
+            return
+        held = self.held[instruction] = [NOTHING] * width
+        for slot in slots:
+            held[slot] = self._new_value(instruction, slot)
+
+    def _new_value(self, instruction: Instruction, slot: int) -> int:
+        self.definer.append(instruction)
+        self.slot.append(slot)
+        self.numbers.append(self._next_number)
+        self._next_number += 1
+        return len(self.definer) - 1
+
+    def _new_phi(self, instruction: Instruction, slot: int) -> int:
+        value = self._new_value(instruction, slot)
+        if instruction.opcode is Opcode.PARAMETER and all(
+            caller.opcode in _ONE_SOURCE for caller in instruction.parent.callers
+        ):
+            self.unions[value] = ()
+            self.numbers[value] = NOTHING
+            self._next_number -= 1
+        else:
+            self.phis[value] = None
+        return value
+
+    # -- where merging instructions get their values --------------------------------------------
+
+    def _find_sources(self, computation: Computation) -> None:
+        """The sources of the computation's parameters, if called, and of its own merges."""
+        callers = [c for c in computation.callers if computation in control_flow_callees(c)]
+        if callers:
+            self._parameters[computation] = computation.parameters
+            for parameter in self._parameters[computation]:
+                found = [s for caller in callers for s in _feeds(parameter, caller)]
+                self._sources[parameter] = list(dict.fromkeys(found))
+        for instruction in computation.instructions:
+            if instruction.opcode is Opcode.WHILE:
+                found = [_Source(instruction.called[0].root, 0), _Source(_operand(instruction), 0)]
+                self._sources[instruction] = found
+            elif instruction.opcode is Opcode.CONDITIONAL:
+                found = [_Source(branch.root, 0) for branch in instruction.called]
+                self._sources[instruction] = list(dict.fromkeys(found))
+
+    # -- propagation ----------------------------------------------------------------------------
+
+    def _propagate(self) -> None:
+        """Update instructions, always the earliest that waits, until none does."""
+        ranks = self.scope.ranks
+        by_rank = {
+            rank: instruction
+            for instruction, rank in ranks.items()
+            if _can_change(instruction, self._sources)
+        }
+        queue = list(by_rank)
+        heapify(queue)
+        waiting = set(queue)
+        self._check_widths()
+        while queue:
+            rank = heappop(queue)
+            waiting.remove(rank)
+            instruction = by_rank[rank]
+            if not self._update(instruction):
+                continue
+            for other in self._affected(instruction):
+                other_rank = ranks.get(other)
+                if other_rank in by_rank and other_rank not in waiting:
+                    waiting.add(other_rank)
+                    heappush(queue, other_rank)
+
+    def _check_widths(self) -> None:
+        for instruction, sources in self._sources.items():
+            width = len(slots_of(instruction.shape).parts)
+            for source, start in sources:
+                if start + width > len(slots_of(source.shape).parts):
+                    raise misfit(instruction)
+
+    def _update(self, instruction: Instruction) -> bool:
+        sources = self._sources.get(instruction)
+        held = self.held[instruction]
+        if sources is not None:
+            return self._merge(instruction, held, sources)
+        changed = False
+        for forward in forwards_of(instruction):
+            changed |= self._forward(instruction, held, forward)
+        return changed
+
+    def _forward(self, instruction: Instruction, held: list[int], forward: Forward) -> bool:
+        slot, source, start, count, arrays_only = forward
+        new = self.held[source][start : start + count]
+        if arrays_only:
+            parts = slots_of(instruction.shape).parts
+            for i in range(count):
+                if parts[slot + i].is_tuple:
+                    new[i] = held[slot + i]
+        if held[slot : slot + count] == new:
+            return False
+        held[slot : slot + count] = new
+        return True
+
+    def _merge(self, instruction: Instruction, held: list[int], sources: list[_Source]) -> bool:
+        changed = False
+        for slot, current in enumerate(held):
+            if (instruction, slot) in self._phi_at:
+                continue
+            feeding = [
+                value
+                for source, start in sources
+                if (value := self.held[source][start + slot]) != NOTHING
+            ]
+            if not feeding:
+                continue
+            if len(feeding) == 1:
+                new = feeding[0]
+            else:
+                new = self._phi_at[instruction, slot] = self._new_phi(instruction, slot)
+            if new != current:
+                held[slot] = new
+                changed = True
+        return changed
+
+    def _affected(self, changed: Instruction) -> Iterator[Instruction]:
+        for user in changed.users:
+            yield user
+            for callee in control_flow_callees(user):
+                yield from self._parameters[callee]
+        if changed.is_root:
+            for caller in changed.parent.callers:
+                yield caller
+                if caller.opcode is Opcode.WHILE:
+                    for callee in callees_in_order(caller):
+                        yield from self._parameters[callee]
+                elif caller.opcode is Opcode.ASYNC_START:
+                    yield from _async_chain(caller)
+
+    # -- simplification -------------------------------------------------------------------------
+
+    def _simplify(self) -> None:
+        """Let what equals one value be that value."""
+        inputs = {
+            phi: [
+                value
+                for source, start in self._sources[instruction]
+                if (value := self.held[source][start + slot]) != NOTHING
+            ]
+            for (instruction, slot), phi in self._phi_at.items()
+        }
+        replacements = superfluous_phis(inputs)
+        for phi in replacements:
+            self.phis.pop(phi, None)
+            self.unions.pop(phi, None)
+            self.numbers[phi] = NOTHING
+        for union in self.unions:
+            self.unions[union] = self._members(union, inputs, replacements)
+        if not replacements:
+            return
+        for held in self.held.values():
+            for slot, value in enumerate(held):
+                if value in replacements:
+                    held[slot] = replacements[value]
+
+    def _members(
+        self, union: int, inputs: dict[int, list[int]], replacements: dict[int, int]
+    ) -> tuple[int, ...]:
+        """All that a union stands for, also through other unions."""
+        seen = {union: None}
+        waiting = [union]
+        for value in waiting:  # grows
+            if value in self.unions:
+                new = (replacements.get(source, source) for source in inputs[value])
+                new_values = [source for source in new if source not in seen]
+                seen.update(dict.fromkeys(new_values))
+                waiting += new_values
+        return tuple(sorted(value for value in seen if value not in self.unions))
+
+
+def _can_change(instruction: Instruction, sources: dict[Instruction, list[_Source]]) -> bool:
+    return instruction in sources or (
+        instruction.opcode not in _MERGES and bool(forwards_of(instruction))
+    )
+
+
+def _async_chain(start: Instruction) -> Iterator[Instruction]:
+    """The updates and the done of an asynchronous start."""
+    waiting = list(start.users)
+    for user in waiting:  # grows along the chain
+        if user.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
+            yield user
+            waiting += user.users
+
+
+def _operand(instruction: Instruction) -> Instruction:
+    if not instruction.operands:
+        raise misfit(instruction)
+    return instruction.operands[0]
+
+
+def _feeds(parameter: Instruction, caller: Instruction) -> Iterator[_Source]:
+    """What a call gives a parameter of a computation it runs."""
+    number = parameter.parameter_number
+    computation = parameter.parent
+    if caller.opcode is Opcode.WHILE:
+        yield _Source(_operand(caller), 0)
+        yield _Source(caller.called[0].root, 0)
+        return
+    if caller.opcode is Opcode.CONDITIONAL:
+        for branch, operand in zip(caller.called, caller.operands[1:], strict=False):
+            if branch is computation:
+                yield _Source(operand, 0)
+        return
+    operands = list(caller.operands)
+    if caller.opcode is Opcode.ASYNC_START:
+        for update in _async_chain(caller):
+            if update.opcode is Opcode.ASYNC_UPDATE:
+                operands += update.operands[1:]
+    if number >= len(operands):
+        raise misfit(caller)
+    yield _Source(operands[number], 0)
