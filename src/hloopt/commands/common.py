@@ -201,3 +201,16 @@ def print_json(data: object) -> None:
     from hloopt.files import STANDARD_STREAM, write_whole
 
     write_whole(STANDARD_STREAM, json.dumps(data, indent=2) + "\n")
+
+
+def parse_amount(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """The callback of an option that takes an amount: `100M`, `8GiB`."""
+    from hloopt.passes.options import parse_size
+
+    if value is None:
+        return None
+    amount = parse_size(value)
+    if amount is None or amount <= 0:
+        example = option.default or option.metavar
+        raise click.BadParameter(f"'{value}' is no amount: for example {example}")
+    return amount

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    EXIT_FOUND,
+    HloCommand,
+    color_option,
+    format_option,
+    make_console,
+    parse_amount,
+    print_json,
+)
 
 
 @click.command(cls=HloCommand)
@@ -18,6 +26,12 @@ from hloopt.commands.common import HloCommand, color_option, format_option, make
     show_default=True,
     help="whose rules place the buffers; auto: the module tells",
 )
+@click.option(
+    "--limit", callback=parse_amount, metavar="80GiB", help="exit with 1 if a module needs more"
+)
+@click.option(
+    "--target", "target_name", metavar="NAME|FILE.yaml", help="the limit is this hardware's memory"
+)
 @format_option
 @color_option
 def command(
@@ -25,6 +39,8 @@ def command(
     top: int,
     allocations: int,
     backend: str,
+    limit: int | None,
+    target_name: str | None,
     output_format: str,
     color: str,
 ) -> int:
@@ -33,21 +49,37 @@ def command(
     XLA's own buffer assignment, from the module's schedule: the numbers of its CompiledMemoryStats,
     with every allocation. A module that is not scheduled is put in the order of XLA's default
     memory scheduler. What the numbers rest on is printed below the tables.
+
+    \b
+    hloopt memory step.hlo --target h100_sxm
+    hloopt memory dumps/ --limit 80GiB --format json
     """
     from hloopt.files import find_inputs, load
     from hloopt.memory import analyze_memory
     from hloopt.memory.backends import BACKENDS
-    from hloopt.reports.memory import render_memory
+    from hloopt.reports.memory import render_fit, render_memory
     from hloopt.reports.memory_json import memory_to_json
 
+    if target_name is not None:
+        if limit is not None:
+            raise click.UsageError("--target and --limit both give a limit: use one of them")
+        from hloopt.targets import load_target
+
+        limit = load_target(target_name).memory_size
     rules = BACKENDS.get(backend)
     reports = [(path, analyze_memory(load(path), backend=rules)) for path in find_inputs(files)]
+    fits = all(limit is None or report.statistics.total <= limit for _, report in reports)
+    code = 0 if fits else EXIT_FOUND
     if output_format == "json":
-        print_json([{"file": path, **memory_to_json(report)} for path, report in reports])
-        return 0
+        print_json(
+            [{"file": path, **memory_to_json(report, limit=limit)} for path, report in reports]
+        )
+        return code
     console = make_console(color)
     for path, report in reports:
         if len(reports) > 1:
             console.print(path, style="bold")
         render_memory(report, console, top=top, allocations=allocations)
-    return 0
+        if limit is not None:
+            render_fit(report, console, limit)
+    return code

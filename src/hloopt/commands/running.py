@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import Function
+from hloopt.commands.common import Function, parse_amount
 
 if TYPE_CHECKING:
     from hloopt.interpreter.equivalence import Engine, RunSettings
@@ -29,15 +29,6 @@ def _parse_counts(
     if 0 in counts:
         raise click.BadParameter(f"'{value}' has no device")
     return counts
-
-
-def _parse_amount(ctx: click.Context, option: click.Parameter, value: str) -> int:
-    from hloopt.passes.options import parse_size
-
-    amount = parse_size(value)
-    if amount is None or amount <= 0:
-        raise click.BadParameter(f"'{value}' is no amount: for example {option.default}")
-    return amount
 
 
 def devices_option(command: Function) -> Function:
@@ -72,7 +63,7 @@ def run_options(command: Function) -> Function:
             ),
             click.option(
                 "--max-steps",
-                callback=_parse_amount,
+                callback=parse_amount,
                 metavar="AMOUNT",
                 default="100M",
                 show_default=True,
@@ -80,7 +71,7 @@ def run_options(command: Function) -> Function:
             ),
             click.option(
                 "--max-memory",
-                callback=_parse_amount,
+                callback=parse_amount,
                 metavar="AMOUNT",
                 default="8GiB",
                 show_default=True,

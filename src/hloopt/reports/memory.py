@@ -72,6 +72,20 @@ def render_memory(
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
+def render_fit(report: MemoryReport, console: Console, limit: int) -> None:
+    """Print whether the program fits into `limit` bytes, the size of its code aside."""
+    from rich.text import Text
+
+    needed = report.statistics.total
+    if needed <= limit:
+        words, style = "fits: it needs", "green"
+    else:
+        over = human_bytes(needed - limit)
+        words, style = f"RESOURCE_EXHAUSTED, {over} too much: it needs", "red"
+    text = f"{words} {human_bytes(needed)} of {human_bytes(limit)}"
+    console.print(Text(text, style=style), width=min(console.width, _WIDEST))
+
+
 def _summary(report: MemoryReport) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
