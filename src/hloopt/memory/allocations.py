@@ -98,6 +98,11 @@ class Occupation:
             bounds = zip([0, *self.ends], [*self.starts, length], strict=True)
             self.widest = max(after - before for before, after in bounds)
 
+    def is_in_use(self, start: int, end: int) -> bool:
+        """Whether a range meets the given one in more than an end. O(log ranges)."""
+        number = bisect_right(self.ends, start)
+        return number < len(self.starts) and self.starts[number] < end
+
     def touching(self, start: int, end: int) -> range:
         """The numbers of the ranges that overlap or touch the given one. O(log ranges)."""
         return range(bisect_left(self.ends, start), bisect_right(self.starts, end))

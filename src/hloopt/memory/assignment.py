@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hloopt.analysis.call_graph import reachable_from_entry
 from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule, Orders
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.ordering import depth_first
+from hloopt.ir.ordering import computation_post_order
 from hloopt.memory.allocations import Allocation, Occupation, ParameterPart
 from hloopt.memory.backends import CPU, Backend
 from hloopt.memory.buffers import Buffer, Buffers
@@ -83,7 +84,7 @@ class _Assigner:
         for buffer in self.buffers.all:
             computation = self.flow.definer[buffer.values[0]].parent
             by_definer.setdefault(computation, []).append(buffer)
-        ordered = _call_graph_post_order(self.flow.module, scope.orders)
+        ordered = [c for c in computation_post_order(self.flow.module) if c in scope.orders]
         numbers = _positions([c for c in reversed(ordered) if c in scope.is_global], scope.orders)
         global_buffers = [b for c in scope.is_global for b in by_definer.get(c, ())]
         for buffer in self._sorted(global_buffers, numbers):
@@ -202,13 +203,14 @@ class _Assigner:
 
     def _with_room(self, buffer: Buffer) -> Allocation | None:
         """The newest of the reusable allocations that accepts the buffer."""
-        size = buffer.size
-        start, end = self.ranges.start, self.ranges.end
-        length = max(end[value] - start[value] for value in buffer.values)
+        size, ranges = buffer.size, self.ranges
+        first = buffer.values[0]
+        start, end = ranges.start[first], ranges.end[first]
+        length = max(ranges.end[value] - ranges.start[value] for value in buffer.values)
         candidates = self.roomy if length else self.reusable
         fitting = [o for o in candidates if o.widest >= length and o.allocation.size >= size]
         for occupied in reversed(fitting):
-            if self._accepts(occupied.allocation, buffer):
+            if not occupied.is_in_use(start, end) and self._accepts(occupied.allocation, buffer):
                 return occupied.allocation
         return None
 
@@ -265,9 +267,8 @@ class _Assigner:
     ) -> None:
         """What reducers, comparators and the like compute with."""
         scope = self.flow.scope
-        computations = [c for c in reversed(ordered) if c not in scope.is_global]
-        reached = _reached_by_embedding(self.flow.module)
-        computations = [c for c in computations if c in reached]
+        reached = reachable_from_entry(self.flow.module)
+        computations = [c for c in reversed(ordered) if c in reached and c not in scope.is_global]
         buffers = [b for c in computations for b in by_definer.get(c, ())]
         for buffer in self._sorted(buffers, _positions(computations, scope.orders)):
             is_constant = any(self.flow.definer[v].opcode is Opcode.CONSTANT for v in buffer.values)
@@ -282,39 +283,11 @@ class _Assigner:
             )
 
 
-def _call_graph_post_order(
-    module: Module, orders: dict[Computation, list[Instruction]]
-) -> list[Computation]:
-    """The computations with an order, callees before callers; a while's body before its condition.
-
-    Depth first from each computation without callers, calls in the order of the text.
-    """
-
-    def callees(computation: Computation) -> list[Computation]:
-        return [callee for i in computation.instructions if i.called for callee in i.called]
-
-    roots = [c for c in module.computations.values() if not c.callers]
-    return [c for c in depth_first(roots, callees) if c in orders]
-
-
 def _positions(
     computations: list[Computation], orders: dict[Computation, list[Instruction]]
 ) -> dict[Instruction, int]:
     instructions = [i for computation in computations for i in orders[computation]]
     return {instruction: number for number, instruction in enumerate(instructions)}
-
-
-def _reached_by_embedding(module: Module) -> set[Computation]:
-    """All computations the entry reaches."""
-    reached = {module.entry}
-    waiting = [module.entry]
-    while waiting:
-        for instruction in waiting.pop().instructions:
-            for callee in instruction.called:
-                if callee not in reached:
-                    reached.add(callee)
-                    waiting.append(callee)
-    return reached
 
 
 def _temporaries_last(allocations: list[Allocation], alignment: int) -> list[Allocation]:
