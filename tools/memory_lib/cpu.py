@@ -25,6 +25,8 @@ class CpuResult:
     id: str
     wrong: list[str] = field(default_factory=list)
     """What differs apart from offsets."""
+    has_statistics: bool = False
+    """Whether XLA:CPU could compile the module: else no statistics and traces are recorded."""
     offsets: int = 0
     right_offsets: int = 0
     overlaps: int = 0
@@ -45,6 +47,7 @@ def compare_cpu(name: str, text: str, record: dict[str, Any]) -> CpuResult:
     """Assign the buffers of a module and compare all there is to compare."""
     assignment = BufferAssignment.of(parse_module(text))
     result = CpuResult(name, overlaps=len(overlaps(assignment)))
+    result.has_statistics = record["stats"] is not None
     ours = [(a.kind.value, a.size) for a in assignment.allocations]
     theirs = [(_KINDS.get(a["kind"], a["kind"]), a["size"]) for a in record["allocations"]]
     if ours != theirs:
