@@ -88,6 +88,8 @@ class Foldable:
             return "its shape is dynamic, or a tuple of tuples"
         if opcode is Opcode.PAD and instruction.operands[0].opcode is Opcode.BROADCAST:
             return "a padded broadcast is smaller than its value"
+        if opcode is Opcode.REDUCE_WINDOW and not instruction.operands[0].shape.dimensions:
+            return "backends of XLA disagree on the initial value of a window without dimensions"
         for called in instruction.called:
             if not self._is_callee_computed(called):
                 return f"%{called.name} holds what is not computed before the program runs"
