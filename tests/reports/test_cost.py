@@ -50,9 +50,11 @@ def report(target: str = "h100_sxm", trips: str = KNOWN) -> CostReport:
     return analyze_cost(parse_module(TEXT.replace("TRIPS", trips)), load_target(target))
 
 
-def rendered(found: CostReport, *, by: str = "instruction", width: int = 80, top: int = 10) -> str:
+def rendered(
+    found: CostReport, *, by: str = "instruction", width: int = 80, limit: int = 10
+) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    render_cost(found, console, by=by, top=top)
+    render_cost(found, console, by=by, limit=limit)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -99,7 +101,7 @@ def test_scopes_are_the_first_parts_of_op_names() -> None:
 
 
 def test_what_does_not_fit_the_table_is_counted() -> None:
-    assert re.search(r"and \d+ more", rendered(report(), top=1))
+    assert re.search(r"and \d+ more", rendered(report(), limit=1))
 
 
 def test_a_target_without_vector_rates_says_so() -> None:

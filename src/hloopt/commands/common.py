@@ -137,6 +137,17 @@ def seeds_option(command: Function) -> Function:
     )(command)
 
 
+def limit_option(what: str, default: int, *, least: int = 1) -> Callable[[Function], Function]:
+    """`--limit N`: how many of `what` a page for people shows; JSON has all."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(least),
+        default=default,
+        show_default=True,
+        help=f"{what}; JSON has all",
+    )
+
+
 def exit_code_of(error: HloError) -> int:
     """What a command that ends in `error` exits with."""
     from hloopt.diagnostics import PassFailure

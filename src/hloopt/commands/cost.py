@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    limit_option,
+    make_console,
+    print_json,
+)
 
 
 @click.command(cls=HloCommand)
@@ -27,13 +34,7 @@ from hloopt.commands.common import HloCommand, color_option, format_option, make
 @click.option(
     "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"
 )
-@click.option(
-    "--top",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="rows of the table; JSON has all",
-)
+@limit_option("rows of the table", 10)
 @click.option("--html", metavar="FILE", help="also write the roofline as a page of its own")
 @format_option
 @color_option
@@ -42,7 +43,7 @@ def command(
     target_name: str,
     by: str,
     depth: int,
-    top: int,
+    limit: int,
     html: str | None,
     output_format: str,
     color: str,
@@ -80,5 +81,5 @@ def command(
     for path, report in reports:
         if len(reports) > 1:
             console.print(path, style="bold")
-        render_cost(report, console, by=by, depth=depth, top=top)
+        render_cost(report, console, by=by, depth=depth, limit=limit)
     return 0

@@ -9,6 +9,7 @@ from hloopt.commands.common import (
     HloCommand,
     color_option,
     format_option,
+    limit_option,
     make_console,
     print_json,
 )
@@ -19,7 +20,7 @@ from hloopt.commands.common import (
 @click.argument("after", metavar="B")
 @click.option("--text", is_flag=True, help="show the texts of changed instructions")
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
-@click.option("--limit", default=20, show_default=True, help="rows of each table")
+@limit_option("rows of each table", 20)
 @format_option
 @color_option
 def command(

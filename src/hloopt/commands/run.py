@@ -14,6 +14,7 @@ from hloopt.commands.common import (
     color_option,
     counted,
     format_option,
+    limit_option,
     make_console,
     print_json,
 )
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
     "--print-values", multiple=True, metavar="NAME", help="show the values of an instruction"
 )
 @click.option("--trace", is_flag=True, help="show minimum, maximum, mean, NaNs of every value")
-@click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="rows of the table"
-)
+@limit_option("rows of the table", 20)
 @format_option
 @color_option
 def command(file: str, **options: Any) -> int:

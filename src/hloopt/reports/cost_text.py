@@ -21,9 +21,14 @@ COMPUTE_STYLE, MEMORY_STYLE = "cyan", "yellow"
 
 
 def render_cost(
-    report: CostReport, console: Console, *, by: str = "instruction", depth: int = 3, top: int = 10
+    report: CostReport,
+    console: Console,
+    *,
+    by: str = "instruction",
+    depth: int = 3,
+    limit: int = 10,
 ) -> None:
-    """Print totals, the roofline, and the `top` groups that take most time."""
+    """Print totals, the roofline, and the `limit` groups that take most time."""
     from rich.text import Text
 
     width = min(console.width, _WIDEST)
@@ -34,7 +39,7 @@ def render_cost(
         console.print()
         console.print(roofline_chart(report, width))
         console.print()
-        console.print(_table(report, by, depth, top, width), width=width)
+        console.print(_table(report, by, depth, limit, width), width=width)
     for note in report.assumptions:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
@@ -74,13 +79,13 @@ def _split(report: CostReport) -> str:
     return f"{compute:.0%} bound by compute, {1 - compute:.0%} by memory"
 
 
-def _table(report: CostReport, by: str, depth: int, top: int, width: int) -> Table:
+def _table(report: CostReport, by: str, depth: int, limit: int, width: int) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     groups = grouped(report, by, depth=depth)
-    shown, hidden = groups[:top], groups[top:]
+    shown, hidden = groups[:limit], groups[limit:]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("time", "share", "bound", "flops", "bytes", "runs"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -98,7 +103,7 @@ def _table(report: CostReport, by: str, depth: int, top: int, width: int) -> Tab
             rest.flops += group.flops
             rest.bytes_accessed += group.bytes_accessed
         time, share, _, flops, size, _ = _figures(rest, report)
-        more = Text(f"and {len(hidden):,} more")
+        more = Text(f"… and {len(hidden):,} more")
         table.add_row(time, share, "", flops, size, "", more, style="dim")
     return table
 

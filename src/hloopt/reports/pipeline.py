@@ -36,7 +36,7 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
         console.print()
     if outcome.memory is not None:
         before, after = outcome.memory
-        render_memory(after, console, top=8)
+        render_memory(after, console, limit=8)
         if before is not after:
             console.print()
             console.print(memory_delta(before, after))

@@ -25,8 +25,8 @@ _WIDEST = 120  # columns: beyond, lines are hard to follow
 _FIXED_WIDTH = 45  # of the columns before the last one
 
 
-def render_replication(report: ReplicationReport, console: Console, *, top: int = 10) -> None:
-    """Print what is the same and what it costs, and the `top` groups of redundant work."""
+def render_replication(report: ReplicationReport, console: Console, *, limit: int = 10) -> None:
+    """Print what is the same and what it costs, and the `limit` groups of redundant work."""
     from rich.text import Text
 
     width = min(console.width, _WIDEST)
@@ -36,9 +36,9 @@ def render_replication(report: ReplicationReport, console: Console, *, top: int 
     )
     console.print(title, width=width)
     console.print(_summary(report), width=width)
-    if report.groups and top:
+    if report.groups:
         console.print()
-        console.print(_table(report, top, width), width=width)
+        console.print(_table(report, limit, width), width=width)
     for note in report.notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
@@ -72,12 +72,12 @@ def _row(
     yield text(whole)
 
 
-def _table(report: ReplicationReport, top: int, width: int) -> Table:
+def _table(report: ReplicationReport, limit: int, width: int) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    shown, hidden = report.groups[:top], report.groups[top:]
+    shown, hidden = report.groups[:limit], report.groups[limit:]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.title = "computed alike on several devices"
     table.title_justify = "left"
@@ -94,7 +94,7 @@ def _table(report: ReplicationReport, top: int, width: int) -> Table:
         )
     if hidden:
         flops, size = (sum(g.flops for g in hidden), sum(g.bytes_accessed for g in hidden))
-        more = Text(f"and {len(hidden):,} more")
+        more = Text(f"… and {len(hidden):,} more")
         table.add_row(*_figures(flops, size, report.total), "", more, style="dim")
     return table
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    limit_option,
+    make_console,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from hloopt.ir.module import Module
@@ -17,13 +24,7 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--tree", "view", flag_value="tree", help="draw the calls below the entry")
 @click.option("--dot", "view", flag_value="dot", help="write Graphviz text: pipe it into `dot`")
-@click.option(
-    "--limit",
-    type=click.IntRange(1),
-    default=40,
-    show_default=True,
-    help="rows of the table, lines of the tree",
-)
+@limit_option("rows of the table, lines of the tree", 40)
 @click.option(
     "--execution-threads",
     default="",

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    limit_option,
+    make_console,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from hloopt.ir.instruction import Instruction
@@ -17,9 +24,7 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option(
-    "--limit", type=click.IntRange(2), default=40, show_default=True, help="steps of a path"
-)
+@limit_option("steps of a path", 40, least=2)
 @format_option
 @color_option
 def command(file: str, first: str, second: str, limit: int, output_format: str, color: str) -> int:

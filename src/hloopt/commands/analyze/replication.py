@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hloopt.commands.common import HloCommand, color_option, format_option, make_console, print_json
+from hloopt.commands.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    limit_option,
+    make_console,
+    print_json,
+)
 from hloopt.commands.running import devices_option
 
 if TYPE_CHECKING:
@@ -21,13 +28,7 @@ if TYPE_CHECKING:
 @click.option("--cross-partition", is_flag=True, help="compare partitions")
 @click.option("--partial", is_flag=True, help="also find sets of devices that have the same")
 @devices_option
-@click.option(
-    "--top",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="rows of the table; JSON has all",
-)
+@limit_option("rows of the table", 10)
 @click.option("--instructions", is_flag=True, help="list every instruction instead")
 @click.option(
     "--annotate",
@@ -42,7 +43,7 @@ def command(
     cross_partition: bool,
     partial: bool,
     counts: tuple[int, int] | None,
-    top: int,
+    limit: int,
     instructions: bool,
     annotate: str | None,
     output_format: str,
@@ -103,7 +104,7 @@ def command(
             if instructions:
                 render_instructions(report, console)
             else:
-                render_replication(report, console, top=top)
+                render_replication(report, console, limit=limit)
     return 0
 
 
