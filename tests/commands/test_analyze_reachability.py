@@ -28,6 +28,7 @@ def test_json_has_the_whole_path(chain: str, capsys: pytest.CaptureFixture[str])
     path = report.pop("path")
     assert report == {
         "file": chain,
+        "module": "m",
         "first": {"instruction": "r", "computation": "e"},
         "second": {"instruction": "p", "computation": "e"},
         "compared": ["r", "p"],

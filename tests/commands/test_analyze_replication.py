@@ -59,7 +59,7 @@ def test_work_in_loops_counts_once_for_each_trip(
     assert (report["axis"], report["devices"]) == ("replicas", 2)
     (loop,) = (group for group in report["redundant"] if group["origin"] == "loop/y")
     assert (loop["flops"], loop["runs"], loop["runs_known"]) == (80, 10, True)
-    assert loop["instructions"] == ["y"]
+    assert (loop["instructions"], loop["names"]) == (1, ["y"])
     # The sums of y, the counter, and the comparisons; not the last subtraction.
     assert report["same_on_all"]["flops"] == report["total"]["flops"] - 8 == 80 + 10 + 11
     leaves = {i["name"]: i["leaves"] for i in report["instructions"]}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
-from hloopt.cli import cli
+from hloopt.cli import cli, main
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -38,3 +40,22 @@ def test_options_have_one_name_for_one_thing(path: str) -> None:
         assert isinstance(limit.type, click.IntRange)
         assert limit.show_default
         assert (limit.help or "").endswith("JSON has all")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cost", "memory", *(f"analyze {name}" for name in ("call-graph", "loops", "replication"))],
+)
+def test_json_is_a_list_with_the_file_and_the_module_of_each_report(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.hlo"
+        path.write_text(f"HloModule {name}\nENTRY e {{ ROOT p = f32[] parameter(0) }}")
+    assert main([*command.split(), str(tmp_path), "--format", "json"]) == 0
+    reports = json.loads(capsys.readouterr().out)
+    assert [list(report.values())[:2] for report in reports] == [
+        [str(tmp_path / "a.hlo"), "a"],
+        [str(tmp_path / "b.hlo"), "b"],
+    ]
+    assert {tuple(report)[:2] for report in reports} == {("file", "module")}

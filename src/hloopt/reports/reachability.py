@@ -123,6 +123,7 @@ def _edge(path: list[Instruction], step: int) -> str | None:
 def order_to_json(report: OrderReport) -> dict[str, Any]:
     """The report as plain data; `takes_previous_as` says how each step needs the last."""
     return {
+        "module": report.first.parent.module.name,
         "first": _place(report.first),
         "second": _place(report.second),
         "compared": None if report.compared is None else [i.name for i in report.compared],

@@ -219,7 +219,8 @@ def _group_to_json(group: RedundantGroup) -> dict[str, Any]:
         "bytes_accessed": group.bytes_accessed,
         "runs": group.runs,
         "runs_known": group.runs_known,
-        "instructions": group.names,
+        "instructions": len(group.names),
+        "names": group.names,
     }
 
 

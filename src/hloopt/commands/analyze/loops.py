@@ -32,14 +32,20 @@ def command(files: tuple[str, ...], output_format: str, color: str) -> int:
     from hloopt.files import find_inputs, load
     from hloopt.reports.loops import analyze_loops, loops_to_json, render_loops
 
-    reports = [(path, analyze_loops(load(path))) for path in find_inputs(files)]
+    modules = [(path, load(path)) for path in find_inputs(files)]
+    reports = [(path, module.name, analyze_loops(module)) for path, module in modules]
     if output_format == "json":
-        print_json([{"file": path, "loops": loops_to_json(loops)} for path, loops in reports])
+        print_json(
+            [
+                {"file": path, "module": name, "loops": loops_to_json(loops)}
+                for path, name, loops in reports
+            ]
+        )
     else:
         console = make_console(color)
-        for path, loops in reports:
+        for path, _, loops in reports:
             if len(reports) > 1:
                 console.print(path, style="bold")
             render_loops(loops, console)
-    is_wrong = any(loop.disagrees for _, loops in reports for loop in loops)
+    is_wrong = any(loop.disagrees for *_, loops in reports for loop in loops)
     return EXIT_FOUND if is_wrong else 0

@@ -67,11 +67,11 @@ def command(
     if annotate is not None and len(paths) > 1:
         raise click.UsageError(f"--annotate is for one file, not {len(paths)}")
     wanted = [Axis.REPLICAS] * cross_replica + [Axis.PARTITIONS] * cross_partition
-    found: list[tuple[str, list[ReplicationReport]]] = []
+    found: list[tuple[str, str, list[ReplicationReport]]] = []
     for path in paths:
         module = load(path)
         reports = _reports(module, wanted or list(Axis), counts, partial=partial)
-        found.append((path, reports))
+        found.append((path, module.name, reports))
         if annotate is not None:
             from hloopt.reports.replication_attributes import annotate_replication
 
@@ -85,15 +85,15 @@ def command(
 
         print_json(
             [
-                {"file": path, "axes": [replication_to_json(report) for report in reports]}
-                for path, reports in found
+                {"file": path, "module": name, "axes": [replication_to_json(r) for r in reports]}
+                for path, name, reports in found
             ]
         )
         return 0
     from hloopt.reports.replication_text import render_instructions, render_replication
 
     console = make_console(color)
-    for path, reports in found:
+    for path, _, reports in found:
         if len(found) > 1:
             console.print(path, style="bold")
         if not reports:
