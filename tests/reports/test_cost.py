@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from rich.console import Console
 
+from hloopt.analysis.cost.runs import Runs
 from hloopt.reports.cost import GROUPINGS, NO_SCOPE, CostReport, analyze_cost, cost_to_json, grouped
 from hloopt.reports.cost_html import cost_page
 from hloopt.reports.cost_text import render_cost
-from hloopt.reports.units import human_count, human_ratio, human_seconds
+from hloopt.reports.units import human_count, human_ratio, human_seconds, middle
 from hloopt.targets import load_target
 from hloopt.text import parse_module
 
@@ -91,6 +93,23 @@ def test_groups_add_up_to_the_module() -> None:
         assert sum(group.instructions for group in groups) == len(found.rows)
 
 
+def test_runs_that_differ_in_a_group_are_marked() -> None:
+    text = rendered(report(), by="opcode", limit=100)
+    assert re.search(r"x12 +dot \(1\)", text)
+    assert not re.search(r"≤x\d+ +dot", text)
+    assert re.search(r"≤x\d+ +.*\((?!1\))", rendered(report(), by="scope", limit=100))
+
+
+def test_figures_are_whole_at_80_columns() -> None:
+    found = report()
+    found.rows[0] = replace(found.rows[0], runs=Runs(123_456_789, True), name="d" * 99 + ".7")
+    lines = rendered(found, limit=2).splitlines()
+    assert max(map(len, lines)) <= 80
+    [row] = [line for line in lines if "x123,456,789" in line]
+    assert row.count("…") == 1
+    assert row.rstrip().endswith("ddd.7")
+
+
 def test_scopes_are_the_first_parts_of_op_names() -> None:
     found = report()
     labels = [group.label for group in grouped(found, "scope", depth=2)]
@@ -115,6 +134,15 @@ def test_data_holds_every_group() -> None:
     assert data["compute_seconds"] + data["memory_seconds"] == pytest.approx(data["seconds"])
     [dot] = [group for group in data["groups"] if group["label"] == "dot"]
     assert (dot["runs"], dot["runs_known"], dot["flops"]) == (12, True, 12 * 2 * 512**3)
+
+
+def test_data_says_which_instruction_a_group_is() -> None:
+    found = report()
+    groups = cost_to_json(found, "instruction")["groups"]
+    assert [group["label"] for group in groups] == [row.name for row in found.rows]
+    [dot] = [group for group in groups if group["opcode"] == "dot"]
+    assert (dot["computation"], dot["shape"]) == ("body", "bf16[512,512]")
+    assert dot["op_name"].endswith("dot_general")
 
 
 def test_an_empty_module_has_a_report() -> None:
@@ -189,3 +217,11 @@ def test_times_have_a_unit(seconds: float, text: str) -> None:
 
 def test_ratios_have_three_digits() -> None:
     assert [human_ratio(n) for n in (0.08333, 12.34, 1234.5)] == ["0.0833", "12.3", "1,234"]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [("fusion.1", 8, "fusion.1"), ("loop_fusion.12", 8, "loop….12"), ("fusion.12", 7, "fus….12")],
+)
+def test_long_names_keep_both_ends(text: str, width: int, shown: str) -> None:
+    assert middle(text, width) == shown

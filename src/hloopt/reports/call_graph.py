@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.call_graph import CallContext, CallGraph, CallGraphNode
 from hloopt.reports.call_tree import calls_of, sites_text, tree_lines
+from hloopt.reports.units import middle
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,21 +97,24 @@ def _table(nodes: list[CallGraphNode], width: int) -> Table:
     heads = ("instrs", "depth", "callers", "callees")
     columns = [*zip(heads, *rows, strict=True), [_words(CallContext.CONTROL_FLOW)]]
     room = width - sum(max(map(len, column)) + _GAP for column in columns) - _GAP
-    longest = max((len(_called_by(node)) for node in nodes), default=0)
+    longest = max((len(_called_by(node, width)) for node in nodes), default=0)
     name_width = max(len("computation"), room // 2, room - longest)
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("computation", no_wrap=True, overflow="ellipsis", max_width=name_width)
+    table.add_column("computation", no_wrap=True, overflow="ellipsis")
     table.add_column("context", no_wrap=True)
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     callers_width = max(len("called by"), room - name_width)
-    table.add_column("called by", no_wrap=True, overflow="ellipsis", max_width=callers_width)
+    table.add_column("called by", no_wrap=True, overflow="ellipsis")
     for node, cells in zip(nodes, rows, strict=True):
         table.add_row(
-            Text(node.computation.name, style="bold" if node.computation.is_entry else ""),
+            Text(
+                middle(node.computation.name, name_width),
+                style="bold" if node.computation.is_entry else "",
+            ),
             Text(_words(node.context), style=_CONTEXT_STYLES[node.context]),
             *cells,
-            Text(_called_by(node), style="yellow" if node.why_not_flat() else ""),
+            Text(_called_by(node, callers_width), style="yellow" if node.why_not_flat() else ""),
         )
     return table
 
@@ -119,13 +123,13 @@ _GAP = 2
 """Blanks between columns."""
 
 
-def _called_by(node: CallGraphNode) -> str:
+def _called_by(node: CallGraphNode, width: int) -> str:
     """The first call site, and how many more there are."""
     if not node.caller_call_sites:
         return "(the entry)" if node.computation.is_entry else "(nothing)"
     more = len(node.caller_call_sites) - 1
-    first = node.caller_call_sites[0].instruction.name
-    return f"{first} +{more:,}" if more else first
+    rest = f" +{more:,}" if more else ""
+    return middle(node.caller_call_sites[0].instruction.name, width - len(rest)) + rest
 
 
 def _print_rest(count: int, console: Console) -> None:

@@ -120,7 +120,8 @@ def _assumptions(module: Module, target: Target, costs: CostAnalysis) -> list[st
         notes.append("of a conditional, the branch that moves most bytes runs")
     if opcodes & COLLECTIVES:
         notes.append(
-            "collectives count what they read and write in device memory; the network takes no time"
+            "collectives count what they read and write in device memory, asynchronous ones where "
+            "they start and where they are done; the network takes no time"
         )
     return notes
 
@@ -141,6 +142,7 @@ class CostGroup:
     instructions: int = 0
     runs: Runs = ONCE
     """The most runs of one of them."""
+    least_runs: int = 0
     flops: int = 0
     transcendentals: int = 0
     bytes_accessed: int = 0
@@ -150,6 +152,7 @@ class CostGroup:
 
     def add(self, row: CostRow) -> None:
         count = row.runs.times
+        self.least_runs = min(self.least_runs, count) if self.instructions else count
         self.instructions += 1
         self.runs = Runs(max(self.runs.times, count), self.runs.is_known and row.runs.is_known)
         self.flops += row.cost.flops * count
@@ -187,8 +190,12 @@ def grouped(report: CostReport, by: str, *, depth: int = 3) -> list[CostGroup]:
 
 
 def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, Any]:
-    """The report as plain data, all groups; times in seconds."""
+    """The report as plain data, all groups; times in seconds.
+
+    A group that is one instruction says which: its computation, opcode, shape and op_name.
+    """
     total = report.total
+    rows = {row.name: row for row in report.rows} if by == "instruction" else {}
     return {
         "module": report.module,
         "target": report.target.name,
@@ -203,12 +210,18 @@ def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, An
         "compute_seconds": report.compute_seconds,
         "memory_seconds": report.seconds - report.compute_seconds,
         "by": by,
-        "groups": [_group_to_json(group) for group in grouped(report, by, depth=depth)],
+        "groups": [
+            _group_to_json(group, rows.get(group.label))
+            for group in grouped(report, by, depth=depth)
+        ],
         "assumptions": report.assumptions,
     }
 
 
-def _group_to_json(group: CostGroup) -> dict[str, Any]:
-    data = asdict(group)
+def _group_to_json(group: CostGroup, row: CostRow | None) -> dict[str, Any]:
+    data: dict[str, Any] = {"label": group.label}
+    if row is not None:
+        data |= {key: getattr(row, key) for key in ("computation", "opcode", "shape", "op_name")}
+    data |= asdict(group)
     data["runs"], data["runs_known"] = group.runs
     return data

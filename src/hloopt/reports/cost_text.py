@@ -8,7 +8,15 @@ from hloopt.analysis.cost.runs import ONCE
 from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped
 from hloopt.reports.cost_chart import roofline_chart
 from hloopt.reports.memory import human_bytes
-from hloopt.reports.units import head, human_count, human_ratio, human_seconds, tail
+from hloopt.reports.units import (
+    head,
+    human_count,
+    human_ratio,
+    human_seconds,
+    middle,
+    more_text,
+    tail,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,8 +24,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _WIDEST = 120  # columns: beyond, lines are hard to follow
-_FIXED_WIDTH = 50  # of a table's columns before the last one
-COMPUTE_STYLE, MEMORY_STYLE = "cyan", "yellow"
 
 
 def render_cost(
@@ -86,55 +92,85 @@ def _table(report: CostReport, by: str, depth: int, limit: int, width: int) -> T
 
     groups = grouped(report, by, depth=depth)
     shown, hidden = groups[:limit], groups[limit:]
+    cells = [_figures(group, report) for group in shown]
+    if hidden:
+        time, share, _, flops, size, _ = _figures(_summed(hidden), report)
+        cells.append((time, share, "", flops, size, ""))
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("time", "share", "bound", "flops", "bytes", "runs"):
+    for name in _HEADS:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(by, no_wrap=True, overflow="ellipsis")
+    columns = zip(_HEADS, *cells, strict=True)
+    room = max(width - sum(max(map(len, column)) + _GAP for column in columns), _LEAST_ROOM)
     rows = {row.name: row for row in report.rows} if by == "instruction" else {}
-    room = max(width - _FIXED_WIDTH, 16)
-    for group in shown:
+    for group, (time, share, bound, *others) in zip(shown, cells, strict=False):
         row = rows.get(group.label)
         label = _instruction(row, room) if row else Text(_label(group, by, room))
-        table.add_row(*_figures(group, report), label)
+        table.add_row(time, share, Text(bound, _BOUND_STYLES[bound]), *others, label)
     if hidden:
-        rest = CostGroup("")
-        for group in hidden:
-            rest.seconds += group.seconds
-            rest.flops += group.flops
-            rest.bytes_accessed += group.bytes_accessed
-        time, share, _, flops, size, _ = _figures(rest, report)
-        more = Text(f"… and {len(hidden):,} more")
-        table.add_row(time, share, "", flops, size, "", more, style="dim")
+        more = Text(more_text(len(hidden), room))
+        table.add_row(*cells[-1], more, style="dim")
     return table
 
 
-def _figures(group: CostGroup, report: CostReport) -> tuple[str | Text, ...]:
-    from rich.text import Text
+_HEADS = ("time", "share", "bound", "flops", "bytes", "runs")
+_GAP = 2
+"""Blanks between columns."""
+_LEAST_ROOM = 16
+"""How narrow the last column may be."""
+_BOUND_STYLES = {"compute": "cyan", "memory": "yellow"}
 
-    is_compute = group.compute_seconds > group.seconds / 2
-    bound = Text("compute", COMPUTE_STYLE) if is_compute else Text("memory", MEMORY_STYLE)
-    runs = "" if group.runs == ONCE else f"x{group.runs.times:,}"
+
+def _summed(groups: list[CostGroup]) -> CostGroup:
+    """What is not shown, in one row."""
+    rest = CostGroup("")
+    for group in groups:
+        rest.seconds += group.seconds
+        rest.flops += group.flops
+        rest.bytes_accessed += group.bytes_accessed
+    return rest
+
+
+def _figures(group: CostGroup, report: CostReport) -> tuple[str, ...]:
     return (
         human_seconds(group.seconds),
         f"{group.seconds / report.seconds:.1%}" if report.seconds else "",
-        bound,
+        "compute" if group.compute_seconds > group.seconds / 2 else "memory",
         human_count(group.flops),
         human_bytes(group.bytes_accessed),
-        runs if group.runs.is_known else "x?",
+        _runs(group),
     )
 
 
+def _runs(group: CostGroup) -> str:
+    """`x24`, `≤x24` where some of a group run less often, `x?`; nothing for once."""
+    if not group.runs.is_known:
+        return "x?"
+    if group.runs == ONCE:
+        return ""
+    return f"{'≤' if group.least_runs < group.runs.times else ''}x{group.runs.times:,}"
+
+
 def _instruction(row: CostRow, room: int) -> Text:
+    """Its name, where it is from, and the shape where there is room for a part of it."""
     from rich.text import Text
 
-    text = Text(head(f"%{row.name} {row.shape}", room))
+    text = Text(middle(f"%{row.name}", room))
+    rest = room - len(text) - 1
+    if rest >= _LEAST_SHAPE:
+        text.append(f" {head(row.shape, rest)}")
     if row.op_name:
         text.append(f"\n{tail(row.op_name, room)}", style="dim")
+    elif rest < _LEAST_SHAPE:
+        text.append(f"\n{head(row.shape, room)}")
     return text
+
+
+_LEAST_SHAPE = 8
 
 
 def _label(group: CostGroup, by: str, room: int) -> str:
     count = f" ({group.instructions:,})"
-    cut = tail if by == "scope" else head
+    cut = tail if by == "scope" else middle
     name = f"%{group.label}" if by == "computation" else group.label
     return cut(name, room - len(count)) + count

@@ -14,7 +14,7 @@ from hloopt.reports.replication import (
     agreement_text,
     leaf_agreements,
 )
-from hloopt.reports.units import head, human_count, tail
+from hloopt.reports.units import head, human_count, more_text, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _WIDEST = 120  # columns: beyond, lines are hard to follow
-_FIXED_WIDTH = 45  # of the columns before the last one
 
 
 def render_replication(report: ReplicationReport, console: Console, *, limit: int = 10) -> None:
@@ -81,22 +80,35 @@ def _table(report: ReplicationReport, limit: int, width: int) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.title = "computed alike on several devices"
     table.title_justify = "left"
-    for name in ("flops", "share", "bytes", "share", "runs"):
+    for name in _HEADS:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("what", no_wrap=True, overflow="ellipsis")
-    room = max(width - _FIXED_WIDTH, 16)
-    for group in shown:
-        runs = f"x{group.runs:,}" if group.runs_known else "x?"
-        table.add_row(
-            *_figures(group.flops, group.bytes_accessed, report.total),
-            "" if group.runs == 1 and group.runs_known else runs,
-            _what(group, room),
-        )
+    total = report.total
+    cells = [(*_figures(g.flops, g.bytes_accessed, total), _runs(g)) for g in shown]
     if hidden:
         flops, size = (sum(g.flops for g in hidden), sum(g.bytes_accessed for g in hidden))
-        more = Text(f"… and {len(hidden):,} more")
-        table.add_row(*_figures(flops, size, report.total), "", more, style="dim")
+        cells.append((*_figures(flops, size, total), ""))
+    columns = zip(_HEADS, *cells, strict=True)
+    room = max(width - sum(max(map(len, column)) + _GAP for column in columns), _LEAST_ROOM)
+    for group, figures in zip(shown, cells, strict=False):
+        table.add_row(*figures, _what(group, room))
+    if hidden:
+        table.add_row(*cells[-1], Text(more_text(len(hidden), room)), style="dim")
     return table
+
+
+_HEADS = ("flops", "share", "bytes", "share", "runs")
+_GAP = 2
+"""Blanks between columns."""
+_LEAST_ROOM = 16
+"""How narrow the last column may be."""
+
+
+def _runs(group: RedundantGroup) -> str:
+    """`x24`, `x?`; nothing for once."""
+    if not group.runs_known:
+        return "x?"
+    return "" if group.runs == 1 else f"x{group.runs:,}"
 
 
 def _figures(flops: int, size: int, total: Amounts) -> tuple[str, str, str, str]:

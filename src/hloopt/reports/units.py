@@ -32,9 +32,24 @@ def human_ratio(number: float) -> str:
     return f"{number:.3g}"
 
 
+def more_text(count: int, room: int) -> str:
+    """What to say of `count` rows left out of a table with `--limit`: with that, if it fits."""
+    text = f"… and {count:,} more"
+    hint = f"{text}; --limit shows them"
+    return hint if len(hint) <= room else text
+
+
 def head(text: str, width: int) -> str:
     """The beginning of what is too long."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def middle(text: str, width: int) -> str:
+    """Both ends of what is too long: of a name, the kind and the number that tells it apart."""
+    if len(text) <= width:
+        return text
+    back = (width - 1) // 2
+    return f"{text[: width - 1 - back]}…{text[len(text) - back :]}"
 
 
 def tail(text: str, width: int) -> str:
