@@ -103,10 +103,22 @@ def test_annotated_modules_are_valid_and_keep_their_attributes(
     annotated = tmp_path / "annotated.hlo"
     arguments = ["analyze", "replication", STEP, "--partial", "--annotate", str(annotated)]
     assert main(arguments) == 0
-    assert "same in sets" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "same in sets" in out
+    assert err == f"wrote {annotated}\n"
     before, after = load(STEP), load(str(annotated))
     assert after.instruction_count() == before.instruction_count()
     assert after.entry.root.attributes["frontend_attributes"].count("_hloopt_same_across_") == 1
+
+
+def test_a_module_with_nothing_to_compare_is_written_as_it_was(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--devices", "1x1", "--annotate", "-"]
+    assert main(["analyze", "replication", path, *options]) == 0
+    out, err = capsys.readouterr()
+    assert out == Path(path).read_text()
+    assert err.startswith("nothing to compare")
 
 
 def test_only_one_file_can_be_annotated(path: str, capsys: pytest.CaptureFixture[str]) -> None:

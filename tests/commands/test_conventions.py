@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,3 +60,27 @@ def test_json_is_a_list_with_the_file_and_the_module_of_each_report(
         [str(tmp_path / "b.hlo"), "b"],
     ]
     assert {tuple(report)[:2] for report in reports} == {("file", "module")}
+
+
+@pytest.mark.parametrize("command", ["cost", "memory", "analyze loops", "analyze replication"])
+def test_a_terminal_is_told_which_file_is_at_work(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.hlo").write_text("ENTRY e { ROOT p = f32[] parameter(0) }")
+    assert main([*command.split(), str(tmp_path)]) == 0
+    assert capsys.readouterr().err == ""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "500")
+    assert main([*command.split(), str(tmp_path)]) == 0
+    assert f"2 of 2: {tmp_path / 'b.hlo'}" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[2K")  # and nothing is left of it

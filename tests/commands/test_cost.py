@@ -42,7 +42,12 @@ def test_the_page_is_written(module: Path, capsys: pytest.CaptureFixture[str]) -
     page = module.with_name("page.html")
     assert main(["cost", str(module), "--html", str(page)]) == 0
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "least time" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "least time" in out
+    assert err == f"wrote {page}\n"
+    assert main(["cost", str(module), "--html", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == (page.read_text(encoding="utf-8"), "")
 
 
 def test_the_page_is_for_one_file(module: Path, capsys: pytest.CaptureFixture[str]) -> None:

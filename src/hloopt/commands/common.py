@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
     from rich.table import Table
 
     from hloopt.diagnostics import HloError
@@ -198,6 +200,27 @@ def print_names(rows: Iterable[tuple[str, str]], color: str) -> None:
     for row in rows:
         table.add_row(*row)
     make_console(color).print(table)
+
+
+@contextmanager
+def at_work(paths: Sequence[str]) -> Iterator[Iterator[str]]:
+    """`paths` one by one; meanwhile, on a terminal, a line on stderr says which is at work."""
+    if not sys.stderr.isatty():
+        yield iter(paths)
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield _shown(paths, status)
+
+
+def _shown(paths: Sequence[str], status: Status) -> Iterator[str]:
+    from rich.text import Text
+
+    for number, path in enumerate(paths, 1):
+        count = f"{number} of {len(paths)}: " if len(paths) > 1 else ""
+        status.update(Text(f"{count}{path}", no_wrap=True, overflow="ellipsis"))
+        yield path
 
 
 def counted(number: int, what: str) -> str:

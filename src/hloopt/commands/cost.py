@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from hloopt.commands.common import (
     HloCommand,
+    at_work,
     color_option,
     format_option,
     limit_option,
@@ -35,7 +38,7 @@ from hloopt.commands.common import (
     "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"
 )
 @limit_option("rows of the table", 10)
-@click.option("--html", metavar="FILE", help="also write the roofline as a page of its own")
+@click.option("--html", metavar="FILE", help="also write the roofline as a page; -: nothing else")
 @format_option
 @color_option
 def command(
@@ -57,7 +60,7 @@ def command(
     hloopt cost step.hlo --target b200 --by scope --depth 4
     hloopt cost step.hlo --html roofline.html
     """
-    from hloopt.files import find_inputs, load, write_whole
+    from hloopt.files import STANDARD_STREAM, find_inputs, load, write_whole
     from hloopt.reports.cost import analyze_cost, cost_to_json
     from hloopt.targets import load_target
 
@@ -65,11 +68,15 @@ def command(
     paths = find_inputs(files)
     if html is not None and len(paths) > 1:
         raise click.UsageError(f"--html is for one file, not {len(paths)}")
-    reports = [(path, analyze_cost(load(path), target)) for path in paths]
+    with at_work(paths) as each:
+        reports = [(path, analyze_cost(load(path), target)) for path in each]
     if html is not None:
         from hloopt.reports.cost_html import cost_page
 
         write_whole(html, cost_page(reports[0][1]))
+        if html == STANDARD_STREAM:
+            return 0
+        print(f"wrote {html}", file=sys.stderr)
     if output_format == "json":
         print_json(
             [{"file": path, **cost_to_json(report, by, depth=depth)} for path, report in reports]

@@ -7,6 +7,7 @@ import click
 from hloopt.commands.common import (
     EXIT_FOUND,
     HloCommand,
+    at_work,
     color_option,
     format_option,
     make_console,
@@ -67,7 +68,8 @@ def command(
 
         limit = load_target(target_name).memory_size
     rules = BACKENDS.get(backend)
-    reports = [(path, analyze_memory(load(path), backend=rules)) for path in find_inputs(files)]
+    with at_work(find_inputs(files)) as paths:
+        reports = [(path, analyze_memory(load(path), backend=rules)) for path in paths]
     fits = all(limit is None or report.statistics.total <= limit for _, report in reports)
     code = 0 if fits else EXIT_FOUND
     if output_format == "json":

@@ -9,6 +9,7 @@ import click
 
 from hloopt.commands.common import (
     HloCommand,
+    at_work,
     color_option,
     format_option,
     limit_option,
@@ -59,7 +60,8 @@ def command(
 
     if view and output_format == "json":
         raise click.UsageError(f"--{view} is another form: not with --format json")
-    modules = [(path, load(path)) for path in find_inputs(files)]
+    with at_work(find_inputs(files)) as paths:
+        modules = [(path, load(path)) for path in paths]
     threads = _threads(execution_threads, [module for _, module in modules])
     graphs = [(path, CallGraph.build(module, threads)) for path, module in modules]
     if output_format == "json":

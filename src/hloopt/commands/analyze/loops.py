@@ -7,6 +7,7 @@ import click
 from hloopt.commands.common import (
     EXIT_FOUND,
     HloCommand,
+    at_work,
     color_option,
     format_option,
     make_console,
@@ -30,10 +31,13 @@ def command(files: tuple[str, ...], output_format: str, color: str) -> int:
     Exits with 1 if a known_trip_count is not the number of trips that body and condition make.
     """
     from hloopt.files import find_inputs, load
-    from hloopt.reports.loops import analyze_loops, loops_to_json, render_loops
+    from hloopt.reports.loops import LoopReport, analyze_loops, loops_to_json, render_loops
 
-    modules = [(path, load(path)) for path in find_inputs(files)]
-    reports = [(path, module.name, analyze_loops(module)) for path, module in modules]
+    reports: list[tuple[str, str, list[LoopReport]]] = []
+    with at_work(find_inputs(files)) as paths:
+        for path in paths:
+            module = load(path)
+            reports.append((path, module.name, analyze_loops(module)))
     if output_format == "json":
         print_json(
             [

@@ -8,6 +8,7 @@ import click
 
 from hloopt.commands.common import (
     HloCommand,
+    at_work,
     color_option,
     format_option,
     limit_option,
@@ -36,8 +37,9 @@ def command(file: str, first: str, second: str, limit: int, output_format: str, 
     from hloopt.files import load
     from hloopt.reports.reachability import order_to_json, render_order, report_order
 
-    module = load(file)
-    report = report_order(_find(module, first, "A"), _find(module, second, "B"))
+    with at_work([file]) as paths:
+        (module,) = map(load, paths)
+        report = report_order(_find(module, first, "A"), _find(module, second, "B"))
     if output_format == "json":
         print_json({"file": file, **order_to_json(report)})
     else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from hloopt.commands.common import (
     HloCommand,
+    at_work,
     color_option,
     format_option,
     limit_option,
@@ -68,18 +70,22 @@ def command(
         raise click.UsageError(f"--annotate is for one file, not {len(paths)}")
     wanted = [Axis.REPLICAS] * cross_replica + [Axis.PARTITIONS] * cross_partition
     found: list[tuple[str, str, list[ReplicationReport]]] = []
-    for path in paths:
-        module = load(path)
-        reports = _reports(module, wanted or list(Axis), counts, partial=partial)
-        found.append((path, module.name, reports))
-        if annotate is not None:
-            from hloopt.reports.replication_attributes import annotate_replication
+    with at_work(paths) as each:
+        for path in each:
+            module = load(path)
+            reports = _reports(module, wanted or list(Axis), counts, partial=partial)
+            found.append((path, module.name, reports))
+    if annotate is not None:
+        from hloopt.reports.replication_attributes import annotate_replication
 
-            for report in reports:
-                annotate_replication(module, report.analysis)
-            save(module, annotate)
-    if annotate == STANDARD_STREAM:
-        return 0
+        for report in reports:
+            annotate_replication(module, report.analysis)
+        save(module, annotate)
+        if annotate == STANDARD_STREAM:
+            if not reports:
+                print(_nothing(wanted), file=sys.stderr)
+            return 0
+        print(f"wrote {annotate}", file=sys.stderr)
     if output_format == "json":
         from hloopt.reports.replication import replication_to_json
 
