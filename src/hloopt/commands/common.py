@@ -210,16 +210,22 @@ def at_work(paths: Sequence[str]) -> Iterator[Iterator[str]]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("") as status:
-        yield _shown(paths, status)
+    console = Console(stderr=True)
+    with console.status("") as status:
+        yield _shown(paths, status, console.width - _SPINNER_WIDTH)
 
 
-def _shown(paths: Sequence[str], status: Status) -> Iterator[str]:
+_SPINNER_WIDTH = 3
+
+
+def _shown(paths: Sequence[str], status: Status, width: int) -> Iterator[str]:
     from rich.text import Text
+
+    from hloopt.reports.units import tail
 
     for number, path in enumerate(paths, 1):
         count = f"{number} of {len(paths)}: " if len(paths) > 1 else ""
-        status.update(Text(f"{count}{path}", no_wrap=True, overflow="ellipsis"))
+        status.update(Text(count + tail(path, width - len(count))))
         yield path
 
 

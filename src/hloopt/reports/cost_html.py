@@ -35,13 +35,15 @@ def cost_page(report: CostReport) -> str:
     notes = list(report.assumptions)
     if len(points) > len(shown):
         notes.append(f"the {len(shown):,} points that take most time, of {len(points):,}")
+    if any(point.intensity < 10**axes.left for point in points):
+        notes.append(f"points on the left edge compute less than {10.0**axes.left:g} per byte")
     idle = report.seconds - sum(point.row.seconds for point in points)
     if report.seconds and idle > 0:
         notes.append(f"{idle / report.seconds:.1%} of the time moves data and computes nothing")
     data = json.dumps([_tip(report, point) for point in shown], ensure_ascii=False)
     return _PAGE.format(
         title=escape(f"{report.module} on {report.target.title}"),
-        facts="".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts),
+        facts="".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts),
         picture=_picture(report, shown, axes),
         notes="".join(f"<li>{escape(note)}</li>" for note in notes),
         data=data.replace("<", "\\u003c"),
@@ -66,7 +68,8 @@ def _tip(report: CostReport, point: Point) -> list[str]:
 
 
 def _picture(report: CostReport, points: list[Point], axes: Axes) -> str:
-    parts = [_grid(axes), _roof(report, axes)]
+    roof, labels = _roof(report, axes)
+    parts = [_grid(axes), roof]
     most = max((point.row.seconds for point in points), default=1.0) or 1.0
     for number, point in reversed(list(enumerate(points))):  # the long ones on top
         x, y = _at(axes, *placed(point, axes))
@@ -75,7 +78,7 @@ def _picture(report: CostReport, points: list[Point], axes: Axes) -> str:
         parts.append(
             f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" data-i="{number}"/>'
         )
-    return "".join(parts)
+    return "".join(parts) + labels
 
 
 def _at(axes: Axes, across: float, up: float) -> tuple[float, float]:
@@ -106,8 +109,11 @@ def _grid(axes: Axes) -> str:
     return "".join(parts)
 
 
-def _roof(report: CostReport, axes: Axes) -> str:
-    """The bound by memory, the peak above it, and the flat roofs of element types."""
+def _roof(report: CostReport, axes: Axes) -> tuple[str, str]:
+    """The bound by memory, the peak above it, and the flat roofs of element types; their names.
+
+    Names go on top of the points, which crowd below the roofs.
+    """
     target = report.target
     memory = log10(target.memory_bandwidth)
     peak = log10(peak_of(report))
@@ -115,6 +121,7 @@ def _roof(report: CostReport, axes: Axes) -> str:
     corners = [(start, start + memory), (peak - memory, peak), (axes.right, peak)]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (_at(axes, *corner) for corner in corners))
     parts = [f'<polyline class="roof" points="{path}"/>']
+    labels = []
     end = _WIDTH - _RIGHT
     for rate, names in sorted(_ceilings(report).items()):
         power = log10(rate)
@@ -123,9 +130,9 @@ def _roof(report: CostReport, axes: Axes) -> str:
             label = escape(f"{', '.join(names)}: {human_count(rate)}")
             parts.append(
                 f'<line class="ceiling" x1="{x:.1f}" y1="{y:.1f}" x2="{end}" y2="{y:.1f}"/>'
-                f'<text class="side" x="{end}" y="{y - 4:.1f}">{label}</text>'
             )
-    return "".join(parts)
+            labels.append(f'<text class="side roofs" x="{end}" y="{y - 4:.1f}">{label}</text>')
+    return "".join(parts), "".join(labels)
 
 
 def _ceilings(report: CostReport) -> dict[float, list[str]]:
@@ -143,9 +150,11 @@ _PAGE = """<!doctype html>
 :root {{ color-scheme: light dark; --dim: #8888; --compute: #0891b2; --memory: #d97706; }}
 body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em }}
 h1 {{ font-size: 1.25em }} svg {{ width: 100%; height: auto }}
-dl {{ display: flex; flex-wrap: wrap; gap: .5em 2em }} dt {{ color: gray }} dd {{ margin: 0 }}
+dl, dl div {{ display: flex; flex-wrap: wrap; gap: .5em 2em }} dl div {{ gap: .5em }}
+dt {{ color: gray }} dd {{ margin: 0 }}
 text {{ font: 12px system-ui, sans-serif; fill: currentColor; text-anchor: middle }}
-text.side {{ text-anchor: end }} .grid {{ stroke: var(--dim); stroke-width: .4 }}
+text.side {{ text-anchor: end }} text.roofs {{ pointer-events: none; paint-order: stroke;
+  stroke: Canvas; stroke-width: 3px }} .grid {{ stroke: var(--dim); stroke-width: .4 }}
 .roof {{ fill: none; stroke: currentColor; stroke-width: 1.5 }}
 .ceiling {{ stroke: currentColor; stroke-width: 1; stroke-dasharray: 2 4 }}
 circle {{ fill-opacity: .45; stroke-width: 1 }} circle:hover {{ fill-opacity: 1 }}
