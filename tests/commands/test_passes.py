@@ -34,6 +34,17 @@ def test_a_pass_is_described_with_all_its_options(
     assert described["documentation"]
 
 
+def test_descriptions_are_wrapped_for_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["passes", "sort-simplifier"]) == 0
+    title, others = capsys.readouterr().out.splitlines()[:2]
+    assert (title, others) == ("simplify-sorts", "also called sort-simplifier")
+    assert main(["passes", "simplify-conditional"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("- ") for line in lines) == 4  # items stay items
+    assert main(["passes", "call-inliner"]) == 0
+    assert "\nafterwards dead code is removed. Copies" in capsys.readouterr().out
+
+
 def test_all_passes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["passes"]) == 0
     out = capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import click
 
@@ -53,8 +54,10 @@ def _describe(name: str, color: str) -> None:
 
     console = make_console(color)
     console.print(Text(name, style="bold"))
+    if others := _other_names(name):
+        console.print(Text(f"also called {', '.join(others)}", style="dim"))
     console.print()
-    console.print(Text(_documentation(name)))
+    console.print(Text(_LINE_WITHIN_PARAGRAPH.sub(" ", _documentation(name))))
     infos = option_infos(find_pass(name))
     if not infos:
         return
@@ -68,6 +71,16 @@ def _describe(name: str, color: str) -> None:
     console.print(table)
 
 
+_LINE_WITHIN_PARAGRAPH = re.compile(r"(?<!\n)\n(?!\n|- | {4}) *")
+"""Where a docstring breaks a line and a terminal need not: not before list items or code."""
+
+
+def _other_names(name: str) -> list[str]:
+    from hloopt.passes.registry import ALIASES
+
+    return [other for other, primary in ALIASES.items() if primary == name]
+
+
 def _default_text(default: object) -> str:
     words = {True: "true", False: "false", None: "", (): "none"}
     return words[default] if default in words else str(default)
@@ -79,6 +92,7 @@ def _to_json(name: str) -> dict[str, object]:
 
     return {
         "name": name,
+        "other_names": _other_names(name),
         "documentation": _documentation(name),
         "options": [
             {
