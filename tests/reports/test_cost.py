@@ -127,6 +127,15 @@ def test_a_target_without_vector_rates_says_so() -> None:
     assert "no rate of the target's vector units" in rendered(report("tpu_v5p"))
 
 
+def test_arithmetic_that_a_target_has_no_rate_for_is_said() -> None:
+    module = parse_module(TEXT.replace("TRIPS", KNOWN).replace("bf16[", "f64["))
+    text = rendered(analyze_cost(module, load_target("tpu_v5p")))
+    said = "the target has no rate for these types, whose arithmetic takes no time: f64"
+    assert said in " ".join(text.split())
+    assert "has no rate" not in rendered(report("tpu_v5p"))
+    assert "has no rate" not in rendered(analyze_cost(module, load_target("h100_sxm")))
+
+
 def test_data_holds_every_group() -> None:
     found = report()
     data = json.loads(json.dumps(cost_to_json(found, "opcode")))

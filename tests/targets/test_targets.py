@@ -70,6 +70,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         ("title: mine", "title: [1]", "title is [1], not a text"),
         ("bf16: 100", "bf61: 100", "did you mean 'bf16'?"),
         ("bf16: 100", "bf16: fast", "bf16 is 'fast', not a positive number"),
+        ("{bf16: 100, f32: 50}", "{}", "matrix_teraflops needs a rate"),
         ("bf16: 100", "bf16: -1", "bf16 is -1, not a positive number"),
         ("gigabytes: 10, ", "", "memory needs gigabytes and gigabytes_per_second"),
         ("{gigabytes: 10, gigabytes_per_second: 1000}", "7", "memory is 7, not a mapping"),

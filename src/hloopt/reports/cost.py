@@ -78,7 +78,7 @@ def analyze_cost(module: Module, target: Target) -> CostReport:
         rows,
         sum(row.seconds for row in rows),
         sum(row.seconds for row in rows if row.bound.is_compute),
-        _assumptions(module, target, costs),
+        _assumptions(module, roofline, costs),
     )
 
 
@@ -94,15 +94,20 @@ def _row(instruction: Instruction, runs: Runs, cost: Cost, bound: Bound) -> Cost
     )
 
 
-def _assumptions(module: Module, target: Target, costs: CostAnalysis) -> list[str]:
+def _assumptions(module: Module, roofline: Roofline, costs: CostAnalysis) -> list[str]:
     notes = [
         "the least time is at peak rates, one instruction after another; a transcendental takes "
         "the time of a flop"
     ]
-    if not target.vector:
+    if not roofline.target.vector:
         notes.append(
             "no rate of the target's vector units is published: only dot products and "
             "convolutions take time to compute"
+        )
+    if roofline.without_rate:
+        notes.append(
+            "the target has no rate for these types, whose arithmetic takes no time: "
+            + _some(list(roofline.without_rate))
         )
     if costs.unknown_loops:
         notes.append(

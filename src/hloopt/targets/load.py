@@ -54,6 +54,8 @@ def _read(path: Path) -> Target:
     memory = _numbers(fields["memory"], ("gigabytes", "gigabytes_per_second"), f"{path}: memory")
     if len(memory) < 2:
         raise HloError(f"{path}: memory needs gigabytes and gigabytes_per_second")
+    if not fields["matrix_teraflops"]:
+        raise HloError(f"{path}: matrix_teraflops needs a rate", help=", ".join(_RATES))
     links = tuple(_link(key, value, path) for key, value in fields.get("links", {}).items())
     return Target(
         path.stem,

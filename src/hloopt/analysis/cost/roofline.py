@@ -42,6 +42,8 @@ class Roofline:
         self.target = target
         self._costs = costs
         self._fused: dict[Computation, float] = {}
+        self.without_rate: dict[str, None] = {}
+        """Element types whose arithmetic takes no time, as the target has no rate for them."""
 
     def of(self, instruction: Instruction) -> Bound:
         """The bound of one run of an instruction that runs no computations of its own."""
@@ -72,10 +74,17 @@ class Roofline:
         if not work:
             return 0.0
         if instruction.opcode in MATRIX or instruction.opcode is Opcode.CUSTOM_CALL:
-            rate = self.target.matrix_rate(_element_type(instruction.operands[0]))
+            element_type = _element_type(instruction.operands[0])
+            rate = self.target.matrix_rate(element_type)
+        elif self.target.vector:
+            element_type = _element_type(instruction)
+            rate = self.target.vector_rate(element_type)
         else:
-            rate = self.target.vector_rate(_element_type(instruction))
-        return work / rate if rate else 0.0
+            return 0.0
+        if rate is None:
+            self.without_rate[element_type] = None
+            return 0.0
+        return work / rate
 
 
 def _element_type(instruction: Instruction) -> str:
