@@ -76,9 +76,9 @@ def test_several_files_are_reported_one_after_the_other(
 def test_what_is_beyond_the_limit_is_counted(
     path: Path, view: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["analyze", "call-graph", str(path), "--limit", "1", *view]) == 0
+    assert main(["analyze", "call-graph", str(path), "--top", "1", *view]) == 0
     out = capsys.readouterr().out
-    assert "… and 1 more; --limit shows them" in out
+    assert "… and 1 more; --top shows them" in out
 
 
 def test_long_names_leave_room_for_the_other_columns(
@@ -161,7 +161,7 @@ def test_a_deep_tree_says_how_deep_it_is(path: Path, capsys: pytest.CaptureFixtu
         f"HloModule m\nf.0 {{ p.0 = f32[] parameter(0) ROOT c.0 = f32[] negate(p.0) }}\n{links}"
         f"ENTRY e {{ p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f.{depth - 1} }}\n"
     )
-    assert main(["analyze", "call-graph", str(path), "--tree", "--limit", "5000"]) == 0
+    assert main(["analyze", "call-graph", str(path), "--tree", "--top", "5000"]) == 0
     out = capsys.readouterr().out
     assert "(3000 deep)" in out.replace(",", "")
     assert max(map(len, out.splitlines())) <= 80

@@ -40,11 +40,11 @@ def test_json_has_the_whole_path(chain: str, capsys: pytest.CaptureFixture[str])
     assert path[-1] == {"instruction": "r", "opcode": "sine", "takes_previous_as": "operand 0"}
 
 
-@pytest.mark.parametrize(("limit", "shown"), [("2", 2), ("5", 5), ("2000", 1001)])
+@pytest.mark.parametrize(("top", "shown"), [("2", 2), ("5", 5), ("2000", 1001)])
 def test_the_middle_of_a_long_path_is_left_out(
-    chain: str, limit: str, shown: int, capsys: pytest.CaptureFixture[str]
+    chain: str, top: str, shown: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["analyze", "reachability", chain, "p", "r", "--limit", limit]) == 0
+    assert main(["analyze", "reachability", chain, "p", "r", "--top", top]) == 0
     out = capsys.readouterr().out
     assert out.count("%") - len("%%") == shown
     assert (f"… {1001 - shown:,} more" in out) == (shown < 1001)

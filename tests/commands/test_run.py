@@ -191,12 +191,12 @@ def test_tables_fit_80_columns_and_nothing_is_cut_off(write: Write, capsys: Capt
     assert table[odd].split()[-4:] == ["-1.235e+25", "-1.235e+25", "-1.235e+25", "0"]
 
 
-def test_limit_says_how_many_rows_are_left(write: Write, capsys: Capture) -> None:
-    assert main(["run", write(STEP), "--limit", "2"]) == 0
+def test_top_says_how_many_rows_are_left(write: Write, capsys: Capture) -> None:
+    assert main(["run", write(STEP), "--top", "2"]) == 0
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 2 + 2 + 2
-    assert "--limit shows them" in out
-    assert "--limit" in refused(capsys, write(STEP), "--limit", "0")
+    assert "--top shows them" in out
+    assert "--top" in refused(capsys, write(STEP), "--top", "0")
 
 
 # -- inputs and devices -------------------------------------------------------------------------

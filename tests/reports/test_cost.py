@@ -52,11 +52,9 @@ def report(target: str = "h100_sxm", trips: str = KNOWN) -> CostReport:
     return analyze_cost(parse_module(TEXT.replace("TRIPS", trips)), load_target(target))
 
 
-def rendered(
-    found: CostReport, *, by: str = "instruction", width: int = 80, limit: int = 10
-) -> str:
+def rendered(found: CostReport, *, by: str = "instruction", width: int = 80, top: int = 10) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    render_cost(found, console, by=by, limit=limit)
+    render_cost(found, console, by=by, top=top)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -94,16 +92,16 @@ def test_groups_add_up_to_the_module() -> None:
 
 
 def test_runs_that_differ_in_a_group_are_marked() -> None:
-    text = rendered(report(), by="opcode", limit=100)
+    text = rendered(report(), by="opcode", top=100)
     assert re.search(r"x12 +dot \(1\)", text)
     assert not re.search(r"≤x\d+ +dot", text)
-    assert re.search(r"≤x\d+ +.*\((?!1\))", rendered(report(), by="scope", limit=100))
+    assert re.search(r"≤x\d+ +.*\((?!1\))", rendered(report(), by="scope", top=100))
 
 
 def test_figures_are_whole_at_80_columns() -> None:
     found = report()
     found.rows[0] = replace(found.rows[0], runs=Runs(123_456_789, True), name="d" * 99 + ".7")
-    lines = rendered(found, limit=2).splitlines()
+    lines = rendered(found, top=2).splitlines()
     assert max(map(len, lines)) <= 80
     [row] = [line for line in lines if "x123,456,789" in line]
     assert row.count("…") == 1
@@ -120,7 +118,7 @@ def test_scopes_are_the_first_parts_of_op_names() -> None:
 
 
 def test_what_does_not_fit_the_table_is_counted() -> None:
-    assert re.search(r"and \d+ more", rendered(report(), limit=1))
+    assert re.search(r"and \d+ more", rendered(report(), top=1))
 
 
 def test_a_target_without_vector_rates_says_so() -> None:

@@ -61,10 +61,10 @@ def changes_of(diff: ModuleDiff) -> list[tuple[str, str, str]]:
     ]
 
 
-def shown(diff: ModuleDiff, width: int, limit: int = 20, **options: bool) -> str:
+def shown(diff: ModuleDiff, width: int, top: int = 20, **options: bool) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, no_color=True)
-    render_diff(diff, console, limit=limit, **options)
+    render_diff(diff, console, top=top, **options)
     return out.getvalue()
 
 
@@ -446,7 +446,7 @@ def test_computations_left_out_are_counted_by_kind_the_largest_come_first() -> N
     one = read(TESTDATA / "transformer_unrolled_8dev.before_optimizations.hlo.gz")
     other = read(TESTDATA / "transformer_unrolled_8dev.after_spmd_partitioning.hlo.gz")
     diff = diff_modules(one, other)
-    lines = shown(diff, 80, limit=4).splitlines()
+    lines = shown(diff, 80, top=4).splitlines()
     assert re.fullmatch(
         r"… and \d+ more computations: \d+ removed, \d+ added, \d+ metadata only", lines[-1]
     )
@@ -514,8 +514,8 @@ def test_differing_parts_are_coloured_and_names_are_not_markup() -> None:
 
 def test_the_limit_says_what_it_leaves_out() -> None:
     diff = diff_texts(STEP, edit(("%tanh.1", "%t"), ("%negate.1", "%n")))
-    assert "… and 2 more instructions" in shown(diff, 80, limit=1, text=True)
-    assert "more" not in shown(diff, 80, limit=3, text=True)
+    assert "… and 2 more instructions" in shown(diff, 80, top=1, text=True)
+    assert "more" not in shown(diff, 80, top=3, text=True)
 
 
 def test_json_has_everything_whole() -> None:

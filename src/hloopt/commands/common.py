@@ -139,10 +139,10 @@ def seeds_option(command: Function) -> Function:
     )(command)
 
 
-def limit_option(what: str, default: int, *, least: int = 1) -> Callable[[Function], Function]:
-    """`--limit N`: how many of `what` a page for people shows; JSON has all."""
+def top_option(what: str, default: int, *, least: int = 1) -> Callable[[Function], Function]:
+    """`--top N`: how many of `what` a page for people shows; JSON has all."""
     return click.option(
-        "--limit",
+        "--top",
         type=click.IntRange(least),
         default=default,
         show_default=True,

@@ -11,9 +11,9 @@ from hloopt.commands.common import (
     at_work,
     color_option,
     format_option,
-    limit_option,
     make_console,
     print_json,
+    top_option,
 )
 
 
@@ -37,7 +37,7 @@ from hloopt.commands.common import (
 @click.option(
     "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"
 )
-@limit_option("rows of the table", 10)
+@top_option("rows of the table", 10)
 @click.option("--html", metavar="FILE", help="also write the roofline as a page; -: nothing else")
 @format_option
 @color_option
@@ -46,7 +46,7 @@ def command(
     target_name: str,
     by: str,
     depth: int,
-    limit: int,
+    top: int,
     html: str | None,
     output_format: str,
     color: str,
@@ -88,5 +88,5 @@ def command(
     for path, report in reports:
         if len(reports) > 1:
             console.print(path, style="bold")
-        render_cost(report, console, by=by, depth=depth, limit=limit)
+        render_cost(report, console, by=by, depth=depth, top=top)
     return 0

@@ -9,9 +9,9 @@ from hloopt.commands.common import (
     HloCommand,
     color_option,
     format_option,
-    limit_option,
     make_console,
     print_json,
+    top_option,
 )
 
 
@@ -20,11 +20,11 @@ from hloopt.commands.common import (
 @click.argument("after", metavar="B")
 @click.option("--text", is_flag=True, help="show the texts of changed instructions")
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
-@limit_option("rows of each table", 20)
+@top_option("rows of each table", 20)
 @format_option
 @color_option
 def command(
-    before: str, after: str, text: bool, side_by_side: bool, limit: int, output_format: str,
+    before: str, after: str, text: bool, side_by_side: bool, top: int, output_format: str,
     color: str,
 ) -> int:  # fmt: skip
     """Compare two HLO modules; exit 1 if they differ.
@@ -40,5 +40,5 @@ def command(
         print_json(diff_to_json(diff))
     else:
         console = make_console(color)
-        render_diff(diff, console, side_by_side=side_by_side, limit=limit, text=text)
+        render_diff(diff, console, side_by_side=side_by_side, top=top, text=text)
     return 0 if diff.is_identical else EXIT_FOUND

@@ -13,12 +13,13 @@ from hloopt.commands.common import (
     make_console,
     parse_amount,
     print_json,
+    top_option,
 )
 
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@click.option("--top", default=10, show_default=True, help="rows of the table of live buffers")
+@top_option("rows of the table of live buffers", 10)
 @click.option("--allocations", default=0, metavar="N", help="list the N largest allocations")
 @click.option(
     "--backend",

@@ -14,9 +14,9 @@ from hloopt.commands.common import (
     color_option,
     counted,
     format_option,
-    limit_option,
     make_console,
     print_json,
+    top_option,
 )
 from hloopt.commands.running import run_options, run_settings, showing_steps, shrink
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "--print-values", multiple=True, metavar="NAME", help="show the values of an instruction"
 )
 @click.option("--trace", is_flag=True, help="show minimum, maximum, mean, NaNs of every value")
-@limit_option("rows of the table", 20)
+@top_option("rows of the table", 20)
 @format_option
 @color_option
 def command(file: str, **options: Any) -> int:
@@ -118,7 +118,7 @@ def _render(
     from hloopt.reports.values import render_outputs
 
     console = make_console(options["color"])
-    render_outputs(results, console, limit=options["limit"])
+    render_outputs(results, console, top=options["top"])
     where = counted(len(devices), "device")
     line = f"{file}: {where}, seed {options['seed']}, {seconds:.2f} s"
     if options["output"]:

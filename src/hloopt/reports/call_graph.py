@@ -23,24 +23,24 @@ _CONTEXT_STYLES = {
 _MOST_REASONS = 5
 
 
-def render_table(graph: CallGraph, console: Console, *, limit: int) -> None:
-    """Print a row for at most `limit` computations, and why the graph is not flat."""
+def render_table(graph: CallGraph, console: Console, *, top: int) -> None:
+    """Print a row for at most `top` computations, and why the graph is not flat."""
     _print_summary(graph, console)
     nodes = _most_important_first(graph)
-    console.print(_table(nodes[:limit], console.width))
-    _print_rest(len(nodes) - limit, console)
+    console.print(_table(nodes[:top], console.width))
+    _print_rest(len(nodes) - top, console)
     _print_flatness(graph, console)
 
 
-def render_tree(graph: CallGraph, console: Console, *, limit: int) -> None:
-    """Print the calls below the entry and below what nothing calls, at most `limit` lines."""
+def render_tree(graph: CallGraph, console: Console, *, top: int) -> None:
+    """Print the calls below the entry and below what nothing calls, at most `top` lines."""
     from rich.text import Text
 
     _print_summary(graph, console)
     lines = list(tree_lines([n for n in _most_important_first(graph) if not n.callers]))
-    for line in lines[:limit]:
+    for line in lines[:top]:
         console.print(Text(line), no_wrap=True, overflow="ellipsis")
-    _print_rest(len(lines) - limit, console)
+    _print_rest(len(lines) - top, console)
     _print_flatness(graph, console)
 
 
@@ -134,7 +134,7 @@ def _called_by(node: CallGraphNode, width: int) -> str:
 
 def _print_rest(count: int, console: Console) -> None:
     if count > 0:
-        console.print(f"… and {count:,} more; --limit shows them", style="dim")
+        console.print(f"… and {count:,} more; --top shows them", style="dim")
 
 
 def _print_flatness(graph: CallGraph, console: Console) -> None:

@@ -32,9 +32,9 @@ def render_cost(
     *,
     by: str = "instruction",
     depth: int = 3,
-    limit: int = 10,
+    top: int = 10,
 ) -> None:
-    """Print totals, the roofline, and the `limit` groups that take most time."""
+    """Print totals, the roofline, and the `top` groups that take most time."""
     from rich.text import Text
 
     width = min(console.width, _WIDEST)
@@ -45,7 +45,7 @@ def render_cost(
         console.print()
         console.print(roofline_chart(report, width))
         console.print()
-        console.print(_table(report, by, depth, limit, width), width=width)
+        console.print(_table(report, by, depth, top, width), width=width)
     for note in report.assumptions:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
@@ -85,13 +85,13 @@ def _split(report: CostReport) -> str:
     return f"{compute:.0%} bound by compute, {1 - compute:.0%} by memory"
 
 
-def _table(report: CostReport, by: str, depth: int, limit: int, width: int) -> Table:
+def _table(report: CostReport, by: str, depth: int, top: int, width: int) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     groups = grouped(report, by, depth=depth)
-    shown, hidden = groups[:limit], groups[limit:]
+    shown, hidden = groups[:top], groups[top:]
     cells = [_figures(group, report) for group in shown]
     if hidden:
         time, share, _, flops, size, _ = _figures(_summed(hidden), report)

@@ -57,7 +57,7 @@ def render_diff(
     diff: ModuleDiff,
     console: Console,
     side_by_side: bool = False,
-    limit: int = 20,
+    top: int = 20,
     *,
     text: bool = False,
 ) -> None:
@@ -65,7 +65,7 @@ def render_diff(
 
     With `text`, the instructions before and after, their differing parts highlighted;
     `side_by_side` does the same in two columns on a console of at least 120 columns. Each list
-    (opcodes, computations, instructions of one computation) ends after `limit` items with the
+    (opcodes, computations, instructions of one computation) ends after `top` items with the
     number of those left out; what says most comes first, then what is largest. Long texts are
     shortened where both sides agree; `diff_to_json` has them whole. O(n log n) in the changes.
     """
@@ -74,19 +74,19 @@ def render_diff(
         return
     _print_header(diff, console)
     if diff.opcodes:
-        _print_opcodes(diff, console, limit)
+        _print_opcodes(diff, console, top)
     if not diff.computations:
         return
     computations = sorted(diff.computations, key=lambda c: (_RANKS[c.kind], -c.count_changes()))
     if text or side_by_side:
         two_columns = side_by_side and console.width >= _SIDE_BY_SIDE_WIDTH
-        for computation in computations[:limit]:
-            _print_computation(computation, console, two_columns, limit)
-        if len(computations) > limit:
+        for computation in computations[:top]:
+            _print_computation(computation, console, two_columns, top)
+        if len(computations) > top:
             console.print()
     else:
-        _print_computations(computations[:limit], console)
-    _print_computations_left_out(computations[limit:], console)
+        _print_computations(computations[:top], console)
+    _print_computations_left_out(computations[top:], console)
 
 
 # -- summary --------------------------------------------------------------------------------
@@ -186,11 +186,11 @@ def _frames(change: StackFrameChange) -> str:
     return f"{text}; {', '.join(others)} differ" if others else text
 
 
-def _print_opcodes(diff: ModuleDiff, console: Console, limit: int) -> None:
+def _print_opcodes(diff: ModuleDiff, console: Console, top: int) -> None:
     from rich.text import Text
 
     table = _table("opcode", "before", "after", "change")
-    for change in diff.opcodes[:limit]:
+    for change in diff.opcodes[:top]:
         style = _STYLES[Difference.ADDED if change.change > 0 else Difference.REMOVED]
         table.add_row(
             Text(change.opcode),
@@ -200,7 +200,7 @@ def _print_opcodes(diff: ModuleDiff, console: Console, limit: int) -> None:
         )
     console.print()
     console.print(table, highlight=False)
-    _print_left_out(console, len(diff.opcodes) - limit, "opcode")
+    _print_left_out(console, len(diff.opcodes) - top, "opcode")
 
 
 def _print_computations(computations: Sequence[ComputationDiff], console: Console) -> None:
@@ -277,7 +277,7 @@ def _print_left_out(console: Console, number: int, what: str, details: str = "")
 
 
 def _print_computation(
-    computation: ComputationDiff, console: Console, two_columns: bool, limit: int
+    computation: ComputationDiff, console: Console, two_columns: bool, top: int
 ) -> None:
     from rich.text import Text
 
@@ -285,17 +285,17 @@ def _print_computation(
     heading = Text("  ").join((_heading(computation), *_difference(computation, console.width)))
     console.print(heading, highlight=False)
     if computation.moved:
-        names = ", ".join(f"%{name}" for name in computation.moved[:limit])
-        left_out = len(computation.moved) - limit
+        names = ", ".join(f"%{name}" for name in computation.moved[:top])
+        left_out = len(computation.moved) - top
         more = f" … and {left_out:,} more" if left_out > 0 else ""
         console.print(Text(f"moved: {names}{more}", _STYLES[Difference.CHANGED]))
     pairs = list(_text_pairs(computation))
     if computation.before is None or computation.after is None:
-        limit = min(limit, _ONE_SIDED_SHOWN)
-    for before, after in pairs[:limit]:
+        top = min(top, _ONE_SIDED_SHOWN)
+    for before, after in pairs[:top]:
         texts = in_two_columns if two_columns else one_below_the_other
         console.print(texts(before, after, console.width), highlight=False)
-    _print_left_out(console, len(pairs) - limit, "instruction")
+    _print_left_out(console, len(pairs) - top, "instruction")
 
 
 def _text_pairs(computation: ComputationDiff) -> Iterator[tuple[str | None, str | None]]:

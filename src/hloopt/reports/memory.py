@@ -240,7 +240,7 @@ def _live_table(report: MemoryReport, width: int, top: int) -> Table:
     if hidden:
         count = sum(group.count for group in hidden)
         size = sum(group.size for group in hidden)
-        rest = Text(f"and {count:,} more", style="dim")
+        rest = Text(f"… and {count:,} more", style="dim")
         table.add_row(human_bytes(size), f"{size / report.peak:.1%}", "", rest, "", style="dim")
     return table
 

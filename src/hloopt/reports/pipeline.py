@@ -32,11 +32,11 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
         console.print(f"validated: {equal if comparisons else 'nothing changed'}")
     console.print()
     if outcome.diff is not None:
-        render_diff(outcome.diff, console, side_by_side=side_by_side, text=side_by_side, limit=12)
+        render_diff(outcome.diff, console, side_by_side=side_by_side, text=side_by_side, top=12)
         console.print()
     if outcome.memory is not None:
         before, after = outcome.memory
-        render_memory(after, console, limit=8)
+        render_memory(after, console, top=8)
         if before is not after:
             console.print()
             console.print(memory_delta(before, after))

@@ -53,15 +53,15 @@ def report_order(first: Instruction, second: Instruction) -> OrderReport:
 # -- terminal -----------------------------------------------------------------------------------
 
 
-def render_order(report: OrderReport, console: Console, *, limit: int) -> None:
-    """Print the answer, and the path it rests on: at most `limit` of its instructions."""
+def render_order(report: OrderReport, console: Console, *, top: int) -> None:
+    """Print the answer, and the path it rests on: at most `top` of its instructions."""
     from rich.text import Text
 
     console.print(Text(_verdict(report), style="bold"))
     for line in _where(report):
         console.print(Text(line))
     if len(report.path) > 1:
-        console.print(_path_table(report.path, limit))
+        console.print(_path_table(report.path, top))
 
 
 def _verdict(report: OrderReport) -> str:
@@ -89,7 +89,7 @@ def _where(report: OrderReport) -> list[str]:
     return [*lines, f"compared in %{a.parent.name}, where they are %{a.name} and %{b.name}"]
 
 
-def _path_table(path: list[Instruction], limit: int) -> Table:
+def _path_table(path: list[Instruction], top: int) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -99,13 +99,13 @@ def _path_table(path: list[Instruction], limit: int) -> Table:
     table.add_column("instruction", no_wrap=True, overflow="ellipsis")
     table.add_column("opcode", no_wrap=True)
     table.add_column("takes previous as", no_wrap=True)
-    hidden = range((limit + 1) // 2, len(path) - limit // 2)
+    hidden = range((top + 1) // 2, len(path) - top // 2)
     for step, instruction in enumerate(path):
         if step not in hidden:
             name = Text(f"%{instruction.name}")
             table.add_row(f"{step:,}", name, instruction.opcode.value, _edge(path, step))
         elif step == hidden.start:
-            table.add_row("", f"… {len(hidden):,} more; --limit shows them", style="dim")
+            table.add_row("", f"… {len(hidden):,} more; --top shows them", style="dim")
     return table
 
 

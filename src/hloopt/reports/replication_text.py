@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _WIDEST = 120  # columns: beyond, lines are hard to follow
 
 
-def render_replication(report: ReplicationReport, console: Console, *, limit: int = 10) -> None:
-    """Print what is the same and what it costs, and the `limit` groups of redundant work."""
+def render_replication(report: ReplicationReport, console: Console, *, top: int = 10) -> None:
+    """Print what is the same and what it costs, and the `top` groups of redundant work."""
     from rich.text import Text
 
     width = min(console.width, _WIDEST)
@@ -37,7 +37,7 @@ def render_replication(report: ReplicationReport, console: Console, *, limit: in
     console.print(_summary(report), width=width)
     if report.groups:
         console.print()
-        console.print(_table(report, limit, width), width=width)
+        console.print(_table(report, top, width), width=width)
     for note in report.notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
@@ -71,12 +71,12 @@ def _row(
     yield text(whole)
 
 
-def _table(report: ReplicationReport, limit: int, width: int) -> Table:
+def _table(report: ReplicationReport, top: int, width: int) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    shown, hidden = report.groups[:limit], report.groups[limit:]
+    shown, hidden = report.groups[:top], report.groups[top:]
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.title = "computed alike on several devices"
     table.title_justify = "left"

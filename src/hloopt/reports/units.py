@@ -33,9 +33,9 @@ def human_ratio(number: float) -> str:
 
 
 def more_text(count: int, room: int) -> str:
-    """What to say of `count` rows left out of a table with `--limit`: with that, if it fits."""
+    """What to say of `count` rows left out of a table with `--top`: with that, if it fits."""
     text = f"… and {count:,} more"
-    hint = f"{text}; --limit shows them"
+    hint = f"{text}; --top shows them"
     return hint if len(hint) <= room else text
 
 

@@ -57,8 +57,8 @@ def output_rows(results: Sequence[Value]) -> list[OutputRow]:
     return sorted(rows.values(), key=lambda row: (row.leaf, row.devices))
 
 
-def render_outputs(results: Sequence[Value], console: Console, *, limit: int) -> None:
-    """A row for each output that differs between devices, at most `limit`."""
+def render_outputs(results: Sequence[Value], console: Console, *, top: int) -> None:
+    """A row for each output that differs between devices, at most `top`."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -68,7 +68,7 @@ def render_outputs(results: Sequence[Value], console: Console, *, limit: int) ->
         console.print("no outputs")
         return
     heads = ["output", "devices", "type", "min", "max", "mean", "NaN"]
-    cells = [_cells(row, len(results)) for row in rows[:limit]]
+    cells = [_cells(row, len(results)) for row in rows[:top]]
     if len(results) == 1:
         del heads[1]
         for row_cells in cells:
@@ -88,8 +88,8 @@ def render_outputs(results: Sequence[Value], console: Console, *, limit: int) ->
         values = [_first_values(row.array, room)] if has_values else []
         table.add_row(*row_cells[:-1], nans, *values)
     console.print(table)
-    if len(rows) > limit:
-        console.print(f"… and {len(rows) - limit} more; --limit shows them", style="dim")
+    if len(rows) > top:
+        console.print(f"… and {len(rows) - top} more; --top shows them", style="dim")
 
 
 _GAP = 2

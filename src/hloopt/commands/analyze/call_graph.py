@@ -12,9 +12,9 @@ from hloopt.commands.common import (
     at_work,
     color_option,
     format_option,
-    limit_option,
     make_console,
     print_json,
+    top_option,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--tree", "view", flag_value="tree", help="draw the calls below the entry")
 @click.option("--dot", "view", flag_value="dot", help="write Graphviz text: pipe it into `dot`")
-@limit_option("rows of the table, lines of the tree", 40)
+@top_option("rows of the table, lines of the tree", 40)
 @click.option(
     "--execution-threads",
     default="",
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def command(
     files: tuple[str, ...],
     view: str | None,
-    limit: int,
+    top: int,
     execution_threads: str,
     output_format: str,
     color: str,
@@ -75,7 +75,7 @@ def command(
     for path, graph in graphs:
         if len(graphs) > 1:
             console.print(path, style="bold")
-        render(graph, console, limit=limit)
+        render(graph, console, top=top)
     return 0
 
 

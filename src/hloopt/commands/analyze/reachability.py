@@ -11,9 +11,9 @@ from hloopt.commands.common import (
     at_work,
     color_option,
     format_option,
-    limit_option,
     make_console,
     print_json,
+    top_option,
 )
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@limit_option("steps of a path", 40, least=2)
+@top_option("steps of a path", 40, least=2)
 @format_option
 @color_option
-def command(file: str, first: str, second: str, limit: int, output_format: str, color: str) -> int:
+def command(file: str, first: str, second: str, top: int, output_format: str, color: str) -> int:
     """Whether instruction B has to wait for instruction A, with a shortest path that says why.
 
     Paths lead over operands and control predecessors. Instructions of different computations are
@@ -43,7 +43,7 @@ def command(file: str, first: str, second: str, limit: int, output_format: str, 
     if output_format == "json":
         print_json({"file": file, **order_to_json(report)})
     else:
-        render_order(report, make_console(color), limit=limit)
+        render_order(report, make_console(color), top=top)
     return 0
 
 

@@ -12,9 +12,9 @@ from hloopt.commands.common import (
     at_work,
     color_option,
     format_option,
-    limit_option,
     make_console,
     print_json,
+    top_option,
 )
 from hloopt.commands.running import devices_option
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--cross-partition", is_flag=True, help="compare partitions")
 @click.option("--partial", is_flag=True, help="also find sets of devices that have the same")
 @devices_option
-@limit_option("rows of the table", 10)
+@top_option("rows of the table", 10)
 @click.option("--instructions", is_flag=True, help="list every instruction instead")
 @click.option(
     "--annotate",
@@ -45,7 +45,7 @@ def command(
     cross_partition: bool,
     partial: bool,
     counts: tuple[int, int] | None,
-    limit: int,
+    top: int,
     instructions: bool,
     annotate: str | None,
     output_format: str,
@@ -110,7 +110,7 @@ def command(
             if instructions:
                 render_instructions(report, console)
             else:
-                render_replication(report, console, limit=limit)
+                render_replication(report, console, top=top)
     return 0
 
 
