@@ -63,6 +63,7 @@ def test_an_instruction_is_reachable_from_itself(
         (["pp", "r"], "Invalid value for A: no instruction 'pp'; did you mean 'p'?"),
         (["p", "%n.1000"], "Invalid value for B: no instruction 'n.1000'; did you mean 'n."),
         (["p", "elsewhere"], "Invalid value for B: no instruction 'elsewhere'\n"),
+        (["p", "e"], "Invalid value for B: 'e' is a computation: name an instruction\n"),
     ],
 )
 def test_an_unknown_name_is_an_error_with_the_nearest(

@@ -54,6 +54,9 @@ def _find(module: Module, given: str, argument: str) -> Instruction:
     if name not in named:
         from hloopt.diagnostics import did_you_mean
 
+        if name in module.computations:
+            message = f"'{name}' is a computation: name an instruction"
+            raise click.BadParameter(message, param_hint=argument)
         hint = did_you_mean(name, named)
         message = f"no instruction '{name}'" + (f"; {hint}" if hint else "")
         raise click.BadParameter(message, param_hint=argument)
