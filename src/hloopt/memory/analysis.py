@@ -6,10 +6,11 @@ from hloopt.collector import collector_paused
 from hloopt.ir import Instruction, Module
 from hloopt.ir.attribute_format import braces
 from hloopt.ir.attribute_values import parse_metadata
-from hloopt.ir.shape import HOST_MEMORY_SPACE
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
 from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import Backend, backend_of
+from hloopt.memory.buffers import Buffer
 from hloopt.memory.heap_events import HeapTrace
 from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
 from hloopt.memory.replay import Replay, replay
@@ -20,23 +21,20 @@ SCHEDULE = "schedule"
 
 
 def analyze_memory(module: Module, *, backend: Backend | None = None) -> MemoryReport:
-    """The memory `module` needs, as XLA assigns buffers by its schedule.
+    """The memory `module` needs, as XLA assigns buffers by its schedule: `MemoryAnalysis.report`.
 
-    A module without a schedule is put in the order XLA's default memory scheduler finds, and the
-    report says so. Without `backend` the module tells which it was compiled for. Near-linear in
-    the module. Raises HloVerifyError for a module whose shapes, aliases or calls do not fit
-    together.
+    Near-linear in the module. Raises HloVerifyError for a module whose shapes, aliases or calls do
+    not fit together.
     """
     with collector_paused():
-        backend = backend or backend_of(module)
-        schedule = None if module.is_scheduled else schedule_module(module, backend=backend)
-        orders = None if schedule is None else schedule.orders
-        assignment = BufferAssignment.of(module, orders=orders, backend=backend)
-        return _Reporter(assignment, schedule).report()
+        return MemoryAnalysis.of(module, backend=backend).report()
 
 
-class _Reporter:
+class MemoryAnalysis:
+    """The buffer assignment of a module, and what people ask of it."""
+
     def __init__(self, assignment: BufferAssignment, schedule: Schedule | None) -> None:
+        """`schedule` is what a scheduler found, None where the module has its own order."""
         self.assignment = assignment
         self.schedule = schedule
         self.flow = assignment.flow
@@ -48,7 +46,22 @@ class _Reporter:
         self.set_aside = [a for a in assignment.allocations if is_set_aside(a)]
         self.trace, self.replay = self._fullest_heap()
 
+    @classmethod
+    def of(cls, module: Module, *, backend: Backend | None = None) -> MemoryAnalysis:
+        """Assign buffers.
+
+        A module without a schedule is put in the order XLA's default memory scheduler finds, and
+        the report says so. Without `backend` the module tells which it was compiled for.
+        Near-linear in the module. Raises HloVerifyError for a module whose shapes, aliases or
+        calls do not fit together.
+        """
+        backend = backend or backend_of(module)
+        schedule = None if module.is_scheduled else schedule_module(module, backend=backend)
+        orders = None if schedule is None else schedule.orders
+        return cls(BufferAssignment.of(module, orders=orders, backend=backend), schedule)
+
     def report(self) -> MemoryReport:
+        """Sizes, allocations, memory over time and what is alive at the peak."""
         statistics = statistics_of(self.assignment)
         return MemoryReport(
             module=self.flow.module.name,
@@ -98,7 +111,7 @@ class _Reporter:
             instruction.name,
             instruction.parent.name,
             instruction.opcode.value,
-            _origin(instruction)[0],
+            origin_of(instruction)[0],
         )
 
     # -- allocations and what is alive ------------------------------------------------------------
@@ -112,7 +125,7 @@ class _Reporter:
             allocation.parameter,
             allocation.is_aliased,
             allocation.is_live_out,
-            self._name(self._largest(allocation)) if allocation.offsets else "",
+            self.name(self._largest(allocation)) if allocation.offsets else "",
             len(allocation.offsets),
         )
 
@@ -148,12 +161,11 @@ class _Reporter:
         self, value: int, size: int, kind: AllocationKind, live: tuple[int, int]
     ) -> LiveBuffer:
         instruction = self.flow.definer[value]
-        shape = self.flow.shape(value)
-        op_name, source = _origin(instruction)
+        op_name, source = origin_of(instruction)
         return LiveBuffer(
-            self._name(value),
+            self.name(value),
             instruction.parent.name,
-            f"tuple of {len(shape.elements)}" if shape.is_tuple else shape.text,
+            shape_text(self.flow.shape(value)),
             size,
             kind,
             op_name,
@@ -161,7 +173,12 @@ class _Reporter:
             live,
         )
 
-    def _name(self, value: int) -> str:
+    def buffer_of(self, value: int) -> Buffer:
+        """The buffer a value lies in."""
+        return self.assignment.buffers.of_value[value]
+
+    def name(self, value: int) -> str:
+        """The instruction that defines a value, with the shape index where it has one."""
         index = self.flow.index(value)
         suffix = braces(map(str, index)) if index else ""
         return self.flow.definer[value].name + suffix
@@ -201,7 +218,12 @@ class _Reporter:
         return result
 
 
-def _origin(instruction: Instruction) -> tuple[str, str]:
+def shape_text(shape: Shape) -> str:
+    """A shape in a line, however many elements a tuple has."""
+    return f"tuple of {len(shape.elements)}" if shape.is_tuple else shape.text
+
+
+def origin_of(instruction: Instruction) -> tuple[str, str]:
     """The `op_name` and the source line of an instruction's metadata, or empty strings."""
     text = instruction.attributes.get("metadata")
     if not text:

@@ -8,6 +8,7 @@ from hloopt.analysis.call_graph import reachable_from_entry
 from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule, Orders
 from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir.attribute_values import Alias
 from hloopt.ir.ordering import computation_post_order
 from hloopt.memory.allocations import Allocation, Occupation, ParameterPart
 from hloopt.memory.backends import CPU, Backend
@@ -46,11 +47,24 @@ class BufferAssignment:
         """
         flow = Dataflow.of(module)
         schedule = FlatSchedule.of(module, orders)
-        buffers = Buffers.of(flow)
+        return cls._of(flow, schedule, Buffers.of(flow), backend)
+
+    @classmethod
+    def _of(
+        cls, flow: Dataflow, schedule: FlatSchedule, buffers: Buffers, backend: Backend
+    ) -> BufferAssignment:
         ranges = LiveRanges.of(flow, schedule, buffers)
         result = cls(flow, schedule, buffers, ranges, backend)
         _Assigner(result).run()
         return result
+
+    def with_aliases(self, aliases: tuple[Alias, ...]) -> BufferAssignment:
+        """The assignment if these were the module's input_output_alias. Near-linear.
+
+        Raises HloVerifyError for an alias of what does not exist.
+        """
+        buffers = Buffers.of(self.flow, aliases)
+        return self._of(self.flow, self.schedule, buffers, self.backend)
 
     def allocation_of(self) -> dict[int, Allocation]:
         """The allocation of each value that has one. O(values)."""

@@ -47,9 +47,13 @@ class Buffers:
     """By number."""
 
     @classmethod
-    def of(cls, flow: Dataflow) -> Buffers:
-        """Raises HloVerifyError for an input_output_alias of what does not exist."""
-        aliases = parse_aliasing(flow.module.attributes.get("input_output_alias", "{}"))
+    def of(cls, flow: Dataflow, aliases: tuple[Alias, ...] | None = None) -> Buffers:
+        """Share by the module's input_output_alias, or by `aliases` instead.
+
+        Raises HloVerifyError for an alias of what does not exist.
+        """
+        if aliases is None:
+            aliases = parse_aliasing(flow.module.attributes.get("input_output_alias", "{}"))
         result = cls(flow, InPlace(), aliases)
         result._make(_united(flow, result._pairs()))
         return result

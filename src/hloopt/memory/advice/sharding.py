@@ -1,0 +1,33 @@
+"""Buffers at the peak that every device keeps alike."""
+
+from __future__ import annotations
+
+from hloopt.analysis.replication import ReplicationAnalysis
+from hloopt.memory.advice.gaps import Places
+from hloopt.memory.advice.idle import suggested
+from hloopt.memory.advice.model import Sharding
+from hloopt.memory.analysis import MemoryAnalysis
+
+
+def find_sharding(analysis: MemoryAnalysis, places: Places, position: int) -> list[Sharding]:
+    """What is replicated of the memory in use at a position, the largest first.
+
+    Compared are partitions, or replicas where there is but one partition. O(instructions).
+    """
+    module = analysis.flow.module
+    devices = module.num_partitions if module.num_partitions > 1 else module.replica_count
+    if devices < 2:
+        return []
+    replication = ReplicationAnalysis(module, cross_partition_spmd=module.num_partitions > 1)
+    found = []
+    for place in places.all:
+        value = places.kept(place, position)
+        if value is None:
+            continue
+        definer = analysis.flow.definer[value]
+        if replication.is_replicated(definer, analysis.flow.index(value)):
+            saved = place.size - -(-place.size // devices)
+            found.append(
+                Sharding(suggested(analysis, value, place.kind, place.size), saved, devices)
+            )
+    return sorted(found, key=lambda sharding: -sharding.saved)
