@@ -55,6 +55,15 @@ def test_the_example_of_the_replication_analysis_runs(root: Path) -> None:
     assert isinstance(names["analysis"], ReplicationAnalysis)
 
 
+def test_the_example_of_the_memory_report_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.hlo").write_text(MODULE, encoding="utf-8")
+    exec(blocks(root, "memory.md", "python")[0], {})
+    assert capsys.readouterr().out.splitlines()[0].startswith("4 f32[]")
+
+
 def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example = ModuleType("my_pass")
     monkeypatch.setitem(sys.modules, "my_pass", example)

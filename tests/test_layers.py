@@ -17,7 +17,7 @@ LAYERS = {
     "interpreter": {*_GROUND, "ir"},
     # What an opcode makes of constants is said in one place, the kernels of the interpreter.
     "analysis": {*_GROUND, "ir", "targets", "interpreter"},
-    "memory": {*_GROUND, "ir", "analysis"},
+    "memory": {*_GROUND, "ir", "analysis", "targets"},
     "shrink": {*_GROUND, "ir", "verifier", "interpreter", "analysis"},
     "xla": {*_GROUND, "ir", "text", "interpreter"},
 }

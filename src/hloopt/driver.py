@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hloopt.diagnostics import HloError, Source
+from hloopt.diagnostics import Source
 from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep
 from hloopt.passes.pipeline_text import parse_passes
 from hloopt.passes.runner import Observer, PipelineResult, PipelineRunner
@@ -30,6 +30,8 @@ class Settings(NamedTuple):
     verify: bool = True
     wants_remarks: bool = False
     wants_report: bool = False
+    memory: bool | None = None
+    """Whether the report compares memory; None: for modules that are not too large."""
     print_before: frozenset[str] = frozenset()
     print_after: frozenset[str] = frozenset()
     print_changed: frozenset[str] = frozenset()
@@ -111,7 +113,7 @@ def optimize(
     written = clock()
     outcome = Outcome(module.name, source, before, text, result, changed=text != before)
     if settings.wants_report:
-        _report(outcome)
+        _report(outcome, settings.memory)
     outcome.seconds = {
         "read": parsed - started,
         "passes": ran - parsed,
@@ -159,16 +161,14 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
     return observers
 
 
-def _report(outcome: Outcome) -> None:
-    from hloopt.memory import analyze_memory
+def _report(outcome: Outcome, memory: bool | None) -> None:
+    from hloopt.reports.memory_diff import compare_memory
     from hloopt.reports.module_diff import diff_modules
 
     name = outcome.source.name if outcome.source else outcome.name
     before = parse_module(Source(name, outcome.before))
     after = parse_module(Source(name, outcome.text)) if outcome.changed else before
     outcome.diff = diff_modules(before, after)
-    try:
-        memory = analyze_memory(before)
-        outcome.memory = (memory, analyze_memory(after) if outcome.changed else memory)
-    except HloError as error:
-        outcome.notes.append(f"no memory report: {error.message}")
+    outcome.memory, note = compare_memory(before, after, memory)
+    if note is not None:
+        outcome.notes.append(note)

@@ -32,29 +32,6 @@ def test_an_invalid_module_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
     assert f"--> {path}:5:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("limit", "code"), [("32", 0), ("31", 1), ("1GiB", 0)])
-def test_a_module_that_needs_more_than_the_limit_is_a_finding(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: str, code: int
-) -> None:
-    path = tmp_path / "a.hlo"
-    path.write_text(TEXT)
-    assert main(["memory", str(path), "--limit", limit]) == code
-    assert ("RESOURCE_EXHAUSTED, 1 B too much" in capsys.readouterr().out) is bool(code)
-    assert main(["memory", str(path), "--limit", limit, "--format", "json"]) == code
-    assert json.loads(capsys.readouterr().out)[0]["fits"] is not bool(code)
-
-
-def test_the_limit_may_be_the_memory_of_a_target(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "a.hlo"
-    path.write_text(TEXT)
-    assert main(["memory", str(path), "--target", "h100_sxm"]) == 0
-    assert "fits: it needs 32 B of" in capsys.readouterr().out
-    assert main(["memory", str(path), "--target", "h100_sxm", "--limit", "1GiB"]) == 2
-    assert main(["memory", str(path), "--limit", "much"]) == 2
-
-
 def test_the_rules_of_a_backend_can_be_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,3 +41,70 @@ def test_the_rules_of_a_backend_can_be_asked_for(
     out = capsys.readouterr().out
     assert "on gpu" in out
     assert "2 allocations, the largest first" in out
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    path = tmp_path / "m.hlo"
+    path.write_text(TEXT)
+    return str(path)
+
+
+def test_a_limit_decides_the_exit_code(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", module, "--limit", "32"]) == 0
+    assert "fits: 32 B of 32 B" in capsys.readouterr().out
+    assert main(["memory", module, "--limit", "31"]) == 1
+    out = capsys.readouterr().out
+    assert "RESOURCE_EXHAUSTED: Ran out of memory" in out
+    assert "What would help" in out
+    assert "donate: 1 argument" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_target_is_a_limit(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", module, "--target", "h100-sxm"]) == 0
+    assert "79.1 GiB (NVIDIA H100 SXM" in " ".join(capsys.readouterr().out.split())
+    assert main(["memory", module, "--target", "h100-sxm", "--limit", "16"]) == 1
+    assert "(--limit)" in capsys.readouterr().out
+    assert main(["memory", module, "--target", "h101"]) == 2
+    assert "no target 'h101'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", ["80 boxes", "0", "-1"])
+def test_a_limit_is_an_amount(module: str, limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", module, "--limit", limit]) == 2
+    assert "no amount: for example 80GiB" in capsys.readouterr().err
+
+
+def test_json_tells_fit_and_advice(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", module, "--limit", "31", "--format", "json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["fit"]["fits"] is False
+    assert report["advice"]["donations"][0]["saved"] == 16
+    assert [buffer["name"] for buffer in report["buffers"]] == ["p", "q"]
+    assert main(["memory", module, "--format", "json"]) == 0
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["fit"] is report["advice"] is None
+
+
+def test_tables_come_by_scope_and_source(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for by, label in (("scope", "(no op_name)"), ("source", "(no source)")):
+        assert main(["memory", module, "--by", by, "--buffers", "5", "--allocations", "5"]) == 0
+        out = capsys.readouterr().out
+        assert label in out
+        assert "2 buffers, the largest first" in out
+        assert max(map(len, out.splitlines())) <= 80
+
+
+def test_pictures_are_files(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, trace = tmp_path / "page.html", tmp_path / "trace.json"
+    assert main(["memory", module, "--html", str(page), "--trace", str(trace)]) == 0
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "C", "X", "i"}
+    assert "peak at" in capsys.readouterr().out
+    (tmp_path / "n.hlo").write_text(TEXT)
+    assert main(["memory", str(tmp_path), "--html", str(page)]) == 2
+    assert "--html is for one file, not 2" in capsys.readouterr().err

@@ -20,6 +20,7 @@ from hloopt.ir import Module, Opcode
 from hloopt.passes import registry
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.registry import PASSES, create_pass, pass_names
+from hloopt.reports import memory_diff
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
@@ -181,6 +182,20 @@ def test_an_output_file_comes_with_a_report_on_stderr(run: Run, step: Path) -> N
     assert f"wrote {output}" in result.err
     assert run(output, "--passes", "dce").out == WITHOUT_DEAD
     assert run(step, "--passes", "dce", "-o", output, "--no-report").err == ""
+
+
+def test_the_report_compares_memory_where_that_is_quick(
+    run: Run, step: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.hlo"
+    assert "arguments" in run(step, "--passes", "dce", "-o", output).err
+    assert "arguments" not in run(step, "--passes", "dce", "-o", output, "--no-memory").err
+    assert "arguments" in run(step, "--passes", "dce", "--memory").err
+    monkeypatch.setattr(memory_diff, "AUTOMATIC", 1)
+    err = run(step, "--passes", "dce", "-o", output).err
+    assert "arguments" not in err
+    assert "instructions, more than 1; --memory makes it" in err
+    assert "arguments" in run(step, "--passes", "dce", "-o", output, "--memory").err
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -184,7 +184,7 @@ def test_the_page_is_whole_and_needs_no_network() -> None:
     assert tags.open == []
     assert tags.circles == 4  # d, g, j, c of the condition; no copy, which computes nothing
     assert "http" not in page
-    found = re.search(r"const tips = (\[.*?\]), tip", page, re.S)
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     assert found is not None
     tips = json.loads(found[1])
     assert tips[0][0] == "%d (dot) in %body"

@@ -5,12 +5,31 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
+from html.parser import HTMLParser
 
 import pytest
+from rich.console import Console
 
 from hloopt.memory import MemoryReport, analyze_memory
-from hloopt.reports.memory import human_bytes, memory_delta, render_memory
+from hloopt.memory.limit import MemoryLimit
+from hloopt.reports import memory_diff
+from hloopt.reports.memory_advice import render_advice, render_fit
+from hloopt.reports.memory_diff import (
+    PeakChange,
+    compare_memory,
+    memory_delta,
+    peak_change,
+    render_memory_change,
+)
+from hloopt.reports.memory_groups import GROUPINGS, NO_SOURCE, grouped
+from hloopt.reports.memory_html import memory_page, packed
 from hloopt.reports.memory_json import memory_to_json
+from hloopt.reports.memory_model import MemoryFindings, exhausted
+from hloopt.reports.memory_text import render_largest, render_memory
+from hloopt.reports.memory_trace import memory_trace
+from hloopt.reports.units import human_bytes
+from hloopt.targets import load_target
 from hloopt.text import parse_module
 
 TEXT = """HloModule step, is_scheduled=true
@@ -35,9 +54,9 @@ def rendered(
     color: bool = False,
     top: int = 10,
     allocations: int = 0,
+    by: str = "buffer",
+    limit: int | None = None,
 ) -> str:
-    from rich.console import Console
-
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -46,7 +65,7 @@ def rendered(
         force_terminal=color,
     )
     if isinstance(what, MemoryReport):
-        render_memory(what, console, top=top, allocations=allocations)
+        render_memory(what, console, top=top, allocations=allocations, by=by, limit=limit)
     else:
         console.print(what)
     return stream.getvalue()
@@ -131,3 +150,249 @@ def test_allocations_are_listed_on_request() -> None:
     assert re.search(r"24\.0 KiB +3 +temporary", page)
     assert "parameter 0" not in page
     assert "parameter 0" in rendered(report(), allocations=9)
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+
+def test_buffers_come_by_scope() -> None:
+    page = rendered(report(), by="scope")
+    assert re.search(r"8\.0 KiB .* jit\(f\)/layer_1/concatenate", page)
+    (whole,) = (g for g in grouped(report().live_at_peak, "scope", depth=1) if g.count > 1)
+    assert (whole.label, whole.count, whole.size, whole.kind) == ("jit(f)", 3, 24576, "temporary")
+
+
+def test_buffers_come_by_source_line() -> None:
+    text = TEXT.replace('concatenate"', 'concatenate" source_file="model.py" source_line=7')
+    labels = {g.label: g.count for g in grouped(report(text).live_at_peak, "source")}
+    assert labels == {"model.py:7": 2, NO_SOURCE: 3}
+    assert "model.py:7" in rendered(report(text), by="source")
+
+
+@pytest.mark.parametrize("by", GROUPINGS)
+def test_groups_add_up_to_the_peak(by: str) -> None:
+    assert sum(group.size for group in grouped(report().live_at_peak, by)) == report().peak
+
+
+def test_what_is_beyond_the_limit_is_red() -> None:
+    red = "\x1b[31m"
+    assert red in rendered(report(), color=True, limit=10_000)
+    assert red not in rendered(report(), color=True, limit=100_000)
+
+
+# -- limit, advice, data --------------------------------------------------------------------------
+
+
+def findings(limit: int | None, *, wants_advice: bool | None = None) -> MemoryFindings:
+    return MemoryFindings.of(
+        parse_module(TEXT),
+        load_target("h100_sxm"),
+        limit=None if limit is None else MemoryLimit(limit, "--limit"),
+        wants_advice=wants_advice,
+    )
+
+
+def on_console(show: Callable[[Console], object], width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    show(console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_what_does_not_fit_is_said_as_xla_says_it() -> None:
+    found = findings(20_000)
+    assert found.fit is not None
+    assert found.fit.needed == 4100 + 24576
+    assert exhausted(found.fit) == (
+        "RESOURCE_EXHAUSTED: Ran out of memory in memory space default. Used 28.0 KiB of 19.5 KiB "
+        "(--limit). Exceeded capacity by 8.5 KiB."
+    )
+    fits = findings(4100 + 24576).fit
+    assert fits is not None
+    assert fits.fits
+    assert "fits: 28.0 KiB of 28.0 KiB" in on_console(lambda console: render_fit(fits, console))
+
+
+def test_advice_comes_where_it_is_needed() -> None:
+    assert findings(None).advice is None
+    assert findings(10**9).advice is None
+    assert findings(20_000).advice is not None
+    assert findings(20_000, wants_advice=False).advice is None
+    assert findings(None, wants_advice=True).advice is not None
+
+
+HELP = """HloModule help, is_scheduled=true, num_partitions=8
+ENTRY e {
+  a = f32[100] parameter(0), sharding={replicated}, metadata={op_name="x"}
+  w = f32[100] parameter(1), metadata={op_name="params['w']"}
+  b = f32[400] concatenate(a, a, a, a), dimensions={0}, metadata={op_name="jit(f)/one"}
+  b2 = f32[400] concatenate(w, a, a, a), dimensions={0}, metadata={op_name="jit(f)/two"}
+  c = f32[100] slice(b), slice={[0:100]}
+  d = f32[500] concatenate(c, c, c, c, c), dimensions={0}
+  e = f32[100] slice(d), slice={[0:100]}
+  g = f32[50] slice(b), slice={[0:50]}
+  g2 = f32[50] slice(b2), slice={[0:50]}
+  h = f32[200] concatenate(e, g, g2), dimensions={0}
+  i = f32[100] slice(h), slice={[0:100]}
+  ROOT r = f32[100] add(i, w)
+}
+"""
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_advice_fits_the_console(width: int) -> None:
+    target, limit = load_target("h100_sxm"), MemoryLimit(2000, "--limit")
+    advice = MemoryFindings.of(parse_module(HELP), target, limit=limit).advice
+    assert advice is not None
+    page = on_console(lambda console: render_advice(advice, console, 5), width)
+    assert max(map(len, page.splitlines())) <= width
+    for title in ("donate: ", "compute again: ", "offload: ", "shard: "):
+        assert title in page
+    assert "donate: 1 argument to outputs: needs " in page
+    assert "compute again: 3 times, 2 of them later only: peak " in " ".join(page.split())
+    assert re.search(r"400 B +400 B +0 +\{\} +f32\[100\] +x", page)
+    assert re.search(r"1\.6 KiB +0 +0 +3-8 +f32\[400\] +jit\(f\)/two", page)
+    assert re.search(r"400 B +350 B +f32\[100\] +x", page)
+
+
+def test_the_largest_buffers_have_lifetimes_and_places() -> None:
+    found = findings(None)
+    page = on_console(lambda console: render_largest(found.report, found.placed(), console, 2))
+    assert re.search(r"8\.0 KiB +1 +3 +\d+\S* +temporary +f32\[2048\]", page)
+    assert "%a" not in page
+
+
+def keys(data: object) -> object:
+    """The shape of plain data: names, and of each list its first element."""
+    if isinstance(data, dict):
+        return {name: keys(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [keys(data[0])] if data else []
+    return type(data).__name__
+
+
+def test_the_json_model_keeps_its_names() -> None:
+    model = findings(20_000).model()
+    assert json.loads(json.dumps(model)) == json.loads(json.dumps(model, default=list))
+    assert list(model) == [
+        *("module", "backend", "order", "statistics", "allocations", "peak_instruction"),
+        *("live_at_peak", "timeline", "assumptions", "peak", "throughout", "positions"),
+        *("instructions", "buffers", "fit", "advice"),
+    ]
+    assert keys(model["buffers"]) == [
+        {
+            **{"name": "str", "computation": "str", "opcode": "str", "shape": "str"},
+            **{"size": "int", "kind": "str", "op_name": "str", "source": "str"},
+            **{"allocation": "int", "offset": "int", "live": ["int"]},
+        }
+    ]
+    assert keys(model["fit"]) == {
+        **{"needed": "int", "limit": "int", "limit_source": "str", "fits": "bool"},
+        "message": "str",
+    }
+    assert list(model["advice"]) == [
+        *("target", "donations", "donated_need", "donated_peak", "rematerializations"),
+        *("rematerialized_peak", "obstacles", "offloads", "offloaded_peak"),
+        *("shardings", "sharded_bound"),
+    ]
+    assert model["instructions"] == ["a", "b", "c", "d", "s"]
+
+
+def test_the_trace_counts_memory_over_the_positions() -> None:
+    model = findings(None).model()
+    events = memory_trace(model)["traceEvents"]
+    counters = [(e["ts"], sum(e["args"].values())) for e in events if e["ph"] == "C"]
+    assert counters == [*map(tuple, model["timeline"]), (5, 4100)]
+    assert [e["name"] for e in events if e["ph"] == "X"] == model["instructions"]
+    (peak,) = (e for e in events if e["ph"] == "i")
+    assert (peak["ts"], peak["args"]) == (3, {"bytes": model["peak"]})
+
+
+# -- page -----------------------------------------------------------------------------------------
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: set[str | None] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids.add(dict(attrs).get("id"))
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_no_network() -> None:
+    page = memory_page(findings(20_000).model())
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert "http" not in page
+    assert "RESOURCE_EXHAUSTED" in page
+    asked = set(re.findall(r'\$\("(\w+)"\)', page))
+    assert {"time", "packing", "filter", "rows"} <= asked <= tags.ids
+
+
+def test_the_page_has_each_text_once_and_each_buffer() -> None:
+    model = findings(None).model()
+    data = packed(model)
+    assert len(set(data["texts"])) == len(data["texts"])
+    columns = data["buffers"]
+    for number, buffer in enumerate(model["buffers"]):
+        for name in ("name", "shape", "kind", "op_name", "computation"):
+            assert data["texts"][columns[name][number]] == buffer[name]
+        assert [columns["start"][number], columns["end"][number]] == buffer["live"]
+        assert columns["size"][number] == buffer["size"]
+
+
+def test_texts_cannot_end_the_script() -> None:
+    text = TEXT.replace("jit(f)/f", "</script><b>")
+    found = MemoryFindings.of(parse_module(text), load_target("h100_sxm"))
+    page = memory_page(found.model())
+    assert page.count("</script>") == 2
+
+
+# -- what entered and left the peak ---------------------------------------------------------------
+
+
+def test_what_entered_and_left_the_peak_is_named() -> None:
+    smaller = TEXT.replace("(b, c)", "(b, b)").replace("  c = ", "  // c = ")
+    change = peak_change(report(), report(smaller))
+    assert [buffer.name for buffer in change.left] == ["c"]
+    assert change.entered == []
+    page = on_console(lambda console: render_memory_change(report(), report(smaller), console))
+    assert re.search(r"left +8\.0 KiB +temporary +f32\[2048\]", page)
+    back = peak_change(report(smaller), report())
+    assert [buffer.name for buffer in back.entered] == ["c"]
+
+
+def test_renamed_buffers_stay() -> None:
+    other = (
+        TEXT.replace("layer_1", "layer_3").replace(" b = ", " b.7 = ").replace("(b, c)", "(b.7, c)")
+    )
+    assert peak_change(report(), report(other)) == PeakChange([], [])
+    inlined = (
+        TEXT.replace("jit(f)/f", "jit(g)/jit(f)/f")
+        .replace(" d = ", " e.1 = ")
+        .replace("(d)", "(e.1)")
+    )
+    assert peak_change(report(), report(inlined)) == PeakChange([], [])
+
+
+def test_a_comparison_is_left_out_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = parse_module(TEXT)
+    assert compare_memory(module, module, wanted=False) == (None, None)
+    reports, note = compare_memory(module, module, wanted=None)
+    assert reports is not None
+    assert reports[0] is reports[1]
+    assert note is None
+    monkeypatch.setattr(memory_diff, "AUTOMATIC", 4)
+    assert compare_memory(module, module, wanted=None) == (
+        None,
+        "no memory report: 5 instructions, more than 4; --memory makes it",
+    )
+    assert compare_memory(module, module, wanted=True)[0] is not None

@@ -150,6 +150,15 @@ def top_option(what: str, default: int, *, least: int = 1) -> Callable[[Function
     )
 
 
+def memory_option(command: Function) -> Function:
+    """`--memory/--no-memory`; None without either."""
+    return click.option(
+        "--memory/--no-memory",
+        default=None,
+        help="compare memory; default: up to 10,000 instructions",
+    )(command)
+
+
 def exit_code_of(error: HloError) -> int:
     """What a command that ends in `error` exits with."""
     from hloopt.diagnostics import PassFailure
@@ -251,6 +260,6 @@ def parse_amount(ctx: click.Context, option: click.Parameter, value: str | None)
         return None
     amount = parse_size(value)
     if amount is None or amount <= 0:
-        example = option.default or option.metavar
+        example = option.default if isinstance(option.default, str) else option.metavar
         raise click.BadParameter(f"'{value}' is no amount: for example {example}")
     return amount

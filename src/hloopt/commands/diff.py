@@ -10,6 +10,7 @@ from hloopt.commands.common import (
     color_option,
     format_option,
     make_console,
+    memory_option,
     print_json,
     top_option,
 )
@@ -21,24 +22,46 @@ from hloopt.commands.common import (
 @click.option("--text", is_flag=True, help="show the texts of changed instructions")
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
 @top_option("rows of each table", 20)
+@memory_option
 @format_option
 @color_option
 def command(
-    before: str, after: str, text: bool, side_by_side: bool, top: int, output_format: str,
+    before: str,
+    after: str,
+    text: bool,
+    side_by_side: bool,
+    top: int,
+    memory: bool | None,
+    output_format: str,
     color: str,
-) -> int:  # fmt: skip
+) -> int:
     """Compare two HLO modules; exit 1 if they differ.
 
-    Computations are matched by name, then by structure; instructions likewise.
+    Computations are matched by name, then by structure; instructions likewise. Where they differ,
+    their memory is compared, too: each size, and what entered or left the peak.
     """
     from hloopt.files import read_module
     from hloopt.reports.diff import diff_to_json, render_diff
+    from hloopt.reports.memory_diff import (
+        compare_memory,
+        memory_change_to_json,
+        render_memory_change,
+    )
     from hloopt.reports.module_diff import diff_modules
 
-    diff = diff_modules(read_module(before), read_module(after))
+    modules = read_module(before), read_module(after)
+    diff = diff_modules(*modules)
+    reports, note = compare_memory(*modules, False if diff.is_identical else memory)
     if output_format == "json":
-        print_json(diff_to_json(diff))
+        change = None if reports is None else memory_change_to_json(*reports)
+        print_json({**diff_to_json(diff), "memory": change})
     else:
         console = make_console(color)
         render_diff(diff, console, side_by_side=side_by_side, top=top, text=text)
+        if reports is not None:
+            console.print()
+            render_memory_change(*reports, console)
+        elif note is not None:
+            console.print()
+            console.print(note, style="dim", markup=False)
     return 0 if diff.is_identical else EXIT_FOUND

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from hloopt.commands.common import (
@@ -16,11 +19,60 @@ from hloopt.commands.common import (
     top_option,
 )
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hloopt.reports.memory_model import MemoryFindings
+
+_DEFAULT_TARGET = "h100_sxm"
+
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@top_option("rows of the table of live buffers", 10)
-@click.option("--allocations", default=0, metavar="N", help="list the N largest allocations")
+@click.option(
+    "--by",
+    type=click.Choice(["buffer", "scope", "source"]),
+    default="buffer",
+    show_default=True,
+    help="what a row of live buffers is: alike buffers, the first parts of op_name, a source line",
+)
+@click.option(
+    "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"
+)
+@top_option("rows of each table", 10, least=0)
+@click.option(
+    "--allocations",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="list the N largest allocations",
+)
+@click.option(
+    "--buffers",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="list the N largest buffers with their lifetimes and places",
+)
+@click.option(
+    "--limit",
+    callback=parse_amount,
+    metavar="80GiB",
+    help="the memory there is; exit 1 if a module needs more",
+)
+@click.option(
+    "--target",
+    "target_name",
+    metavar="NAME|FILE.yaml",
+    help="a device: its memory is the limit, unless --limit says otherwise; times are of it",
+)
+@click.option(
+    "--advice/--no-advice",
+    default=None,
+    help="say what would help; default: if the module does not fit",
+)
+@click.option("--html", metavar="FILE", help="also write a page: memory over time, and addresses")
+@click.option("--trace", metavar="FILE", help="also write a trace for Perfetto and Chrome")
 @click.option(
     "--backend",
     type=click.Choice(["auto", "cpu", "gpu"]),
@@ -28,24 +80,9 @@ from hloopt.commands.common import (
     show_default=True,
     help="whose rules place the buffers; auto: the module tells",
 )
-@click.option(
-    "--limit", callback=parse_amount, metavar="80GiB", help="exit with 1 if a module needs more"
-)
-@click.option(
-    "--target", "target_name", metavar="NAME|FILE.yaml", help="the limit is this hardware's memory"
-)
 @format_option
 @color_option
-def command(
-    files: tuple[str, ...],
-    top: int,
-    allocations: int,
-    backend: str,
-    limit: int | None,
-    target_name: str | None,
-    output_format: str,
-    color: str,
-) -> int:
+def command(**options: Any) -> int:
     """Arguments, outputs, temporaries, the peak, and what is alive there.
 
     XLA's own buffer assignment, from the module's schedule: the numbers of its CompiledMemoryStats,
@@ -54,35 +91,100 @@ def command(
 
     \b
     hloopt memory step.hlo --target h100_sxm
-    hloopt memory dumps/ --limit 80GiB --format json
+    hloopt memory step.hlo --limit 40GiB --by scope
+    hloopt memory step.hlo --html memory.html --trace memory.json
     """
-    from hloopt.files import find_inputs, load
-    from hloopt.memory import analyze_memory
+    from hloopt.files import find_inputs
+
+    paths = find_inputs(options["files"])
+    for name in ("html", "trace"):
+        if options[name] is not None and len(paths) > 1:
+            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
+    with at_work(paths) as each:
+        results = [(path, _analyze(path, options)) for path in each]
+    has_pictures = bool(options["html"] or options["trace"])
+    if not (has_pictures and _write_pictures(results[0][1], options)):
+        _print(results, options)
+    does_fit = all(found.fit is None or found.fit.fits for _, found in results)
+    return 0 if does_fit else EXIT_FOUND
+
+
+def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
+    from hloopt.files import load
     from hloopt.memory.backends import BACKENDS
-    from hloopt.reports.memory import render_fit, render_memory
-    from hloopt.reports.memory_json import memory_to_json
+    from hloopt.memory.limit import MemoryLimit
+    from hloopt.reports.memory_model import MemoryFindings
+    from hloopt.targets import load_target
 
-    if target_name is not None:
-        if limit is not None:
-            raise click.UsageError("--target and --limit both give a limit: use one of them")
-        from hloopt.targets import load_target
+    name, size = options["target_name"], options["limit"]
+    target = load_target(name or _DEFAULT_TARGET)
+    limit = None
+    if size is not None:
+        limit = MemoryLimit(size, "--limit")
+    elif name is not None:
+        limit = MemoryLimit(target.memory_size, target.title)
+    return MemoryFindings.of(
+        load(path),
+        target,
+        backend=BACKENDS.get(options["backend"]),
+        limit=limit,
+        wants_advice=options["advice"],
+    )
 
-        limit = load_target(target_name).memory_size
-    rules = BACKENDS.get(backend)
-    with at_work(find_inputs(files)) as paths:
-        reports = [(path, analyze_memory(load(path), backend=rules)) for path in paths]
-    fits = all(limit is None or report.statistics.total <= limit for _, report in reports)
-    code = 0 if fits else EXIT_FOUND
-    if output_format == "json":
-        print_json(
-            [{"file": path, **memory_to_json(report, limit=limit)} for path, report in reports]
-        )
-        return code
-    console = make_console(color)
-    for path, report in reports:
-        if len(reports) > 1:
+
+def _print(results: list[tuple[str, MemoryFindings]], options: dict[str, Any]) -> None:
+    if options["output_format"] == "json":
+        print_json([{"file": path, **found.model()} for path, found in results])
+        return
+    console = make_console(options["color"])
+    for path, found in results:
+        if len(results) > 1:
             console.print(path, style="bold")
-        render_memory(report, console, top=top, allocations=allocations)
-        if limit is not None:
-            render_fit(report, console, limit)
-    return code
+        _render(found, options, console)
+
+
+def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
+    """Write what was asked for; whether standard output has it, so nothing else may go there."""
+    from hloopt.files import STANDARD_STREAM, write_whole
+
+    texts: dict[str, str] = {}
+    if options["html"]:
+        from hloopt.reports.memory_html import memory_page
+
+        texts[options["html"]] = memory_page(found.model())
+    if options["trace"]:
+        import json
+
+        from hloopt.reports.memory_trace import memory_trace
+
+        texts[options["trace"]] = json.dumps(memory_trace(found.model()))
+    for path, text in texts.items():
+        write_whole(path, text)
+        if path != STANDARD_STREAM:
+            print(f"wrote {path}", file=sys.stderr)
+    return STANDARD_STREAM in texts
+
+
+def _render(found: MemoryFindings, options: dict[str, Any], console: Console) -> None:
+    from hloopt.reports.memory_text import render_largest, render_memory
+
+    render_memory(
+        found.report,
+        console,
+        by=options["by"],
+        depth=options["depth"],
+        top=options["top"],
+        allocations=options["allocations"],
+        limit=None if found.fit is None else found.fit.limit.size,
+    )
+    if options["buffers"]:
+        render_largest(found.report, found.placed(), console, options["buffers"])
+    if found.fit is not None or found.advice is not None:
+        from hloopt.reports.memory_advice import render_advice, render_fit
+
+        if found.fit is not None:
+            console.print()
+            render_fit(found.fit, console)
+        if found.advice is not None:
+            console.print()
+            render_advice(found.advice, console, options["top"])

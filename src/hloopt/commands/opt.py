@@ -14,6 +14,7 @@ from hloopt.commands.common import (
     color_option,
     format_option,
     make_console,
+    memory_option,
     print_json,
     print_style_option,
     seeds_option,
@@ -59,6 +60,7 @@ def _every(name: str, help: str) -> Callable[[F], F]:
 @click.option("--check", is_flag=True, help="write nothing; exit 1 if anything would change")
 @click.option("--diff", "show_diff", is_flag=True, help="as --check, and show what would change")
 @click.option("--report/--no-report", default=None, help="on stderr; default: with -o")
+@memory_option
 @click.option("--side-by-side", is_flag=True, help="report changed instructions with their texts")
 @click.option("--verify/--no-verify", default=True, help="verify input and results of passes")
 @click.option(
@@ -110,7 +112,9 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         raise click.UsageError("--format json needs -o PATH, --check or --diff: stdout is taken")
     wants_report = options["report"]
     if wants_report is None:
-        wants_report = options["output"] not in (None, "-") and not checks
+        wants_report = bool(options["memory"]) or (
+            options["output"] not in (None, "-") and not checks
+        )
     results = run_jobs(_job(options, wants_report=wants_report), options["files"])
     return _finish(results, options, wants_report=wants_report)
 
@@ -141,6 +145,7 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         verify=options["verify"],
         wants_remarks=bool(_remark_filters(options)),
         wants_report=wants_report,
+        memory=options["memory"],
         print_before=_names(options["print_before"]),
         print_after=_names(options["print_after"]),
         print_changed=_names(options["print_changed"]),

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from html import escape
 from math import floor, log10
 from typing import Any
 
 from hloopt.reports.cost import CostReport
 from hloopt.reports.cost_chart import Axes, Point, axes_of, peak_of, placed, points_of
-from hloopt.reports.memory import human_bytes
-from hloopt.reports.units import human_count, human_ratio, human_seconds
+from hloopt.reports.page import facts_list, html_page, notes_list
+from hloopt.reports.units import human_bytes, human_count, human_ratio, human_seconds
 
 _WIDTH, _HEIGHT = 960, 540
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 20, 20, 62
 _MOST_POINTS = 4000  # of the longest: a browser stays quick, and the rest is dust
 _SMALLEST, _LARGEST = 2.5, 16.0  # radii
+_LEGEND = """<p><b class="compute">compute bound</b>, <b class="memory">memory bound</b>; the
+larger, the more time. Dashed: what the units for an element type reach at most.</p>
+"""
 
 
 def cost_page(report: CostReport) -> str:
@@ -40,14 +42,12 @@ def cost_page(report: CostReport) -> str:
     idle = report.seconds - sum(point.row.seconds for point in points)
     if report.seconds and idle > 0:
         notes.append(f"{idle / report.seconds:.1%} of the time moves data and computes nothing")
-    data = json.dumps([_tip(report, point) for point in shown], ensure_ascii=False)
-    return _PAGE.format(
-        title=escape(f"{report.module} on {report.target.title}"),
-        facts="".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts),
-        picture=_picture(report, shown, axes),
-        notes="".join(f"<li>{escape(note)}</li>" for note in notes),
-        data=data.replace("<", "\\u003c"),
+    body = (
+        f'{facts_list(facts)}<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="roofline">{_picture(report, shown, axes)}</svg>\n{_LEGEND}{notes_list(notes)}'
     )
+    tips = [_tip(report, point) for point in shown]
+    return html_page(f"{report.module} on {report.target.title}", "cost", body, tips)
 
 
 def _tip(report: CostReport, point: Point) -> list[str]:
@@ -143,43 +143,3 @@ def _ceilings(report: CostReport) -> dict[float, list[str]]:
         for name, rate in rates.items():
             found.setdefault(rate, []).append(f"{kind} {name}")
     return found
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-:root {{ color-scheme: light dark; --dim: #8888; --compute: #0891b2; --memory: #d97706; }}
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em }}
-h1 {{ font-size: 1.25em }} svg {{ width: 100%; height: auto }}
-dl, dl div {{ display: flex; flex-wrap: wrap; gap: .5em 2em }} dl div {{ gap: .5em }}
-dt {{ color: gray }} dd {{ margin: 0 }}
-text {{ font: 12px system-ui, sans-serif; fill: currentColor; text-anchor: middle }}
-text.side {{ text-anchor: end }} text.roofs {{ pointer-events: none; paint-order: stroke;
-  stroke: Canvas; stroke-width: 3px }} .grid {{ stroke: var(--dim); stroke-width: .4 }}
-.roof {{ fill: none; stroke: currentColor; stroke-width: 1.5 }}
-.ceiling {{ stroke: currentColor; stroke-width: 1; stroke-dasharray: 2 4 }}
-circle {{ fill-opacity: .45; stroke-width: 1 }} circle:hover {{ fill-opacity: 1 }}
-.compute {{ fill: var(--compute); stroke: var(--compute) }}
-.memory {{ fill: var(--memory); stroke: var(--memory) }}
-#tip {{ position: fixed; display: none; pointer-events: none; white-space: pre-line;
-  background: Canvas; border: 1px solid var(--dim); padding: .4em .6em; max-width: 40em;
-  overflow-wrap: anywhere }}
-li {{ color: gray }} b.compute, b.memory {{ font-weight: 600 }}
-b.compute {{ color: var(--compute) }} b.memory {{ color: var(--memory) }}
-</style></head><body>
-<h1>{title}</h1><dl>{facts}</dl>
-<svg viewBox="0 0 960 540" role="img" aria-label="roofline">{picture}</svg>
-<p><b class="compute">compute bound</b>, <b class="memory">memory bound</b>; the larger, the more
-time. Dashed: what the units for an element type reach at most.</p>
-<ul>{notes}</ul><div id="tip"></div>
-<script>
-const tips = {data}, tip = document.getElementById("tip");
-document.querySelector("svg").addEventListener("mousemove", event => {{
-  const lines = tips[event.target.dataset.i];
-  tip.style.display = lines ? "block" : "none";
-  if (!lines) return;
-  tip.textContent = lines.join("\\n");
-  tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
-  tip.style.top = Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8) + "px";
-}});
-</script></body></html>
-"""

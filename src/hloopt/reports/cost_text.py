@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from hloopt.analysis.cost.runs import ONCE
 from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped
 from hloopt.reports.cost_chart import roofline_chart
-from hloopt.reports.memory import human_bytes
 from hloopt.reports.units import (
     head,
+    human_bytes,
     human_count,
     human_ratio,
     human_seconds,

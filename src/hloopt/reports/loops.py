@@ -11,8 +11,7 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.ir.shape_size import shape_bytes
-from hloopt.reports.memory import human_bytes
-from hloopt.reports.units import head, tail
+from hloopt.reports.units import head, human_bytes, tail
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""The memory report as plain data, for programs."""
+"""The memory report as plain data: what programs read, and what pictures are drawn from."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from hloopt.memory.model import MemoryReport
 from hloopt.memory.statistics import MemoryStatistics
 
 
-def memory_to_json(report: MemoryReport, *, limit: int | None = None) -> dict[str, Any]:
-    """The report as plain data, sizes in bytes; XLA's statistics under XLA's names.
+def memory_to_json(report: MemoryReport) -> dict[str, Any]:
+    """The report, sizes in bytes; XLA's statistics under XLA's names.
 
-    `timeline` holds `[position, bytes]` where the number of bytes changes. With a `limit` in bytes
-    also whether the program fits into it.
+    `timeline` holds `[position, bytes]` where the number of bytes changes.
     """
     result = asdict(report)
     result["statistics"] = statistics_to_json(report.statistics)
@@ -29,9 +28,6 @@ def memory_to_json(report: MemoryReport, *, limit: int | None = None) -> dict[st
         part = allocation["parameter"]
         if part is not None:
             allocation["parameter"] = {"number": part[0], "index": list(part[1])}
-    if limit is not None:
-        result["limit"] = limit
-        result["fits"] = report.statistics.total <= limit
     return result
 
 

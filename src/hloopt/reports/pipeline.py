@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = False) -> None:
     """Passes, then what changed, then memory before and after."""
     from hloopt.reports.diff import render_diff
-    from hloopt.reports.memory import memory_delta, render_memory
+    from hloopt.reports.memory_diff import render_memory_change
+    from hloopt.reports.memory_text import render_memory
 
     console.print(_runs_table(outcome.result.runs))
     comparisons = outcome.result.comparisons
@@ -39,7 +40,7 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
         render_memory(after, console, top=8)
         if before is not after:
             console.print()
-            console.print(memory_delta(before, after))
+            render_memory_change(before, after, console)
         console.print()
 
 
@@ -141,6 +142,7 @@ def render_statistics(outcome: Outcome, console: Console) -> None:
 def outcome_to_json(outcome: Outcome) -> dict[str, object]:
     """The whole outcome but for the module's text, as JSON values; seconds and bytes."""
     from hloopt.reports.diff import diff_to_json
+    from hloopt.reports.memory_diff import peak_change_to_json
     from hloopt.reports.memory_json import memory_to_json
 
     return {
@@ -177,6 +179,7 @@ def outcome_to_json(outcome: Outcome) -> dict[str, object]:
             {
                 "before": memory_to_json(outcome.memory[0]),
                 "after": memory_to_json(outcome.memory[1]),
+                **peak_change_to_json(*outcome.memory),
             }
             if outcome.memory is not None
             else None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.replication import ALL
-from hloopt.reports.memory import human_bytes
 from hloopt.reports.replication import (
     Amounts,
     RedundantGroup,
@@ -14,7 +13,7 @@ from hloopt.reports.replication import (
     agreement_text,
     leaf_agreements,
 )
-from hloopt.reports.units import head, human_count, more_text, tail
+from hloopt.reports.units import head, human_bytes, human_count, more_text, tail
 
 if TYPE_CHECKING:
     from rich.console import Console

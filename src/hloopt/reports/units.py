@@ -15,6 +15,19 @@ def human_count(number: float) -> str:
     return f"{amount:.0f}" if not step and amount == round(amount) else f"{amount:.1f}{step}"
 
 
+def human_bytes(size: int, *, signed: bool = False) -> str:
+    """A size as people read it: `832 B`, `1.5 KiB`, `79.2 GiB`; with its sign if `signed`."""
+    sign = "-" if size < 0 else "+" if signed and size > 0 else ""
+    amount = float(abs(size))
+    if amount < 1024:
+        return f"{sign}{abs(size)} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        amount /= 1024
+        if amount < 1023.95:  # 1024.0 after rounding reads better in the next unit
+            return f"{sign}{amount:.1f} {unit}"
+    return f"{sign}{amount / 1024:,.1f} TiB"
+
+
 def human_seconds(seconds: float) -> str:
     """`1.52 s`, `12.3 ms`, `4.0 us`, `850 ns`."""
     if seconds <= 0:

@@ -1,0 +1,207 @@
+"""Two memory reports side by side: each size, and what entered and left the peak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from hloopt.diagnostics import HloError
+from hloopt.ir.module import Module
+from hloopt.memory.analysis import analyze_memory
+from hloopt.memory.model import LiveBuffer, MemoryReport
+from hloopt.reports.memory_groups import alike_key, grouped
+from hloopt.reports.memory_json import statistics_to_json
+from hloopt.reports.memory_text import KIND_STYLES, plain_table, shape_and_count
+from hloopt.reports.units import head, human_bytes, tail
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+AUTOMATIC = 10_000
+"""Instructions up to which memory is compared unasked: that takes about a second."""
+
+_SHOWN = 8  # rows of each list
+_FIXED_WIDTH = 36  # of the columns before shape and origin
+
+
+@dataclass(frozen=True, slots=True)
+class PeakChange:
+    """How what is alive at the peak differs."""
+
+    entered: list[LiveBuffer]
+    left: list[LiveBuffer]
+
+
+def peak_change(before: MemoryReport, after: MemoryReport) -> PeakChange:
+    """Which buffers are alive at one peak only.
+
+    A buffer is the same if its instruction has the same name and the size is the same. Passes
+    rename: of the rest, buffers of one kind and shape count as the same whose origins differ in
+    numbers only, then those whose op_names end alike. O(buffers).
+    """
+    left, entered = list(before.live_at_peak), list(after.live_at_peak)
+    for key in (_name_key, alike_key, _ending_key):
+        left, entered = _unmatched(left, entered, key)
+    return PeakChange(entered, left)
+
+
+def _name_key(buffer: LiveBuffer) -> Hashable:
+    return buffer.name, buffer.size
+
+
+def _ending_key(buffer: LiveBuffer) -> Hashable:
+    kind, shape, origin = alike_key(buffer)
+    return kind, shape, origin.rpartition("/")[2]  # inlining puts more before it
+
+
+def _unmatched(
+    left: list[LiveBuffer], entered: list[LiveBuffer], key: Callable[[LiveBuffer], Hashable]
+) -> tuple[list[LiveBuffer], list[LiveBuffer]]:
+    waiting: dict[Hashable, list[int]] = {}
+    for number, buffer in enumerate(left):
+        waiting.setdefault(key(buffer), []).append(number)
+    matched: set[int] = set()
+    rest = []
+    for buffer in entered:
+        partners = waiting.get(key(buffer))
+        if partners:
+            matched.add(partners.pop())
+        else:
+            rest.append(buffer)
+    return [buffer for number, buffer in enumerate(left) if number not in matched], rest
+
+
+def compare_memory(
+    before: Module, after: Module, wanted: bool | None
+) -> tuple[tuple[MemoryReport, MemoryReport] | None, str | None]:
+    """The memory of two modules, or a sentence why there is none; neither where not `wanted`.
+
+    None stands for modules of at most `AUTOMATIC` instructions. Near-linear in the modules.
+    """
+    if wanted is False:
+        return None, None
+    count = max(sum(1 for _ in module.instructions()) for module in (before, after))
+    if wanted is None and count > AUTOMATIC:
+        return None, (
+            f"no memory report: {count:,} instructions, more than {AUTOMATIC:,}; --memory makes it"
+        )
+    try:
+        report = analyze_memory(before)
+        return (report, report if after is before else analyze_memory(after)), None
+    except HloError as error:
+        return None, f"no memory report: {error.message}"
+
+
+def render_memory_change(before: MemoryReport, after: MemoryReport, console: Console) -> None:
+    """Print each size before and after, and what entered and left the peak."""
+    from rich.text import Text
+
+    console.print(memory_delta(before, after))
+    change = peak_change(before, after)
+    if not (change.entered or change.left):
+        return
+    console.print()
+    table = plain_table()
+    table.add_column("peak", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("shape", no_wrap=True)
+    table.add_column("from", no_wrap=True)
+    rows = [*_rows("left", change.left, "green"), *_rows("entered", change.entered, "red")]
+    width = console.width - _FIXED_WIDTH
+    shape_width = min(max(len(row.shape) for row in rows), width // 2)
+    for row in rows:
+        table.add_row(
+            Text(row.what, style=row.style),
+            row.size,
+            Text(row.kind, style=KIND_STYLES[row.kind]),
+            Text(head(row.shape, shape_width)),
+            Text(tail(row.label, width - shape_width)),
+        )
+    console.print(table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    what: str
+    style: str
+    size: str
+    kind: str
+    shape: str
+    label: str
+
+
+def _rows(what: str, buffers: list[LiveBuffer], style: str) -> Iterator[_Row]:
+    groups = grouped(buffers, "buffer")
+    for group in groups[:_SHOWN]:
+        shape = shape_and_count(group)
+        yield _Row(what, style, human_bytes(group.size), group.kind, shape, group.label)
+    hidden = groups[_SHOWN:]
+    if hidden:
+        count = f"and {sum(group.count for group in hidden):,} more"
+        yield _Row(what, style, human_bytes(sum(group.size for group in hidden)), "", count, "")
+
+
+def memory_delta(before: MemoryReport, after: MemoryReport) -> Table:
+    """A table of each size before and after a change. Rows that are 0 twice are left out."""
+    from rich.text import Text
+
+    table = plain_table()
+    table.add_column("memory", style="bold")
+    for name in ("before", "after", "change"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for (name, old), (_, new) in zip(_delta_rows(before), _delta_rows(after), strict=True):
+        if old or new:
+            is_neutral = old == new or name == "aliased"
+            style = "" if is_neutral else "green" if new < old else "red"
+            table.add_row(
+                name, human_bytes(old), human_bytes(new), Text(_change(old, new), style=style)
+            )
+    return table
+
+
+def _delta_rows(report: MemoryReport) -> list[tuple[str, int]]:
+    statistics = report.statistics
+    device, host = statistics.device, statistics.host
+    return [
+        ("arguments", device.argument),
+        ("outputs", device.output),
+        ("aliased", device.alias),
+        ("temporaries", device.temp),
+        ("total", statistics.total),
+        ("constants", statistics.constant),
+        ("fragmentation", statistics.fragmentation),
+        ("peak", report.peak),
+        ("host", host.argument + host.output - host.alias + host.temp),
+    ]
+
+
+def _change(old: int, new: int) -> str:
+    if old == new:
+        return "="
+    change = human_bytes(new - old, signed=True)
+    return f"{change} ({(new - old) / old:+.1%})" if old else change
+
+
+def memory_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str, Any]:
+    """XLA's statistics of both, and the buffers that entered and left the peak, in bytes."""
+    return {
+        "before": statistics_to_json(before.statistics),
+        "after": statistics_to_json(after.statistics),
+        **peak_change_to_json(before, after),
+    }
+
+
+def peak_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str, Any]:
+    """The buffers that entered and left the peak."""
+    change = peak_change(before, after)
+    return {
+        "entered_peak": [_buffer_to_json(buffer) for buffer in change.entered],
+        "left_peak": [_buffer_to_json(buffer) for buffer in change.left],
+    }
+
+
+def _buffer_to_json(buffer: LiveBuffer) -> dict[str, Any]:
+    return asdict(buffer) | {"kind": str(buffer.kind), "live": list(buffer.live)}

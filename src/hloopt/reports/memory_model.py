@@ -1,0 +1,98 @@
+"""All that is known of a module's memory, as plain data: JSON, pages and traces are made of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from hloopt.collector import collector_paused
+from hloopt.ir.module import Module
+from hloopt.memory.analysis import MemoryAnalysis
+from hloopt.memory.backends import Backend
+from hloopt.memory.limit import Fit, MemoryLimit, needed_bytes
+from hloopt.memory.model import MemoryReport
+from hloopt.memory.places import PlacedBuffer, placed_buffers
+from hloopt.reports.memory_json import memory_to_json
+from hloopt.reports.units import human_bytes
+from hloopt.targets import Target
+
+if TYPE_CHECKING:
+    from hloopt.memory.advice.model import Advice
+
+
+@dataclass(slots=True)
+class MemoryFindings:
+    """A module's memory: the report, whether it fits, and what would help."""
+
+    analysis: MemoryAnalysis
+    report: MemoryReport
+    fit: Fit | None
+    """None without a limit."""
+    advice: Advice | None
+    """None where nobody asked."""
+
+    @classmethod
+    def of(
+        cls,
+        module: Module,
+        target: Target,
+        *,
+        backend: Backend | None = None,
+        limit: MemoryLimit | None = None,
+        wants_advice: bool | None = None,
+    ) -> MemoryFindings:
+        """Analyze a module. Times of advice are those of `target`.
+
+        `wants_advice` None stands for: if it does not fit. Near-linear in the module.
+        """
+        with collector_paused():
+            analysis = MemoryAnalysis.of(module, backend=backend)
+            report = analysis.report()
+        fit = None if limit is None else Fit(needed_bytes(report.statistics), limit)
+        if wants_advice is None:
+            wants_advice = fit is not None and not fit.fits
+        advice = None
+        if wants_advice:
+            from hloopt.memory.advice import advise
+
+            advice = advise(analysis, report, target, None if limit is None else limit.size)
+        return cls(analysis, report, fit, advice)
+
+    def placed(self) -> list[PlacedBuffer]:
+        """Every buffer with its place and lifetime. Near-linear in the values."""
+        with collector_paused():
+            return placed_buffers(self.analysis)
+
+    def model(self) -> dict[str, Any]:
+        """All of it as plain data, with the instruction at each position; sizes in bytes."""
+        return {
+            **memory_to_json(self.report),
+            "instructions": [step.name for step in self.analysis.assignment.schedule.steps],
+            "buffers": [_placed_to_json(buffer) for buffer in self.placed()],
+            "fit": None if self.fit is None else fit_to_json(self.fit),
+            "advice": None if self.advice is None else asdict(self.advice),
+        }
+
+
+def _placed_to_json(buffer: PlacedBuffer) -> dict[str, Any]:
+    return asdict(buffer) | {"kind": str(buffer.kind), "live": list(buffer.live)}
+
+
+def fit_to_json(fit: Fit) -> dict[str, Any]:
+    """Whether it fits, and XLA's words where it does not."""
+    return {
+        "needed": fit.needed,
+        "limit": fit.limit.size,
+        "limit_source": fit.limit.source,
+        "fits": fit.fits,
+        "message": None if fit.fits else exhausted(fit),
+    }
+
+
+def exhausted(fit: Fit) -> str:
+    """What XLA says of a program that does not fit."""
+    return (
+        "RESOURCE_EXHAUSTED: Ran out of memory in memory space default. "
+        f"Used {human_bytes(fit.needed)} of {human_bytes(fit.limit.size)} ({fit.limit.source}). "
+        f"Exceeded capacity by {human_bytes(fit.missing)}."
+    )

@@ -1,0 +1,3 @@
+document.querySelector("svg").addEventListener("mousemove", event => {
+  showTip(event, data[event.target.dataset.i]);
+});
