@@ -54,6 +54,30 @@ def test_sharded_results_stay() -> None:
     clean(text(TWO, ", sharding={{replicated}, {replicated}}"), changes=False)
 
 
+def test_a_result_that_its_own_computation_reads_stays() -> None:
+    clean("""
+f {
+  x = f32[] parameter(0)
+  n = f32[] negate(x)
+  ROOT r = (f32[], f32[]) tuple(x, n)
+  g = f32[] get-tuple-element(r), index=1
+  c = f32[] custom-call(g), custom_call_target="out", custom_call_has_side_effect=true
+}
+ENTRY e {
+  p = f32[] parameter(0)
+  ROOT c = (f32[], f32[]) call(p), to_apply=f
+}""", changes=False)  # fmt: skip
+
+
+def test_original_values_go_with_the_results() -> None:
+    origin = 'origin={({"made"}, {"given"})}'
+    module = clean(text(TWO, f", {origin}").replace(TWO, f"{TWO}, {origin}", 1))
+    call = next(module.instructions(Opcode.CALL))
+    assert call.attributes["origin"] == '{({"made"})}'
+    assert call.called[0].root.attributes["origin"] == '{({"made"})}'
+    assert module.entry.root.attributes["origin"] == '{({"made"}, {"given"})}'
+
+
 def test_a_call_that_runs_asynchronously_keeps_its_operands() -> None:
     module = clean("""
 f { unused = f32[] parameter(0) x = f32[] parameter(1) ROOT r = (f32[]) tuple(x) }

@@ -183,3 +183,16 @@ def test_a_loop_in_a_loop_of_one_trip_is_inlined_with_it() -> None:
     assert changed
     assert the_loop(module).parent is module.entry
     assert set(module.computations) == {"body", "condition", "main"}
+
+
+def test_a_loop_that_runs_asynchronously_stays() -> None:
+    text = LOOP.format(
+        **{"header": "", "init": "", "state": STATE, "trips": 1}, body=UNUSED_Y,
+        entry=f"  s = (({STATE}), {STATE}, u32[]) async-start(state), calls=wrapped\n"
+        f"  ROOT d = {STATE} async-done(s)",
+    )  # fmt: skip
+    wrapped = f"ROOT w = {STATE} while(v), condition=condition, body=body"
+    wrapped = f"wrapped {{\n  v = {STATE} parameter(0)\n  {wrapped}\n}}\n\nENTRY"
+    _, changed, context = run(parse_module(text.replace("ENTRY", wrapped)))
+    assert not changed
+    assert context.remarks[-1].reason == "it runs asynchronously"

@@ -44,3 +44,19 @@ ENTRY e {
 }""")
     assert module.computations["f"].root.opcode is Opcode.CONSTANT
     assert module.entry.root.operands[0].payload == "{  }"
+
+
+def test_an_asynchronous_operation_whose_start_has_to_stay_stays_whole() -> None:
+    module = eliminate("""HloModule m
+f { x = f32[0] parameter(0) ROOT n = f32[0] negate(x) }
+ENTRY e {
+  p = f32[0] parameter(0)
+  q = f32[] parameter(1)
+  first = f32[] negate(q)
+  s = ((f32[0]), f32[0], s32[]) async-start(p), calls=f, control-predecessors={first}
+  d = f32[0] async-done(s)
+  cs = (f32[0], f32[0], u32[]) copy-start(p), control-predecessors={first}
+  cd = f32[0] copy-done(cs)
+  ROOT t = (f32[0], f32[0]) tuple(d, cd)
+}""")
+    assert [o.opcode for o in module.entry.root.operands] == [Opcode.ASYNC_DONE, Opcode.COPY_DONE]

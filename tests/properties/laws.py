@@ -57,6 +57,8 @@ LEAVES_MORE_TO_DO = [
     ("simplify-while-loops", {"simplify_compare_instrs": True}),
     # What is ready first is taken in the order of the list, which the schedule then is.
     *(("hlo-memory-scheduler", {"algorithm": a}) for a in ("default", "list", "bfs")),
+    # A branch that stops reading an input may have been the last to read another's output.
+    ("simplify-conditional", {}),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
     # A step at a time, so that others can simplify in between.

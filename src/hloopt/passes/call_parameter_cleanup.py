@@ -7,9 +7,9 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import tuple_shape
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.dead_parameters import remove_dead_parameters
+from hloopt.passes.tuples import keep_elements
 
 
 @register("call-parameter-cleanup")
@@ -49,6 +49,8 @@ def _why_not(computation: Computation) -> str | None:
             return f"%{computation.name} also runs asynchronously, in %{caller.name}"
         if caller.attributes.get("is_composite") == "true":
             return f"%{caller.name} is a composite, which means something as a whole"
+    if computation.root.users:
+        return f"%{computation.name} itself reads its result, %{computation.root.name}"
     if any("sharding" in i.attributes for i in (computation.root, *computation.callers)):
         return f"the result of %{computation.name} is sharded as a whole"
     return None
@@ -74,7 +76,7 @@ def _return_no_parameters(computation: Computation) -> dict[Instruction, list[In
     outputs = list(root.operands)
     kept = [i for i, output in enumerate(outputs) if output.opcode is not Opcode.PARAMETER]
     root.set_operands([outputs[i] for i in kept])
-    root.set_shape(tuple_shape(root.shape.elements[i] for i in kept))
+    keep_elements(root, kept)
     return {call: _restore_result(call, outputs, kept) for call in computation.callers}
 
 
@@ -87,8 +89,10 @@ def _restore_result(
     """
     caller, elements = call.parent, call.shape.elements
     result = caller.add(Opcode.TUPLE, call.shape)
+    if "origin" in call.attributes:
+        result.set_attribute("origin", call.attributes["origin"])
     call.replace_all_uses_with(result)
-    call.set_shape(tuple_shape(elements[i] for i in kept))
+    keep_elements(call, kept)
     made = {
         output: caller.add(
             Opcode.GET_TUPLE_ELEMENT, elements[output], [call], attributes={"index": str(index)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hloopt.analysis.call_graph import reachable_from_entry
@@ -103,6 +103,14 @@ _CONTINUES = frozenset(
 """Opcodes that continue or finish what their first operand has started."""
 
 
+def started_by(instruction: Instruction) -> Iterator[Instruction]:
+    """The instruction and, where it continues or finishes others, these back to the start."""
+    yield instruction
+    while instruction.opcode in _CONTINUES and instruction.operands:
+        instruction = instruction.operands[0]
+        yield instruction
+
+
 class DeadCode:
     """Cleans computations of one module; `clean` them callers first."""
 
@@ -146,13 +154,8 @@ class DeadCode:
         )
 
     def _may_go(self, instruction: Instruction) -> bool:
-        if instruction.has_control_dependencies:
-            return False
-        start = instruction
-        while start.opcode in _CONTINUES and start.operands:
-            start = start.operands[0]
-            if start.has_control_dependencies:
-                return False  # a start that has to stay keeps its done
+        if any(part.has_control_dependencies for part in started_by(instruction)):
+            return False  # a start that has to stay keeps its done
         opcode = instruction.opcode
         if opcode is Opcode.WHILE:
             return self._while_may_go(instruction)

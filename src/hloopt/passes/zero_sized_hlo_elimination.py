@@ -12,7 +12,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
 from hloopt.passes.base import ModulePass, PassContext, register
-from hloopt.passes.dce import DeadCode, DeadCodeElimination
+from hloopt.passes.dce import DeadCode, DeadCodeElimination, started_by
 from hloopt.passes.replace import replace_instruction
 
 
@@ -91,8 +91,9 @@ def _why_not(array: Instruction, effects: SideEffects) -> str | None:
     shape = array.shape
     if shape.is_dynamic:
         return "its dimensions are dynamic"
-    if array.has_control_dependencies:
-        return "it has control dependencies"
+    for part in started_by(array):
+        if part.has_control_dependencies:
+            return f"{'it' if part is array else f'%{part.name}'} has control dependencies"
     if effects.of(array):
         return "it has a side effect"
     rows = prod(shape.dimensions[: shape.dimensions.index(0)])

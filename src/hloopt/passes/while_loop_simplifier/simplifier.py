@@ -33,7 +33,7 @@ class WhileLoopSimplifier(ModulePass):
     scalars that start as constants become constants; of several induction variables one is
     counted, the others are computed from it. Then dead code is removed.
 
-    Loops with control dependencies stay. A loop whose body or condition something else calls, too,
+    Loops with control dependencies, or that run asynchronously, stay. A loop whose body or condition something else calls, too,
     goes if it makes at most one trip; for the rest flatten the call graph first. Linear in the size
     of the module.
     """
@@ -89,6 +89,9 @@ class _Simplifier:
         loop = self._loop
         if loop.has_control_dependencies:
             self._context.missed(loop, "it has control dependencies")
+            return
+        if loop.parent.is_asynchronous:
+            self._context.missed(loop, "it runs asynchronously")
             return
         shared = next((c for c in loop.called if sum(c.callers.values()) > 1), None)
         if shared is None and self._carry_less():
