@@ -273,9 +273,9 @@ def test_control_edges_are_those_of_the_text(general: bool) -> None:
         + (" // a comment" if general else ""),
     )
     p, a, b = parse_module(text).entry.instructions
-    assert b.control_predecessors == (p, a)
-    assert p.control_successors == (a, b)
-    assert (a.control_predecessors, a.control_successors) == ((p,), (b,))
+    assert list(b.control_predecessors) == [p, a]
+    assert list(p.control_successors) == [a, b]
+    assert (list(a.control_predecessors), list(a.control_successors)) == ([p], [b])
 
 
 _MEMORY = """

@@ -76,4 +76,5 @@ def test_dependence_follows_operands_and_control_edges(module: Module) -> None:
     assert depends_on(by_name["s"], by_name["late"])
     assert depends_on(by_name["s"], by_name["p"])
     assert not depends_on(by_name["s"], by_name["dead"])
+    assert depends_on(by_name["s"], by_name["dead"], most=1) is None
     assert not depends_on(by_name["p"], by_name["s"])

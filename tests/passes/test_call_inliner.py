@@ -268,7 +268,7 @@ ENTRY e {
 }
 """)
     by_name = {i.name: i for i in module.entry.instructions}
-    assert by_name["after"].control_predecessors == (by_name["late"],)
+    assert list(by_name["after"].control_predecessors) == [by_name["late"]]
     assert by_name["r"].operands[0] is by_name["n"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloVerifyError
@@ -57,8 +58,9 @@ class Instruction:
     called: tuple[Computation, ...]
     """Called computations: a while's body before its condition, a select-and-scatter's select
     before its scatter, else in the order of the text."""
-    control_predecessors: tuple[Instruction, ...]
-    control_successors: tuple[Instruction, ...]
+    control_predecessors: Mapping[Instruction, None]
+    """What has to run before, by control dependencies: an ordered set. Change it by methods."""
+    control_successors: Mapping[Instruction, None]
     users: dict[Instruction, None]
     """Instructions with this one as operand, each once, in order of creation."""
     payload: str
@@ -213,8 +215,8 @@ class Instruction:
         """Let this run only after `predecessor`, which is in the same computation."""
         if predecessor in self.control_predecessors:
             return
-        self.control_predecessors = (*self.control_predecessors, predecessor)
-        predecessor.control_successors = (*predecessor.control_successors, self)
+        self.control_predecessors = _with(self.control_predecessors, predecessor)
+        predecessor.control_successors = _with(predecessor.control_successors, self)
         self.changed()
 
     def remove_control_predecessor(self, predecessor: Instruction) -> None:
@@ -224,14 +226,14 @@ class Instruction:
 
     def drop_control_dependencies(self) -> None:
         """Remove all control edges from and to this instruction."""
-        for predecessor in self.control_predecessors:
+        for predecessor in list(self.control_predecessors):
             self.remove_control_predecessor(predecessor)
-        for successor in self.control_successors:
+        for successor in list(self.control_successors):
             successor.remove_control_predecessor(self)
 
     def move_control_dependencies_to(self, other: Instruction) -> None:
         """Give `other` all control edges of this instruction, edges to itself excepted."""
-        predecessors, successors = self.control_predecessors, self.control_successors
+        predecessors, successors = list(self.control_predecessors), list(self.control_successors)
         self.drop_control_dependencies()
         for predecessor in predecessors:
             if predecessor is not other:
@@ -258,8 +260,23 @@ _TEXT_SLOT = Instruction.__dict__["text"]
 _USERS_SLOT = Instruction.__dict__["users"]
 
 
-def _without(items: tuple[Instruction, ...], item: Instruction) -> tuple[Instruction, ...]:
-    return tuple(other for other in items if other is not item)
+NO_INSTRUCTIONS: Mapping[Instruction, None] = MappingProxyType({})
+"""Shared by all instructions without control dependencies."""
+
+
+def _with(items: Mapping[Instruction, None], item: Instruction) -> Mapping[Instruction, None]:
+    """`items` with one more: the same dict where it is one. O(1)."""
+    if not isinstance(items, dict):
+        return {item: None}
+    items[item] = None
+    return items
+
+
+def _without(items: Mapping[Instruction, None], item: Instruction) -> Mapping[Instruction, None]:
+    """`items` with one less: the same dict unless that is empty now. O(1)."""
+    if isinstance(items, dict):
+        items.pop(item, None)
+    return items or NO_INSTRUCTIONS
 
 
 def _fill_attributes(instruction: Instruction) -> Mapping[str, str]:
@@ -289,14 +306,14 @@ def _fill_called(instruction: Instruction) -> tuple[Computation, ...]:
     return ()
 
 
-def _fill_control_predecessors(instruction: Instruction) -> tuple[Instruction, ...]:
-    instruction.control_predecessors = ()
-    return ()
+def _fill_control_predecessors(instruction: Instruction) -> Mapping[Instruction, None]:
+    instruction.control_predecessors = NO_INSTRUCTIONS
+    return NO_INSTRUCTIONS
 
 
-def _fill_control_successors(instruction: Instruction) -> tuple[Instruction, ...]:
-    instruction.control_successors = ()
-    return ()
+def _fill_control_successors(instruction: Instruction) -> Mapping[Instruction, None]:
+    instruction.control_successors = NO_INSTRUCTIONS
+    return NO_INSTRUCTIONS
 
 
 def _fill_payload(instruction: Instruction) -> str:

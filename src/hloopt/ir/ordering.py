@@ -47,15 +47,22 @@ def depth_first(roots: Iterable[Node], before: Callable[[Node], Iterable[Node]])
 def dependencies(instruction: Instruction) -> Iterable[Instruction]:
     """What must run before the instruction, directly: operands and control predecessors."""
     if instruction.control_predecessors:
-        return (*reversed(instruction.control_predecessors), *instruction.operands)
+        return (*reversed(list(instruction.control_predecessors)), *instruction.operands)
     return instruction.operands
 
 
-def depends_on(instruction: Instruction, other: Instruction) -> bool:
-    """Whether `other` is `instruction` or must run before it. O(what is before `instruction`)."""
+def depends_on(
+    instruction: Instruction, other: Instruction, *, most: int | None = None
+) -> bool | None:
+    """Whether `other` is `instruction` or must run before it. O(what is before `instruction`).
+
+    None where that takes a look at more than `most` instructions.
+    """
     seen = {instruction}
     stack = [instruction]
     while stack:
+        if most is not None and len(seen) > most:
+            return None
         current = stack.pop()
         if current is other:
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -331,7 +331,7 @@ def _kind_of_change(before: Instruction, after: Instruction, match: ModuleMatch)
     return Difference.CHANGED
 
 
-def _partners(instructions: Sequence[Instruction], match: ModuleMatch) -> list[Instruction | None]:
+def _partners(instructions: Iterable[Instruction], match: ModuleMatch) -> list[Instruction | None]:
     return [match.instructions.get(instruction) for instruction in instructions]
 
 

@@ -19,7 +19,12 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
+from hloopt.ir.instruction import (
+    COMPUTATION_LISTS,
+    NO_INSTRUCTIONS,
+    REFERENCE_ATTRIBUTES,
+    Instruction,
+)
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
 from hloopt.ir.shape import format_shape
@@ -175,8 +180,8 @@ def _read_rows(
         instruction.name = name
         instruction.shape = shapes[shape]
         instruction.called = ()
-        instruction.control_predecessors = ()
-        instruction.control_successors = ()
+        instruction.control_predecessors = NO_INSTRUCTIONS
+        instruction.control_successors = NO_INSTRUCTIONS
         instruction.attribute_text = attributes
         instruction.opcode, kind = kinds[opcode]
         if kind == _PAYLOAD:
@@ -238,11 +243,11 @@ def link_control(predecessors: dict[Instruction, list[Instruction]]) -> None:
     """Set the control edges that stand in a computation's text. O(edges)."""
     successors: dict[Instruction, list[Instruction]] = {}
     for successor, found in predecessors.items():
-        successor.control_predecessors = tuple(dict.fromkeys(found))
+        successor.control_predecessors = dict.fromkeys(found)
         for predecessor in successor.control_predecessors:
             successors.setdefault(predecessor, []).append(successor)
     for predecessor, after in successors.items():
-        predecessor.control_successors = tuple(after)
+        predecessor.control_successors = dict.fromkeys(after)
 
 
 def _link_called(callers: list[Instruction], module: Module) -> None:

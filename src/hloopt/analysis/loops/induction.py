@@ -14,6 +14,9 @@ MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "N
 """Directions of a comparison whose operands change places."""
 
 
+_MOST_ADDITIONS = 64
+
+
 class Comparison(NamedTuple):
     """The condition of a loop: it goes on as long as `element + offset DIRECTION limit`."""
 
@@ -101,14 +104,14 @@ def initial_element(loop: Instruction, index: int) -> Instruction | None:
 def plus_constant(value: Instruction) -> tuple[Source, int]:
     """A value as another one plus a constant, modulo the size of its type: `x + 2 - 1` is x + 1.
 
-    O(additions). The constant is 0 where the value is no sum.
+    The constant is 0 where the value is no sum. O(additions), of which 64 at most are looked into.
     """
     total = 0
-    while True:
-        source = source_of(value)
+    source = source_of(value)
+    for _ in range(_MOST_ADDITIONS):
         instruction = source.instruction
         if source.path or not is_integer(value):
-            return source, total
+            break
         if instruction.opcode is Opcode.ADD:
             left, right = instruction.operands
             number = constant_value(right)
@@ -120,10 +123,12 @@ def plus_constant(value: Instruction) -> tuple[Source, int]:
             number = constant_value(right)
             number = None if number is None else -number
         else:
-            return source, total
+            break
         if number is None:
-            return source, total
+            break
         total = wrap(total + number, value, signed=True)
+        source = source_of(value)
+    return source, total
 
 
 def wrap(number: int, like: Instruction, *, signed: bool | None = None) -> int:

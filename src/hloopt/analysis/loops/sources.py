@@ -8,6 +8,9 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
+_MOST_STEPS = 256
+"""Values handed on more often are not followed further, so that many loops stay linear."""
+
 
 class Source(NamedTuple):
     """A part of what an instruction gives: `path` leads to it through tuples, its last step first.
@@ -29,10 +32,11 @@ def source_of(value: Instruction) -> Source:
     """The instruction that makes a value, which others only hand on.
 
     A loop hands on the elements of its state that no trip changes. A computation hands on its
-    parameters where it is called from one place. O(instructions passed).
+    parameters where it is called from one place. O(instructions passed), which are 256 at most: an
+    instruction that hands on what more of them handed on counts as the one that makes it.
     """
     path: list[int] = []
-    while True:
+    for _ in range(_MOST_STEPS):
         opcode = value.opcode
         if opcode is Opcode.GET_TUPLE_ELEMENT:
             path.append(value.tuple_index)
@@ -50,7 +54,8 @@ def source_of(value: Instruction) -> Source:
             elif loop is not None and path and is_handed_on(loop, path[-1]):
                 value = loop.operands[0]
             else:
-                return Source(value, tuple(path))
+                break
+    return Source(value, tuple(path))
 
 
 def is_handed_on(loop: Instruction, index: int) -> bool:

@@ -33,9 +33,9 @@ class WhileLoopSimplifier(ModulePass):
     scalars that start as constants become constants; of several induction variables one is
     counted, the others are computed from it. Then dead code is removed.
 
-    Loops with control dependencies, or that run asynchronously, stay. A loop whose body or condition something else calls, too,
-    goes if it makes at most one trip; for the rest flatten the call graph first. Linear in the size
-    of the module.
+    Loops with control dependencies, or that run asynchronously, stay. A loop whose body or
+    condition something else calls, too, goes if it makes at most one trip; for the rest flatten the
+    call graph first. Linear in the size of the module.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
