@@ -8,6 +8,7 @@ import operator
 import pytest
 
 from hloopt.analysis.loops.annotation import known_trip_count
+from hloopt.analysis.loops.induction import plus_constant
 from hloopt.analysis.loops.sources import source_of
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips, trip_count
 from hloopt.ir import Instruction, Module, Opcode
@@ -222,10 +223,10 @@ def test_a_limit_is_followed_through_loops_copies_and_fusions() -> None:
     assert (source.instruction.name, source.path) == ("seven", ())
 
 
-def test_a_constant_is_found_through_a_thousand_loops() -> None:
+def test_a_constant_is_found_through_three_hundred_loops() -> None:
     parts = ["HloModule m", "body0 { ROOT p = (s32[]) parameter(0) }"]
     condition = "condition{} {{ p = (s32[]) parameter(0) ROOT t = pred[] constant(true) }}"
-    for depth in range(1, 1000):
+    for depth in range(1, 300):
         parts += [
             condition.format(depth),
             f"body{depth} {{ p = (s32[]) parameter(0) i = s32[] get-tuple-element(p), index=0 "
@@ -233,10 +234,29 @@ def test_a_constant_is_found_through_a_thousand_loops() -> None:
             f"body=body{depth - 1} ROOT r = (s32[]) tuple(i) }}",
         ]
     parts += [
-        condition.format(1000),
+        condition.format(300),
         "ENTRY e { n = s32[] constant(5) s = (s32[]) tuple(n) "
-        "ROOT w = (s32[]) while(s), condition=condition1000, body=body999 }",
+        "ROOT w = (s32[]) while(s), condition=condition300, body=body299 }",
     ]
     innermost = loops(parse_module("\n".join(parts)))[0]
     source = source_of(innermost.operands[0].operands[0])
     assert (source.instruction.name, source.instruction.payload) == ("n", "5")
+
+
+def test_a_value_that_is_handed_on_too_often_is_not_followed_to_the_end() -> None:
+    copies = "".join(f"  copy.{n} = f32[] copy(copy.{n - 1})\n" for n in range(1, 2000))
+    module = parse_module(f"ENTRY e {{\n  copy.0 = f32[] parameter(0)\n{copies}}}\n")
+    values = {i.name: i for i in module.entry.instructions}
+    assert source_of(values["copy.1000"]).instruction.name == "copy.0"
+    assert source_of(values["copy.1999"]).instruction.opcode is Opcode.COPY
+
+
+def test_a_sum_of_too_many_constants_is_not_followed_to_the_end() -> None:
+    sums = "".join(f"  a.{n} = s32[] add(a.{n - 1}, one)\n" for n in range(1, 1000))
+    module = parse_module(
+        f"ENTRY e {{\n  a.0 = s32[] parameter(0)\n  one = s32[] constant(1)\n{sums}}}\n"
+    )
+    values = {i.name: i for i in module.entry.instructions}
+    assert plus_constant(values["a.60"]) == ((values["a.0"], ()), 60)
+    source, total = plus_constant(values["a.999"])
+    assert source.instruction.name == f"a.{999 - total}"

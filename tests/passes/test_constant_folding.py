@@ -137,3 +137,21 @@ ENTRY e { c = f32[2] constant({1, 2})
  ROOT m = f32[2] map(c), dimensions={0}, to_apply=draw }""",
         changes=False,
     )
+
+
+def test_calls_nested_in_a_folded_call_are_computed_once() -> None:
+    depth = 2_000
+    callees = "".join(
+        f"f.{n} {{\n  p.{n} = f32[] parameter(0)\n  k.{n} = f32[] constant(1)\n"
+        f"  c.{n} = f32[] call(k.{n}), to_apply=f.{n - 1}\n"
+        f"  ROOT a.{n} = f32[] add(p.{n}, c.{n})\n}}\n"
+        for n in range(1, depth)
+    )
+    module = parse_module(
+        f"HloModule m\nf.0 {{ ROOT p = f32[] parameter(0) }}\n{callees}"
+        f"ENTRY e {{\n  k = f32[] constant(1)\n  ROOT c = f32[] call(k), to_apply=f.{depth - 1}\n}}"
+    )
+    context = PassContext()
+    create_pass("constant-folding").run(module, context)
+    assert module.entry.root.payload == str(depth)
+    assert context.statistics["instructions folded"] == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hloopt.analysis.call_graph import callees_first
 from hloopt.analysis.equality import Equality
 from hloopt.analysis.side_effects import SideEffects
@@ -14,9 +12,9 @@ from hloopt.ir.literal import ELIDED
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.dce import DeadCode, DeadCodeElimination
-from hloopt.passes.foldable import Foldable
+from hloopt.passes.foldable import Foldable, FoldingOptions
 from hloopt.passes.replace import replace_instruction
 
 
@@ -34,37 +32,23 @@ class ConstantFolding(ModulePass):
     Linear in the size of the module and the work of computing.
     """
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
-    class Options(PassOptions):
-        max_operand_elements: int = option(
-            45_000_000, "leave alone what has an operand of so many elements, or more"
-        )
-        max_result_elements: int = option(
-            1 << 20, "leave alone what would become a literal of more elements"
-        )
-        max_operations: int = option(
-            1 << 28, "leave alone dots, convolutions and windows of more multiplications or "
-            "applications of their computation"
-        )  # fmt: skip
-        max_steps: int = option(
-            1_000_000, "give up on an instruction whose computations take more steps than this"
-        )
-
-    options: Options
+    Options = FoldingOptions
+    options: FoldingOptions
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
         folder = _Folder(module, self.options, context)
+        live: set[Computation] = set()  # what something runs, once its callers have been folded
         for computation in reversed(callees_first(module)):
-            if not computation.is_fusion:
-                folder.fold(computation)
+            if computation.is_entry or any(c.parent in live for c in computation.callers):
+                live.add(computation)
+                if not computation.is_fusion:
+                    folder.fold(computation)
         return module.version != before
 
 
 class _Folder:
-    def __init__(
-        self, module: Module, options: ConstantFolding.Options, context: PassContext
-    ) -> None:
+    def __init__(self, module: Module, options: FoldingOptions, context: PassContext) -> None:
         self.module = module
         self.max_steps = options.max_steps
         self.context = context

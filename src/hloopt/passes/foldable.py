@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING
 
 from hloopt.ir.attribute_values import parse_ints, parse_window
 from hloopt.ir.computation import Computation
@@ -14,10 +14,7 @@ from hloopt.ir.literal import ELIDED
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.ordering import depth_first, post_order
 from hloopt.ir.shape import Shape
-
-if TYPE_CHECKING:
-    from hloopt.passes.base import PassContext
-    from hloopt.passes.constant_folding import ConstantFolding
+from hloopt.passes.base import PassContext, PassOptions, option
 
 _APPLIES = frozenset(
     (
@@ -40,10 +37,29 @@ _AS_THEY_ARE = frozenset((Opcode.CONSTANT, Opcode.IOTA, Opcode.BROADCAST, Opcode
 _IN_CALLEES = _COMPUTED | _AS_THEY_ARE | {Opcode.PARAMETER, Opcode.OPT_BARRIER}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldingOptions(PassOptions):
+    """What is too large to be computed before the program runs."""
+
+    max_operand_elements: int = option(
+        45_000_000, "leave alone what has an operand of so many elements, or more"
+    )
+    max_result_elements: int = option(
+        1 << 20, "leave alone what would become a literal of more elements"
+    )
+    max_operations: int = option(
+        1 << 28, "leave alone dots, convolutions and windows of more multiplications or "
+        "applications of their computation"
+    )  # fmt: skip
+    max_steps: int = option(
+        1_000_000, "give up on an instruction whose computations take more steps than this"
+    )
+
+
 class Foldable:
     """Decides for the instructions of one module, whose callees do not change meanwhile."""
 
-    def __init__(self, options: ConstantFolding.Options) -> None:
+    def __init__(self, options: FoldingOptions) -> None:
         self.options = options
         self._callees: dict[Computation, bool] = {}
 
