@@ -137,3 +137,19 @@ def callee(number: int, *, calls: bool) -> str:
 }}
 
 """
+
+
+def test_a_conditional_with_many_equal_branches_is_no_trouble() -> None:
+    count = 20_000
+    branches = "".join(
+        f"b.{n} {{\n  p.{n} = f32[] parameter(0)\n  ROOT r.{n} = f32[] negate(p.{n})\n}}\n"
+        for n in range(count)
+    )
+    names = ", ".join(f"b.{n}" for n in range(count))
+    module = parse_module(
+        f"HloModule m\n{branches}ENTRY e {{\n  i = s32[] parameter(0)\n  x = f32[] parameter(1)\n"
+        f"  ROOT c = f32[] conditional(i, {', '.join(['x'] * count)}), "
+        f"branch_computations={{{names}}}\n}}\n"
+    )
+    assert create_pass("computation-deduplicator").run(module, PassContext(wants_remarks=False))
+    assert list(module.computations) == ["b.0", "e"]

@@ -196,3 +196,34 @@ def test_a_loop_that_runs_asynchronously_stays() -> None:
     _, changed, context = run(parse_module(text.replace("ENTRY", wrapped)))
     assert not changed
     assert context.remarks[-1].reason == "it runs asynchronously"
+
+
+@pytest.mark.parametrize("trips", [0, 1])
+def test_a_loop_whose_initial_state_is_laid_out_otherwise_stays(trips: int) -> None:
+    state = "(s32[], f32[2,3]{0,1})"
+    _, changed, context = run(
+        parse_module(f"""HloModule m
+body {{
+  p = {state} parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[2,3]{{0,1}} get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[2,3]{{0,1}} negate(x)
+  ROOT t = {state} tuple(next, y)
+}}
+condition {{
+  q = {state} parameter(0)
+  j = s32[] get-tuple-element(q), index=0
+  n = s32[] constant({trips})
+  ROOT less = pred[] compare(j, n), direction=LT
+}}
+ENTRY e {{
+  zero = s32[] constant(0)
+  x = f32[2,3]{{1,0}} parameter(0)
+  s = (s32[], f32[2,3]{{1,0}}) tuple(zero, x)
+  ROOT w = {state} while(s), condition=condition, body=body
+}}""")
+    )
+    assert not changed
+    assert context.remarks[-1].reason == "its initial state is laid out in another way"

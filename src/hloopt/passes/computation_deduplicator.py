@@ -47,12 +47,11 @@ class ComputationDeduplicator(ModulePass):
                 for caller in computation.callers:
                     context.missed(caller, reason)
                 continue
-            first = duplicates.first_of(computation)
-            if first is not computation and not self.options.mark_fusion_duplications:
-                _merge(computation, first, context)
+            duplicates.find_first_of(computation)
         if self.options.mark_fusion_duplications:
             _mark(duplicates.first, context)
-        else:
+        elif duplicates.first:
+            _merge(duplicates.first, context)
             module.remove_computations(duplicates.first)
         return module.version != before
 
@@ -92,12 +91,12 @@ class _Duplicates:
         """The one computation with an outline; None for several, whose bodies are compared."""
         self._bodies: dict[Key, Computation] = {}
 
-    def first_of(self, computation: Computation) -> Computation:
-        """The first computation that equals this one, which may be itself. O(instructions)."""
+    def find_first_of(self, computation: Computation) -> None:
+        """Look for an earlier computation that equals this one. O(instructions)."""
         key = outline(computation)
         if key not in self._only:
             self._only[key] = computation
-            return computation
+            return
         only = self._only[key]
         if only is not None:
             self._bodies[self._body(only)] = only
@@ -105,17 +104,21 @@ class _Duplicates:
         first = self._bodies.setdefault(self._body(computation), computation)
         if first is not computation:
             self.first[computation] = first
-        return first
 
     def _body(self, computation: Computation) -> Key:
         return self._equality.body(computation, lambda callee: self.first.get(callee, callee))
 
 
-def _merge(computation: Computation, first: Computation, context: PassContext) -> None:
-    context.count("computations merged")
-    for caller in list(computation.callers):
-        context.applied(caller, f"calls %{first.name}, which equals %{computation.name}")
-        caller.set_called(tuple(first if c is computation else c for c in caller.called))
+def _merge(duplicates: dict[Computation, Computation], context: PassContext) -> None:
+    """Let what calls duplicates call the first of them. O(calls)."""
+    context.count("computations merged", len(duplicates))
+    callers = dict.fromkeys(caller for computation in duplicates for caller in computation.callers)
+    for caller in callers:
+        for called in dict.fromkeys(caller.called):
+            if called in duplicates:
+                first = duplicates[called]
+                context.applied(caller, f"calls %{first.name}, which equals %{called.name}")
+        caller.set_called(tuple(duplicates.get(called, called) for called in caller.called))
 
 
 def _mark(duplicates: dict[Computation, Computation], context: PassContext) -> None:

@@ -85,7 +85,8 @@ def _drop_unused_operands(sort: Instruction, context: PassContext) -> list[Instr
     if len(kept) == 1 and (reason := _why_no_array(sort, kept[0])):
         context.missed(sort, reason)
         return []
-    dropped = [operand for i, operand in enumerate(sort.operands) if i not in kept]
+    stays = set(kept)
+    dropped = [operand for i, operand in enumerate(sort.operands) if i not in stays]
     context.applied(sort, f"{len(dropped)} of {len(sort.operands)} operands are not read")
     context.count("operands removed", len(dropped))
     _keep_operands(sort, kept, read)

@@ -20,6 +20,8 @@ def why_not_remove(loop: Instruction, trips: LoopTrips, effects: SideEffects) ->
         return f"it makes {trips.computed:,} trips"
     if effects.of_computation(condition):
         return f"%{condition.name} has side effects"
+    if loop.shape is not loop.operands[0].shape:
+        return "its initial state is laid out in another way"
     if trips.computed == 0:
         return None
     if effects.of_computation(body):
