@@ -8,7 +8,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
-_MOST_STEPS = 1024
+_MOST_STEPS = 256
 """Values handed on more often are not followed further, so that many loops stay linear."""
 
 
@@ -32,7 +32,7 @@ def source_of(value: Instruction) -> Source:
     """The instruction that makes a value, which others only hand on.
 
     A loop hands on the elements of its state that no trip changes. A computation hands on its
-    parameters where it is called from one place. O(instructions passed), which are 1024 at most: an
+    parameters where it is called from one place. O(instructions passed), which are 256 at most: an
     instruction that hands on what more of them handed on counts as the one that makes it.
     """
     path: list[int] = []
