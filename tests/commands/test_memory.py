@@ -108,3 +108,23 @@ def test_pictures_are_files(
     (tmp_path / "n.hlo").write_text(TEXT)
     assert main(["memory", str(tmp_path), "--html", str(page)]) == 2
     assert "--html is for one file, not 2" in capsys.readouterr().err
+
+
+def test_flags_of_xla_gpu_place_buffers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.hlo"
+    collective = "a = f32[4]{0} sine(p)\n  c = f32[32]{0} all-gather(a), dimensions={0}\n"
+    path.write_text(
+        TEXT.replace("f32[4]{0} negate(p)", "f32[32]{0} negate(c)").replace(
+            "  ROOT", f"  {collective}  ROOT"
+        )
+    )
+    flag = ("--xla-flag", "xla_gpu_enable_nccl_user_buffers")
+    assert main(["memory", str(path), *flag, "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    report = report[0] if isinstance(report, list) else report
+    assert report["backend"] == "gpu"
+    assert {a["color"] for a in report["allocations"]} == {0, 1}
+    assert main(["memory", str(path), *flag, "--backend", "cpu"]) == 2
+    assert "--xla-flag is about XLA:GPU" in capsys.readouterr().err
+    assert main(["memory", str(path), "--xla-flag", "xla_gpu_user_buffers"]) == 2
+    assert "did you mean 'xla_gpu_enable_nccl_user_buffers'?" in capsys.readouterr().err

@@ -27,7 +27,7 @@ def may(
 ) -> bool:
     """Whether the result of a line may lie where an operand does."""
     assignment = assign(*PARAMETERS, line, before=before, backend=backend)
-    rules = Overwriting(assignment.flow, assignment.buffers.in_place, backend.fusion_rule)
+    rules = Overwriting(assignment.flow, assignment.buffers.in_place, backend.may_overwrite)
     value = value_of(assignment, earlier)
     position = assignment.ranges.last_position[value]
     return rules.may(value, position, value_of(assignment, later))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from hloopt.analysis.dataflow.forwarding import async_start_of, is_in_place_permute
 from hloopt.analysis.dataflow.slots import Index, slots_of
+from hloopt.analysis.nvshmem import uses_nvshmem
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
@@ -115,7 +116,7 @@ def _scatter(instruction: Instruction) -> list[InPlacePair]:
 
 
 def _all_reduce_start(instruction: Instruction) -> list[InPlacePair]:
-    return _one_to_one(len(instruction.operands))
+    return [] if uses_nvshmem(instruction) else _one_to_one(len(instruction.operands))
 
 
 def _one_to_one(count: int) -> list[InPlacePair]:

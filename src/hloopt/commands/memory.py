@@ -22,6 +22,7 @@ from hloopt.commands.common import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.memory.backends import Backend
     from hloopt.reports.memory_model import MemoryFindings
 
 _DEFAULT_TARGET = "h100_sxm"
@@ -80,6 +81,13 @@ _DEFAULT_TARGET = "h100_sxm"
     show_default=True,
     help="whose rules place the buffers; auto: the module tells",
 )
+@click.option(
+    "--xla-flag",
+    "xla_flags",
+    multiple=True,
+    metavar="NAME",
+    help="a flag of XLA:GPU that is on: xla_gpu_enable_nccl_user_buffers, …",
+)
 @format_option
 @color_option
 def command(**options: Any) -> int:
@@ -111,7 +119,6 @@ def command(**options: Any) -> int:
 
 def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
     from hloopt.files import load
-    from hloopt.memory.backends import BACKENDS
     from hloopt.memory.limit import MemoryLimit
     from hloopt.reports.memory_model import MemoryFindings
     from hloopt.targets import load_target
@@ -126,10 +133,22 @@ def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
     return MemoryFindings.of(
         load(path),
         target,
-        backend=BACKENDS.get(options["backend"]),
+        backend=_backend(options),
         limit=limit,
         wants_advice=options["advice"],
     )
+
+
+def _backend(options: dict[str, Any]) -> Backend | None:
+    """Whose rules place the buffers; None if the module tells."""
+    from hloopt.memory.backends import BACKENDS, gpu_backend
+    from hloopt.memory.gpu_colors import GpuMemoryFlags
+
+    if not options["xla_flags"]:
+        return BACKENDS.get(options["backend"])
+    if options["backend"] == "cpu":
+        raise click.UsageError("--xla-flag is about XLA:GPU, not --backend cpu")
+    return gpu_backend(GpuMemoryFlags.on(options["xla_flags"]))
 
 
 def _print(results: list[tuple[str, MemoryFindings]], options: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import Backend, backend_of
 from hloopt.memory.buffers import Buffer
+from hloopt.memory.gpu_colors import COLLECTIVE_COLOR
 from hloopt.memory.heap_events import HeapTrace
 from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
 from hloopt.memory.replay import Replay, replay
@@ -212,6 +213,14 @@ class MemoryAnalysis:
             result.append(
                 "Each memory space has its own temporaries; the peak counts those of the space "
                 "that needs most, as in XLA."
+            )
+        copied = sum(
+            a.color == COLLECTIVE_COLOR and is_set_aside(a) for a in assignment.allocations
+        )
+        if copied:
+            result.append(
+                f"{copied} arguments, constants or results lie in the memory of collectives: "
+                "XLA:GPU copies those before it assigns buffers, and these copies are not counted."
             )
         if HOST_MEMORY_SPACE in colors:
             result.append("Buffers in host memory, S(5), are listed apart; they count in the peak.")

@@ -47,7 +47,7 @@ class BufferAssignment:
         """
         flow = Dataflow.of(module)
         schedule = FlatSchedule.of(module, orders)
-        return cls._of(flow, schedule, Buffers.of(flow), backend)
+        return cls._of(flow, schedule, Buffers.of(flow, backend.colors), backend)
 
     @classmethod
     def _of(
@@ -63,7 +63,7 @@ class BufferAssignment:
 
         Raises HloVerifyError for an alias of what does not exist.
         """
-        buffers = Buffers.of(self.flow, aliases)
+        buffers = Buffers.of(self.flow, self.backend.colors, aliases=aliases)
         return self._of(self.flow, self.schedule, buffers, self.backend)
 
     def allocation_of(self) -> dict[int, Allocation]:
@@ -78,7 +78,7 @@ class _Assigner:
         self.buffers = assignment.buffers
         self.ranges = assignment.ranges
         self.overwriting = Overwriting(
-            self.flow, self.buffers.in_place, assignment.backend.fusion_rule
+            self.flow, self.buffers.in_place, assignment.backend.may_overwrite
         )
         self.allocation_of: dict[int, Allocation] = {}  # by number of the buffer
         self.occupied: dict[Allocation, Occupation] = {}
@@ -105,9 +105,7 @@ class _Assigner:
             self._assign(buffer)
         self._simulate_heap()
         self._thread_local(by_definer, ordered)
-        assignment.allocations = _temporaries_last(
-            assignment.allocations, assignment.backend.alignment
-        )
+        assignment.allocations = _temporaries_last(assignment.allocations, assignment.backend)
 
     def _sorted(self, buffers: list[Buffer], numbers: dict[Instruction, int]) -> list[Buffer]:
         definer = self.flow.definer
@@ -304,7 +302,7 @@ def _positions(
     return {instruction: number for number, instruction in enumerate(instructions)}
 
 
-def _temporaries_last(allocations: list[Allocation], alignment: int) -> list[Allocation]:
+def _temporaries_last(allocations: list[Allocation], backend: Backend) -> list[Allocation]:
     """XLA's final order: temporaries at the end, those of one color made one.
 
     A temporary found from the front changes places with what else is found from the back.
@@ -323,7 +321,8 @@ def _temporaries_last(allocations: list[Allocation], alignment: int) -> list[All
     for allocation in result[front:]:
         into = merged.setdefault(allocation.color, allocation)
         if into is not allocation:
-            _append(into, allocation, alignment)
+            _append(into, allocation, backend.alignment)
+            into.color = into.color or backend.temporary_color
     return [*result[:front], *merged.values()]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.ir import Module
-from hloopt.memory.gpu_fusions import gpu_fusion_may_overwrite
-from hloopt.memory.overwrite import FusionRule
+from hloopt.memory.buffers import ColorRule
+from hloopt.memory.gpu_colors import TEMPORARY_COLOR, GpuMemoryFlags
+from hloopt.memory.gpu_rules import gpu_may_overwrite
+from hloopt.memory.overwrite import BackendRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +18,30 @@ class Backend:
     name: str
     alignment: int
     """Bytes: where temporaries may begin."""
-    fusion_rule: FusionRule | None = None
-    """Its own rule for fusions that overwrite operands."""
+    may_overwrite: BackendRule | None = None
+    """Its own rule for results that overwrite operands."""
+    colors: ColorRule | None = None
+    """Which memory it wants values in, where their layout does not tell."""
+    temporary_color: int = 0
+    """The color of the temporaries of color 0 where several are put together."""
 
 
 CPU = Backend("cpu", alignment=64)
-GPU = Backend("gpu", alignment=256, fusion_rule=gpu_fusion_may_overwrite)
+
+
+def gpu_backend(flags: GpuMemoryFlags) -> Backend:
+    """XLA:GPU as it is with some flags."""
+    separate = flags.xla_gpu_temp_buffer_use_separate_color
+    return Backend(
+        "gpu",
+        alignment=256,
+        may_overwrite=gpu_may_overwrite,
+        colors=flags.colors,
+        temporary_color=TEMPORARY_COLOR if separate else 0,
+    )
+
+
+GPU = gpu_backend(GpuMemoryFlags())
 BACKENDS = {backend.name: backend for backend in (CPU, GPU)}
 """The backends by name."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hloopt.analysis.dataflow import Dataflow
@@ -15,6 +15,8 @@ from hloopt.memory.sizes import slot_bytes
 
 Pair = tuple[int, int]
 """Two values that must share."""
+ColorRule = Callable[[Dataflow], Iterable[tuple[int, int]]]
+"""Values and the colors that a backend wants them in; a value may be wanted in several."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,16 +47,28 @@ class Buffers:
     of_value: dict[int, Buffer] = field(default_factory=dict)
     all: list[Buffer] = field(default_factory=list)
     """By number."""
+    wanted: dict[int, list[int]] = field(default_factory=dict)
+    """Colors by value, beyond those of layouts."""
 
     @classmethod
-    def of(cls, flow: Dataflow, aliases: tuple[Alias, ...] | None = None) -> Buffers:
+    def of(
+        cls,
+        flow: Dataflow,
+        color_rule: ColorRule | None = None,
+        *,
+        aliases: tuple[Alias, ...] | None = None,
+    ) -> Buffers:
         """Share by the module's input_output_alias, or by `aliases` instead.
 
-        Raises HloVerifyError for an alias of what does not exist.
+        Raises HloVerifyError for an alias of what does not exist, and for values that must share
+        and are wanted in different memory.
         """
         if aliases is None:
             aliases = parse_aliasing(flow.module.attributes.get("input_output_alias", "{}"))
         result = cls(flow, InPlace(), aliases)
+        if color_rule is not None:
+            for value, color in color_rule(flow):
+                result.wanted.setdefault(value, []).append(color)
         result._make(_united(flow, result._pairs()))
         return result
 
@@ -124,7 +138,18 @@ class Buffers:
                 self.of_value[value] = buffer
 
     def _color(self, values: list[int]) -> int:
-        return self.flow.shape(values[0]).layout.memory_space
+        space = self.flow.shape(values[0]).layout.memory_space
+        colors = {color for value in values for color in self.wanted.get(value, ())}
+        if not colors:
+            return space
+        colors |= {self.flow.shape(value).layout.memory_space for value in values} - {0}
+        if len(colors) > 1:
+            names = ", ".join(f"'%{self.flow.definer[value].name}'" for value in values[:4])
+            raise HloVerifyError(
+                f"what {names} hold{'s' * (len(values) == 1)} lies in one place, but is wanted in "
+                f"the memory spaces {' and '.join(map(str, sorted(colors)))}"
+            )
+        return colors.pop()
 
     def value_size(self, value: int) -> int:
         """Bytes of one value."""

@@ -9,9 +9,9 @@ from hloopt.analysis.in_place import InPlace
 from hloopt.ir import Instruction, Opcode
 from hloopt.memory.elementwise import Elementwise
 
-FusionRule = Callable[[Instruction, int, Position], bool | None]
-"""A backend's opinion on a fusion: the fusion, an operand's number, the position of the result.
-None where it has none."""
+BackendRule = Callable[[Instruction, int, Position], bool | None]
+"""A backend's opinion: an instruction, an operand's number, the position of the result. None where
+it has none."""
 
 _UPDATES_FIRST_OPERAND = (
     *(Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER, Opcode.SET_DIMENSION_SIZE),
@@ -24,11 +24,11 @@ class Overwriting:
     """XLA's rules for results that overwrite operands whose last reader makes them."""
 
     def __init__(
-        self, flow: Dataflow, in_place: InPlace, fusion_rule: FusionRule | None = None
+        self, flow: Dataflow, in_place: InPlace, backend_rule: BackendRule | None = None
     ) -> None:
         self.flow = flow
         self.in_place = in_place
-        self.fusion_rule = fusion_rule
+        self.backend_rule = backend_rule
         self.elementwise = Elementwise()
 
     def may(self, earlier: int, position: Position, later: int) -> bool:
@@ -44,8 +44,8 @@ class Overwriting:
         if is_same_shape and self._is_in_place(earlier, later, user):
             return True
         number = user.operands.index(source)
-        if user.opcode is Opcode.FUSION and self.fusion_rule is not None:
-            opinion = self.fusion_rule(user, number, Position(user, self.flow.slot[later]))
+        if self.backend_rule is not None:
+            opinion = self.backend_rule(user, number, Position(user, self.flow.slot[later]))
             if opinion is not None:
                 return opinion
         return is_same_shape and self._by_opcode(user, number, earlier, later)

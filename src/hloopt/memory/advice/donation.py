@@ -101,7 +101,7 @@ def _matches(analysis: MemoryAnalysis, places: Places, trials: _Trials) -> Itera
     """Pairs, each argument and each output in one at most: outputs in the order of their times."""
     flow = analysis.flow
     overwriting = Overwriting(
-        flow, analysis.assignment.buffers.in_place, analysis.assignment.backend.fusion_rule
+        flow, analysis.assignment.buffers.in_place, analysis.assignment.backend.may_overwrite
     )
     given: dict[object, list[_Given]] = {}
     for argument in _given(analysis, places):

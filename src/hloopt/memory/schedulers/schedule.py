@@ -118,6 +118,6 @@ def minimum_memory(
         for value in flow.values()
         if ranges.start[value] >= 0 and flow.definer[value].opcode is not Opcode.CONSTANT
     }
-    overwriting = Overwriting(flow, buffers.in_place, backend.fusion_rule)
+    overwriting = Overwriting(flow, buffers.in_place, backend.may_overwrite)
     trace = trace_heap(values, buffers, ranges, overwriting)
     return replay(trace, trace.size.__getitem__).peak
