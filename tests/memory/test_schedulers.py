@@ -6,9 +6,10 @@ import pytest
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.diagnostics import HloVerifyError
+from hloopt.memory.backends import GPU
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.schedulers import Algorithm, schedule_module
-from hloopt.memory.schedulers.schedule import minimum_memory
+from hloopt.memory.schedulers.schedule import minimum_memory, value_sizes
 from hloopt.text import parse_module
 
 WIDE = """HloModule m
@@ -98,7 +99,7 @@ ENTRY e {
 """)
     flow = Dataflow.of(module)
     orders = {module.entry: list(module.entry.instructions)}
-    assert minimum_memory(flow, Buffers.of(flow), orders) == 16 + 32 + 8
+    assert minimum_memory(Buffers.of(flow), orders, value_sizes(flow)) == 16 + 32 + 8
 
 
 def test_a_cycle_of_control_dependencies_is_an_error() -> None:
@@ -109,3 +110,94 @@ def test_a_cycle_of_control_dependencies_is_an_error() -> None:
         schedule_module(module, Algorithm.DFS)
     with pytest.raises(HloVerifyError):
         schedule_module(module, Algorithm.BFS)
+
+
+CALLS = """HloModule m
+less { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT r = pred[] compare(p, q), direction=LT }
+f { x = f32[100] parameter(0)
+  ROOT y = f32[100] sort(x), dimensions={0}, to_apply=less }
+g { x = f32[100] parameter(0)
+  ROOT y = f32[100] sort(x), dimensions={0}, to_apply=less }
+ENTRY e { a = f32[100] parameter(0)
+  c = f32[100] call(a), to_apply=f
+  b = f32[100] parameter(1)
+  d = f32[100] call(b), to_apply=g
+  ROOT m = f32[100] multiply(c, d) }
+"""
+READERS = """HloModule m
+ENTRY e { a = f32[100] parameter(0)
+  s = f32[100] sine(a)
+  n = f32[100] negate(a)
+  c = f32[100] cosine(a)
+  ROOT r = (f32[100], f32[100], f32[100]) tuple(c, s, n) }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (CALLS, "bacdm"),  # a call defines its result: parameters, which need nothing, go first
+        (READERS, "anscr"),  # the readers of a value are queued in post-order
+    ],
+)
+def test_list_orders_of_xla_gpu(text: str, expected: str) -> None:
+    assert "".join(order(text, "list")) == expected
+
+
+LOOP = """HloModule m
+cond { p = (s32[], f32[100]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(3)
+  ROOT less = pred[] compare(i, n), direction=LT }
+body { q = (s32[], f32[100]) parameter(0)
+  j = s32[] get-tuple-element(q), index=0
+  v = f32[100] get-tuple-element(q), index=1
+  k = s32[] negate(j)
+  w = f32[100] negate(v)
+  ROOT r = (s32[], f32[100]) tuple(k, w) }
+ENTRY e { a = s32[] parameter(0)
+  b = f32[100] parameter(1)
+  c = s32[] negate(a)
+  d = f32[100] negate(b)
+  t = (s32[], f32[100]) tuple(c, d)
+  ROOT l = (s32[], f32[100]) while(t), condition=cond, body=body }
+"""
+DYNAMIC = """HloModule m
+ENTRY e { a = f32[5] parameter(0)
+  n = s32[] parameter(1)
+  d = f32[<=5] set-dimension-size(a, n), dimensions={0}
+  b = f32[<=5] custom-call(d), custom_call_target="f"
+  ROOT c = f32[<=5] custom-call(b), custom_call_target="f" }
+"""
+HOST = """HloModule m
+ENTRY e { a = f32[100] parameter(0)
+  b = f32[100]{0:S(5)} custom-call(a), custom_call_target="f"
+  c = f32[100]{0:S(5)} custom-call(b), custom_call_target="f"
+  ROOT d = f32[100] custom-call(c), custom_call_target="f" }
+"""
+CONDITIONAL = """HloModule m
+f { ROOT x = f32[] parameter(0) }
+g { y = f32[] parameter(0)
+  ROOT n = f32[] copy(y) }
+ENTRY e { p = pred[] parameter(0)
+  k = f32[] constant(1)
+  c = f32[] copy(k)
+  ROOT r = f32[] conditional(p, c, k), true_computation=f, false_computation=g }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LOOP, 1245),  # the state counts twice while it is passed on
+        (CONDITIONAL, 9),  # so do the results of branches, which share one buffer
+        (DYNAMIC, 64),  # without the sizes of dimensions
+        (HOST, 800),  # host memory is free
+    ],
+)
+def test_peaks_that_xla_gpu_compares(text: str, expected: int) -> None:
+    peaks = schedule_module(parse_module(text), backend=GPU).peaks
+    assert list(peaks) == [Algorithm.LIST, Algorithm.DFS, Algorithm.POST_ORDER]
+    assert set(peaks.values()) == {expected}

@@ -11,6 +11,7 @@ from hloopt.memory.schedulers.walks import NO_MEMORY
 
 Priority = tuple[float, int]
 _FIRST: Priority = (float("inf"), 1 << 62)
+_MAKE_ALL = (Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL)
 _LAST: Priority = (float("-inf"), -1)
 
 
@@ -18,14 +19,13 @@ def list_order(
     computation: Computation,
     flow: Dataflow,
     sizes: dict[int, int],
-    own: dict[Instruction, int],
 ) -> list[Instruction]:
     """Take, again and again, the ready instruction that frees most bytes more than it needs.
 
-    `sizes` holds the bytes of values, `own` of what an instruction defines. Near-linear in the
-    edges, where few wait for one value's last use.
+    `sizes` holds the bytes of values. Near-linear in the edges, where few wait for one value's
+    last use.
     """
-    return _ListScheduler(computation, flow, sizes, own).run()
+    return _ListScheduler(computation, flow, sizes).run()
 
 
 class _ListScheduler:
@@ -34,12 +34,10 @@ class _ListScheduler:
         computation: Computation,
         flow: Dataflow,
         sizes: dict[int, int],
-        own: dict[Instruction, int],
     ) -> None:
         self.computation = computation
         self.flow = flow
         self.sizes = sizes
-        self.own = own
         self.uses = {i: self._values_read(i) for i in computation.instructions}
         self.uses_left: dict[int, int] = {}
         for values in self.uses.values():
@@ -47,6 +45,7 @@ class _ListScheduler:
                 self.uses_left[value] = self.uses_left.get(value, 0) + 1
         for value in dict.fromkeys(flow.members(flow.held[computation.root])):
             self.uses_left[value] = self.uses_left.get(value, 0) + 1
+        self.position = {i: number for number, i in enumerate(flow.scope.orders[computation])}
         self.waiting_for: dict[Instruction, int] = {}
         self.ready: dict[Instruction, tuple[Priority, int]] = {}
         self.queue: list[tuple[float, int, int, Instruction]] = []
@@ -63,7 +62,7 @@ class _ListScheduler:
             instruction = self._take()
             order.append(instruction)
             any_last = self._count_down(instruction)
-            for follower in (*instruction.users, *instruction.control_successors):
+            for follower in (*self._users(instruction), *instruction.control_successors):
                 self.waiting_for[follower] -= 1
                 if not self.waiting_for[follower]:
                     self._enqueue(follower, self._priority(follower))
@@ -80,6 +79,10 @@ class _ListScheduler:
             if value != NOTHING
         )
         return list(found)
+
+    def _users(self, instruction: Instruction) -> list[Instruction]:
+        """In post-order, as XLA has them after it read the module."""
+        return sorted(instruction.users, key=self.position.__getitem__)
 
     # -- the queue ------------------------------------------------------------------------------
 
@@ -107,7 +110,7 @@ class _ListScheduler:
     def _adjust(self, scheduled: Instruction) -> None:
         seen: dict[Instruction, None] = {}
         for operand in scheduled.operands:
-            seen.update(operand.users)
+            seen.update(dict.fromkeys(self._users(operand)))
         for user in seen:
             entry = self.ready.get(user)
             if entry is not None:
@@ -138,4 +141,13 @@ class _ListScheduler:
         )
 
     def _defined(self, instruction: Instruction) -> int:
-        return 0 if instruction.opcode in NO_MEMORY else self.own.get(instruction, 0)
+        """The bytes of the values it makes; a caller makes its whole result."""
+        if instruction.opcode in NO_MEMORY:
+            return 0
+        makes_all = instruction.opcode in _MAKE_ALL
+        definer = self.flow.definer
+        return sum(
+            self.sizes[value]
+            for value in dict.fromkeys(self.flow.members(self.flow.held[instruction]))
+            if value != NOTHING and (makes_all or definer[value] is instruction)
+        )

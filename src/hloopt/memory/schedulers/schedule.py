@@ -10,16 +10,15 @@ from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shape_size import POINTER_BYTES
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, array_shape
+from hloopt.ir.shape_size import POINTER_BYTES, shape_bytes
 from hloopt.memory.backends import CPU, Backend
 from hloopt.memory.buffers import Buffers
-from hloopt.memory.heap_events import trace_heap
+from hloopt.memory.heap_events import EventKind, trace_heap
 from hloopt.memory.live_ranges import LiveRanges
 from hloopt.memory.overwrite import Overwriting
-from hloopt.memory.replay import replay
 from hloopt.memory.schedulers.list_scheduler import list_order
 from hloopt.memory.schedulers.walks import bfs_order, dfs_order, own_bytes, trivial_order
-from hloopt.memory.sizes import slot_bytes
 
 ComputationOrders = dict[Computation, list[Instruction]]
 
@@ -82,36 +81,47 @@ _WALKS: dict[Algorithm, Callable[[Computation], list[Instruction]]] = {
 def _with_flow(flow: Dataflow, algorithm: Algorithm, pointer_size: int) -> ComputationOrders:
     if algorithm is Algorithm.POST_ORDER:
         return flow.scope.orders
-    sizes = _value_sizes(flow, pointer_size)
+    sizes = value_sizes(flow, pointer_size)
+    if algorithm is Algorithm.LIST:
+        return {c: list_order(c, flow, sizes) for c in flow.scope.orders}
     own = own_bytes(flow, sizes)
-    if algorithm is Algorithm.DFS:
-        return {c: dfs_order(c, own) for c in flow.scope.orders}
-    return {c: list_order(c, flow, sizes, own) for c in flow.scope.orders}
+    return {c: dfs_order(c, own) for c in flow.scope.orders}
 
 
-def _value_sizes(flow: Dataflow, pointer_size: int) -> dict[int, int]:
-    sizes: dict[int, int] = {}
-    for value in flow.values():
-        shape = flow.definer[value].shape
-        size = slot_bytes(shape)[flow.slot[value]]
-        if shape.is_tuple and flow.shape(value).is_tuple:
-            size = size // POINTER_BYTES * pointer_size
-        sizes[value] = size
-    return sizes
+def value_sizes(flow: Dataflow, pointer_size: int = POINTER_BYTES) -> dict[int, int]:
+    """The bytes of values as schedulers count them: host memory is free, sizes of dynamic
+    dimensions are not stored."""
+    return {value: _bytes(flow.shape(value), pointer_size) for value in flow.values()}
+
+
+def _bytes(shape: Shape, pointer_size: int) -> int:
+    if shape.is_tuple:
+        return len(shape.elements) * pointer_size
+    if shape.layout.memory_space == HOST_MEMORY_SPACE:
+        return 0
+    if shape.is_dynamic:
+        shape = array_shape(shape.type_name, shape.dimensions)
+    return shape_bytes(shape)
 
 
 def _best_of(flow: Dataflow, backend: Backend, pointer_size: int) -> Schedule:
     buffers = Buffers.of(flow)
     found = {a: _with_flow(flow, a, pointer_size) for a in _CANDIDATES}
-    peaks = {a: minimum_memory(flow, buffers, orders, backend) for a, orders in found.items()}
+    sizes = value_sizes(flow, pointer_size)
+    peaks = {a: minimum_memory(buffers, orders, sizes, backend) for a, orders in found.items()}
     best = min(_CANDIDATES, key=peaks.__getitem__)  # of equals the first
     return Schedule(found[best], best, peaks)
 
 
 def minimum_memory(
-    flow: Dataflow, buffers: Buffers, orders: ComputationOrders, backend: Backend = CPU
+    buffers: Buffers, orders: ComputationOrders, sizes: dict[int, int], backend: Backend = CPU
 ) -> int:
-    """The most bytes that values need at one time in an order, constants left out, unpacked."""
+    """The most bytes that values need at one time in an order, constants left out, unpacked.
+
+    As in XLA, values that must share count for themselves where they meet: the state of a loop
+    twice while it is passed on. What takes over an operand does not.
+    """
+    flow = buffers.flow
     ranges = LiveRanges.of(flow, FlatSchedule.of(flow.module, orders), buffers)
     values = {
         value: None
@@ -120,4 +130,10 @@ def minimum_memory(
     }
     overwriting = Overwriting(flow, buffers.in_place, backend.may_overwrite)
     trace = trace_heap(values, buffers, ranges, overwriting)
-    return replay(trace, trace.size.__getitem__).peak
+    size_of = {b.number: max(map(sizes.__getitem__, b.values)) for b in buffers.all}
+    live = peak = 0
+    for event in trace.events:
+        size = size_of[buffers.of_value[event.value].number]
+        live += -size if event.kind is EventKind.FREE else size
+        peak = max(peak, live)
+    return peak
