@@ -22,8 +22,7 @@ def list_order(
 ) -> list[Instruction]:
     """Take, again and again, the ready instruction that frees most bytes more than it needs.
 
-    `sizes` holds the bytes of values. Near-linear in the edges, where few wait for one value's
-    last use.
+    `sizes` holds the bytes of values. Near-linear in the edges and the parts of tuples they carry.
     """
     return _ListScheduler(computation, flow, sizes).run()
 
@@ -61,13 +60,13 @@ class _ListScheduler:
         while self.ready:
             instruction = self._take()
             order.append(instruction)
-            any_last = self._count_down(instruction)
+            last = self._count_down(instruction)
             for follower in (*self._users(instruction), *instruction.control_successors):
                 self.waiting_for[follower] -= 1
                 if not self.waiting_for[follower]:
                     self._enqueue(follower, self._priority(follower))
-            if any_last:
-                self._adjust(instruction)
+            if last:
+                self._adjust(instruction, last)
         return order
 
     def _values_read(self, instruction: Instruction) -> list[int]:
@@ -99,19 +98,23 @@ class _ListScheduler:
                 del self.ready[instruction]
                 return instruction
 
-    def _count_down(self, instruction: Instruction) -> bool:
-        """Note that the values it reads are read once less; whether one has one reader left."""
-        any_last = False
+    def _count_down(self, instruction: Instruction) -> set[int]:
+        """Note that the values it reads are read once less; those that have one reader left."""
+        last: set[int] = set()
         for value in self.uses[instruction]:
             self.uses_left[value] -= 1
-            any_last |= self.uses_left[value] == 1
-        return any_last
+            if self.uses_left[value] == 1:
+                last.add(value)
+        return last
 
-    def _adjust(self, scheduled: Instruction) -> None:
-        seen: dict[Instruction, None] = {}
-        for operand in scheduled.operands:
-            seen.update(dict.fromkeys(self._users(operand)))
-        for user in seen:
+    def _adjust(self, scheduled: Instruction, last: set[int]) -> None:
+        """Look again at who may be the last reader of what `scheduled` read."""
+        flow = self.flow
+        readers: dict[Instruction, None] = {}
+        for operand in dict.fromkeys(scheduled.operands):
+            if not last.isdisjoint(flow.members(flow.held[operand])):
+                readers.update(dict.fromkeys(self._users(operand)))
+        for user in readers:
             entry = self.ready.get(user)
             if entry is not None:
                 priority = self._priority(user)
