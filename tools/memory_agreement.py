@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Compare our buffer assignment and memory schedulers with those of XLA, as they are recorded.
 
-    tools/memory_agreement.py --shared DIR [--skip-gpu]
+    tools/memory_agreement.py --shared DIR [--skip-gpu] [--gpu-python PYTHON]
 
 XLA:CPU: statistics, allocations, live ranges, heap traces and offsets of its own programs and of
 scheduled modules of XLA's unit tests. XLA:GPU: totals, kinds and colors of large modules; of some
 only the text before the last passes (rematerialization, removal of copies) is recorded, which shows
-in values that it does not have, and their totals have no bar. Orders of the memory schedulers.
+in values that it does not have, and their totals have no bar; with --gpu-python, the interpreter of
+an environment with XLA:GPU's compiler, the last text is asked of that. Orders of the memory
+schedulers.
 Nowhere may two values that are needed at once share a byte. Prints a table; exits 1 if a bar is not
 met, 2 for wrong usage.
 """
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_lib.cpu import compare_cpu, cpu_records
+from memory_lib.final_texts import Compiler
 from memory_lib.gpu import GpuResult, compare_gpu, gpu_records
 from memory_lib.schedules import compare_schedules
 
@@ -75,9 +78,16 @@ def cpu_rows(oracle: Path) -> Iterator[Row]:
     yield Row("cpu: modules with overlaps", len(bad), count, most=0, note=_some(bad))
 
 
-def gpu_rows(oracle: Path) -> Iterator[Row]:
+def gpu_rows(oracle: Path, compiler: Compiler | None = None) -> Iterator[Row]:
     """XLA:GPU, and how long the largest module takes."""
     results = [compare_gpu(*record) for record in gpu_records(oracle)]
+    if compiler is not None:
+        results = [
+            result
+            if result.is_final
+            else compare_gpu(*record, final_text=compiler.final_text(result.id))
+            for record, result in zip(gpu_records(oracle), results, strict=True)
+        ]
     for result in results:
         print(_line(result))
     final = [r for r in results if r.is_final]
@@ -107,7 +117,8 @@ def _line(result: GpuResult) -> str:
     change = result.ours / result.theirs - 1
     state = "equal" if result.ours == result.theirs else f"{change:+.3%}"
     text = "" if result.is_final else "  (only an earlier text is recorded)"
-    return f"  {result.id:<56} {result.seconds:6.2f} s  {state}{text}"
+    line = f"  {result.id:<56} {result.seconds:6.2f} s  {state}{text}"
+    return line if result.ours == result.theirs else f"{line}\n      {result.changes}"
 
 
 def schedule_rows(oracle: Path) -> Iterator[Row]:
@@ -126,13 +137,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--shared", type=Path, required=True, help="the folder of oracle/")
     parser.add_argument("--skip-gpu", action="store_true", help="leave out the large modules")
+    parser.add_argument("--gpu-python", metavar="PYTHON", help="Python with XLA:GPU's compiler")
     options = parser.parse_args(arguments)
     oracle = options.shared / "oracle"
     if not oracle.is_dir():
         parser.error(f"no folder {oracle}")
     rows = [*cpu_rows(oracle), *schedule_rows(oracle)]
     if not options.skip_gpu:
-        rows += gpu_rows(oracle)
+        compiler = Compiler(options.shared, options.gpu_python) if options.gpu_python else None
+        rows += gpu_rows(oracle, compiler)
     for row in rows:
         print(row)
     return 0 if all(row.is_met for row in rows) else 1
