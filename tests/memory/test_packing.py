@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.modules import assign, name_of, offsets
 
+from hloopt.memory import heap_packing
 from hloopt.memory.address_space import AddressSpace
+from hloopt.memory.chunk_table import ChunkTable
 from hloopt.memory.heap_events import Event, EventKind, HeapTrace
 from hloopt.memory.heap_packing import pack
 
@@ -113,3 +118,68 @@ def test_values_that_meet_lie_apart(values: list[tuple[int, tuple[int, int]]]) -
         sum(size for size, (start, end) in values if start <= tick <= end) for tick in range(61)
     )
     assert live <= packing.size
+
+
+def trace_of(values: list[tuple[int, list[tuple[int, int]]]]) -> HeapTrace:
+    """Values of these sizes, each with others at its place that are taken at these intervals."""
+    trace = HeapTrace()
+    for size, spans in values:
+        root = len(trace.root)
+        for start, end in spans:
+            value = len(trace.root)
+            trace.root[value], trace.size[value] = root, size
+            trace.first_tick[value], trace.last_tick[value] = start, end
+    return trace
+
+
+sized_spans = st.tuples(st.integers(1, 1000), st.lists(intervals, min_size=1, max_size=3))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(1, 10), intervals), min_size=1, max_size=40),
+    st.lists(intervals, min_size=1, max_size=3),
+    st.integers(1, 12),
+)
+def test_a_table_answers_as_the_tree_does(
+    taken: list[tuple[int, int, tuple[int, int]]], asked: list[tuple[int, int]], wanted: int
+) -> None:
+    tree, table = AddressSpace(61), ChunkTable()
+    for start, size, interval in taken:
+        for space in (tree, table):
+            space.take(start, start + size, interval)
+    assert table.best_gap(asked, wanted) == tree.best_gap(asked, wanted)
+
+
+@given(st.lists(sized_spans, min_size=1, max_size=25))
+def test_packing_does_not_depend_on_how_gaps_are_found(
+    values: list[tuple[int, list[tuple[int, int]]]],
+) -> None:
+    trace = trace_of(values)
+    found = pack(trace, ALIGNMENT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heap_packing, "_WINDOW", 3)
+        patch.setattr(heap_packing, "_RANGES", 0)
+        assert pack(trace, ALIGNMENT) == found
+
+
+def test_many_values_at_one_time_are_packed_in_a_table() -> None:
+    chance = random.Random(1)
+    values = []
+    for number in range(3000):
+        span = 2 * number, 2 * number + 1 + 2 * chance.randrange(1, 1500)
+        values.append((chance.randrange(1, 1 << 20), [span]))
+    trace = trace_of(values)
+    answer, asked = ChunkTable.best_gap, []
+
+    def best_gap(table: ChunkTable, intervals: list[tuple[int, int]], wanted: int) -> int:
+        asked.append(wanted)
+        return answer(table, intervals, wanted)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ChunkTable, "best_gap", best_gap)
+        patch.setattr(heap_packing, "_RANGES", 1 << 30)
+        plain = pack(trace, ALIGNMENT)
+        assert not asked
+        patch.setattr(heap_packing, "_RANGES", 100)
+        assert pack(trace, ALIGNMENT) == plain
+        assert len(asked) > 3000

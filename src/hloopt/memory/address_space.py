@@ -21,6 +21,8 @@ class AddressSpace:
         self._leaves = 1 << max(duration - 1, 0).bit_length()
         self._throughout: defaultdict[int, _Ranges] = defaultdict(_Ranges)
         self._at_any_time: defaultdict[int, _Ranges] = defaultdict(_Ranges)
+        self.ranges_seen = 0
+        """How many ranges all questions together had to look at."""
 
     def take(self, start: int, end: int, interval: Interval) -> None:
         """Take the addresses from `start` to before `end` during an interval, ends included."""
@@ -29,6 +31,20 @@ class AddressSpace:
             self._throughout[node].add(start, end)
         for node in (*nodes, *_above(nodes)):
             self._at_any_time[node].add(start, end)
+
+    def best_gap(self, intervals: Iterable[Interval], wanted: int) -> int:
+        """Where the shortest gap of at least `wanted` bytes begins, the lowest of equal ones.
+
+        Of the gaps between what is taken at any time of the intervals, and the endless one above.
+        """
+        shortest = None
+        found = bottom = 0
+        for start, end in self.taken(intervals):
+            if start - bottom >= wanted and (shortest is None or start - bottom < shortest):
+                shortest, found = start - bottom, bottom
+            if end > bottom:
+                bottom = end
+        return bottom if shortest is None else found
 
     def taken(self, intervals: Iterable[Interval]) -> list[Interval]:
         """The ranges taken at any time of some intervals, sorted; they may overlap."""
@@ -41,6 +57,7 @@ class AddressSpace:
             if ranges := self._throughout.get(node):
                 result += zip(ranges.starts, ranges.ends, strict=True)
         result.sort()
+        self.ranges_seen += len(result)
         return result
 
     def _cover(self, interval: Interval) -> list[int]:

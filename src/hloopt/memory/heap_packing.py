@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hloopt.memory.address_space import AddressSpace
 from hloopt.memory.heap_events import HeapTrace
+
+if TYPE_CHECKING:
+    from hloopt.memory.chunk_table import ChunkTable
+
+    _Space = AddressSpace | ChunkTable
+
+_WINDOW = 256
+"""After how many questions to ask whether a table would be faster."""
+_RANGES, _GROUPS_PER_RANGE = 200, 100
+"""It is where a question looks at 200 ranges and one more per 100 groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +77,39 @@ def _temporal(group: _Group) -> tuple[int, int, int]:
 def _place(groups: list[_Group], alignment: int) -> tuple[int, dict[int, int]]:
     """Best fit in the given order: the heap's size, and offsets by allocated value."""
     duration = 1 + max((end for group in groups for _, end in group.intervals), default=0)
-    space = AddressSpace(duration)
+    space: _Space = AddressSpace(duration)
     offsets: dict[int, int] = {}
     height = 0
-    for group in groups:
-        offset = _best_gap(space.taken(group.intervals), group)
+    for number, group in enumerate(groups):
+        if not number % _WINDOW and isinstance(space, AddressSpace):
+            space = _suited(space, groups, number, offsets, alignment)
+        offset = space.best_gap(group.intervals, group.largest)
         offsets[group.value] = offset
-        top = offset + group.largest
-        height = max(height, top)
-        aligned_top = -(-top // alignment) * alignment
-        for interval in group.intervals:
-            space.take(offset, aligned_top, interval)
+        height = max(height, offset + group.largest)
+        _take(space, group, offset, alignment)
     return height, offsets
 
 
-def _best_gap(taken: list[tuple[int, int]], group: _Group) -> int:
-    """Where the shortest gap that holds the group begins, the lowest of equal ones."""
-    wanted = group.largest
-    shortest = None
-    found = bottom = 0
-    for start, end in taken:
-        if start - bottom >= wanted and (shortest is None or start - bottom < shortest):
-            shortest, found = start - bottom, bottom
-        if end > bottom:
-            bottom = end
-    return bottom if shortest is None else found
+def _take(space: _Space, group: _Group, offset: int, alignment: int) -> None:
+    top = -(-(offset + group.largest) // alignment) * alignment
+    for interval in group.intervals:
+        space.take(offset, top, interval)
+
+
+def _suited(
+    space: AddressSpace,
+    groups: list[_Group],
+    placed: int,
+    offsets: dict[int, int],
+    alignment: int,
+) -> _Space:
+    """The same space, as a table if the last questions had to look at very many ranges."""
+    seen, space.ranges_seen = space.ranges_seen, 0
+    if seen <= _WINDOW * (_RANGES + len(groups) // _GROUPS_PER_RANGE):
+        return space
+    from hloopt.memory.chunk_table import ChunkTable
+
+    table = ChunkTable()
+    for group in groups[:placed]:
+        _take(table, group, offsets[group.value], alignment)
+    return table
