@@ -134,6 +134,12 @@ class PassFailure(HloError):
     code = "HLO700"
 
 
+class PassRefused(PassFailure):
+    """A pass cannot do what a module and its options ask for; the pass itself is all right."""
+
+    code = "HLO703"
+
+
 class Miscompiled(HloError):
     """A module computes something else than before."""
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from hloopt.diagnostics import HloError, HloVerifyError, Miscompiled, PassFailure, Source
+from hloopt.diagnostics import (
+    HloError,
+    HloVerifyError,
+    Miscompiled,
+    PassFailure,
+    PassRefused,
+    Source,
+)
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.passes.base import PassContext, Remark
@@ -216,11 +223,14 @@ class _Execution:
         self.verified = VerifiedState()
         run.skipped = reason
         where = ""
-        if self.runner.write_reproducer is not None:
+        is_refused = isinstance(error, PassRefused)
+        if self.runner.write_reproducer is not None and not is_refused:
             where = self.runner.write_reproducer(step, before, reason)
         if step.on_error == "skip":
             self.result.warnings.append(f"pass '{run.name}' failed and was skipped: {reason}")
             return
+        if isinstance(error, PassRefused):
+            raise PassRefused(f"{run.name}: {reason}", span=error.span, help=error.help) from error
         raise PassFailure(
             f"pass '{run.name}' failed: {reason}",
             help=f"the module is unchanged; {where}" if where else None,
@@ -244,6 +254,8 @@ def describe_failure(error: Exception, module: Module) -> str:
         return f"the module it leaves is invalid: {error.message} (module {module.name})"
     if isinstance(error, Miscompiled):
         return f"it changes what the module computes: {error.message} (module {module.name})"
+    if isinstance(error, PassRefused):
+        return error.message
     said = error.message if isinstance(error, HloError) else str(error)
     instruction = _instruction_at_fault(error.__traceback__)
     at = f" while looking at %{instruction.name}" if instruction else ""

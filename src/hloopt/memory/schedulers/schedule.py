@@ -14,9 +14,11 @@ from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, array_shape
 from hloopt.ir.shape_size import POINTER_BYTES, shape_bytes
 from hloopt.memory.backends import CPU, Backend
 from hloopt.memory.buffers import Buffers
-from hloopt.memory.heap_events import EventKind, trace_heap
+from hloopt.memory.heap_events import EventKind, HeapTrace, trace_heap
+from hloopt.memory.heap_packing import pack
 from hloopt.memory.live_ranges import LiveRanges
 from hloopt.memory.overwrite import Overwriting
+from hloopt.memory.replay import replay
 from hloopt.memory.schedulers.list_scheduler import list_order
 from hloopt.memory.schedulers.walks import bfs_order, dfs_order, own_bytes, trivial_order
 
@@ -121,6 +123,26 @@ def minimum_memory(
     As in XLA, values that must share count for themselves where they meet: the state of a loop
     twice while it is passed on. What takes over an operand does not.
     """
+    trace = _trace(buffers, orders, backend)
+    size_of = {b.number: max(map(sizes.__getitem__, b.values)) for b in buffers.all}
+    live = peak = 0
+    for event in trace.events:
+        size = size_of[buffers.of_value[event.value].number]
+        live += -size if event.kind is EventKind.FREE else size
+        peak = max(peak, live)
+    return peak
+
+
+def fragmentation(buffers: Buffers, backend: Backend = CPU) -> int:
+    """The bytes that packing adds to what values need at one time in the module's order."""
+    orders = {c: list(c.instructions) for c in buffers.flow.scope.orders}
+    trace = _trace(buffers, orders, backend)
+    needed = replay(trace, trace.size.__getitem__).peak
+    return max(pack(trace, backend.alignment).size - needed, 0)
+
+
+def _trace(buffers: Buffers, orders: ComputationOrders, backend: Backend) -> HeapTrace:
+    """The history of all values but constants, unpacked."""
     flow = buffers.flow
     ranges = LiveRanges.of(flow, FlatSchedule.of(flow.module, orders), buffers)
     values = {
@@ -129,11 +151,4 @@ def minimum_memory(
         if ranges.start[value] >= 0 and flow.definer[value].opcode is not Opcode.CONSTANT
     }
     overwriting = Overwriting(flow, buffers.in_place, backend.may_overwrite)
-    trace = trace_heap(values, buffers, ranges, overwriting)
-    size_of = {b.number: max(map(sizes.__getitem__, b.values)) for b in buffers.all}
-    live = peak = 0
-    for event in trace.events:
-        size = size_of[buffers.of_value[event.value].number]
-        live += -size if event.kind is EventKind.FREE else size
-        peak = max(peak, live)
-    return peak
+    return trace_heap(values, buffers, ranges, overwriting)

@@ -1,0 +1,82 @@
+"""Asynchronous operations in their two spellings, brought to one form.
+
+An operation such as an all-gather is split into a start and a done either by opcodes of its own
+(`all-gather-start`) or by an async-start around a computation that holds it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hloopt.analysis.dataflow.forwarding import async_start_of
+from hloopt.ir import Instruction, Opcode
+from hloopt.ir.opcode import ASYNC
+
+
+class AsyncForm(NamedTuple):
+    """What step of an operation an instruction is: async-start, async-done, or all of it."""
+
+    outer: Opcode
+    inner: Opcode
+    """What is done: all-gather, copy, call …"""
+
+
+OWN_STARTS = {
+    Opcode.ALL_REDUCE_START: Opcode.ALL_REDUCE,
+    Opcode.ALL_GATHER_START: Opcode.ALL_GATHER,
+    Opcode.COLLECTIVE_PERMUTE_START: Opcode.COLLECTIVE_PERMUTE,
+    Opcode.COPY_START: Opcode.COPY,
+}
+"""Starts with opcodes of their own, send and recv aside, and what they start."""
+OWN_DONES = {
+    Opcode.ALL_REDUCE_DONE: Opcode.ALL_REDUCE,
+    Opcode.ALL_GATHER_DONE: Opcode.ALL_GATHER,
+    Opcode.COLLECTIVE_PERMUTE_DONE: Opcode.COLLECTIVE_PERMUTE,
+    Opcode.COPY_DONE: Opcode.COPY,
+}
+SEND_RECV = (Opcode.SEND, Opcode.RECV)
+SEND_RECV_DONE = (Opcode.SEND_DONE, Opcode.RECV_DONE)
+SYNC_COLLECTIVES = frozenset(
+    (
+        *(Opcode.ALL_GATHER, Opcode.ALL_REDUCE, Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL),
+        *(Opcode.COLLECTIVE_BROADCAST, Opcode.COLLECTIVE_PERMUTE, Opcode.REDUCE_SCATTER),
+    )
+)
+"""Opcodes of collectives that are not split."""
+
+_FORMS = {
+    **{start: AsyncForm(Opcode.ASYNC_START, inner) for start, inner in OWN_STARTS.items()},
+    **{done: AsyncForm(Opcode.ASYNC_DONE, inner) for done, inner in OWN_DONES.items()},
+    **{
+        opcode: AsyncForm(opcode, opcode)
+        for opcode in Opcode
+        if opcode not in OWN_STARTS and opcode not in OWN_DONES and opcode not in ASYNC
+    },
+}
+
+
+def async_form(instruction: Instruction) -> AsyncForm:
+    """The form of an instruction; one that is not asynchronous is its opcode in both places."""
+    opcode = instruction.opcode
+    form = _FORMS.get(opcode)
+    return AsyncForm(opcode, wrapped(instruction).opcode) if form is None else form
+
+
+def wrapped(instruction: Instruction) -> Instruction:
+    """What an async-start, -update or -done is about. O(updates between)."""
+    return async_start_of(instruction).called[0].root
+
+
+def is_on_other_thread(instruction: Instruction) -> bool:
+    """Whether an async-start, -update or -done runs on another thread than where it stands."""
+    callee = async_start_of(instruction).called[0]
+    return callee.execution_thread != instruction.parent.execution_thread
+
+
+def is_host_transfer(instruction: Instruction) -> bool:
+    """Whether a send or recv, or the one that a done completes, is with the host."""
+    if instruction.opcode in SEND_RECV_DONE and instruction.operands:
+        instruction = instruction.operands[0]
+    return (
+        instruction.opcode in SEND_RECV and instruction.attributes.get("is_host_transfer") == "true"
+    )

@@ -1,0 +1,104 @@
+"""Fixed sizes: a time per kind of instruction, whatever its shape. A cycle is an abstract unit."""
+
+from __future__ import annotations
+
+from hloopt.analysis.async_operations import SEND_RECV, async_form
+from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
+from hloopt.analysis.latency.model import ORDINARY_EDGE, stated_latency
+from hloopt.ir import Instruction, Opcode
+from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.shape_size import shape_bytes
+
+LOW, MEDIUM, HIGH = 1.0, 1000.0, 5000.0
+_FUSIONS = {"kLoop": MEDIUM, "kOutput": HIGH}
+
+
+class FixedModel:
+    """XLA's approximate estimator: a loop fusion takes 1000, an output fusion or convolution and
+    the way from start to done 5000, anything else 1."""
+
+    @property
+    def cycles_per_microsecond(self) -> float:
+        return 1.0
+
+    def node_cost(self, instruction: Instruction) -> float:
+        """O(1)."""
+        opcode = instruction.opcode
+        if opcode is Opcode.FUSION:
+            return _FUSIONS.get(instruction.attributes.get("kind", ""), LOW)
+        return HIGH if opcode is Opcode.CONVOLUTION else LOW
+
+    def latency(self, source: Instruction, target: Instruction) -> float:
+        """O(1)."""
+        outer, inner = async_form(source)
+        if outer is Opcode.ASYNC_START and async_form(target) == (Opcode.ASYNC_DONE, inner):
+            return HIGH
+        return ORDINARY_EDGE
+
+
+_FREE = frozenset(
+    (
+        *(Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST, Opcode.CONSTANT, Opcode.PARAMETER),
+        *(Opcode.TUPLE, Opcode.PARTITION_ID, Opcode.REPLICA_ID, Opcode.OPT_BARRIER),
+    )
+)
+_COSTLY_SEND = 1024
+_COSTLY_TRANSFER = 6
+_COSTLY_PERMUTE = 14
+_COSTLY_ALL_REDUCE = 4
+_LARGE_ALL_REDUCE = 30 << 20
+_STREAM = "_xla_gpu_collective_stream"
+_DEVICES_PER_NODE = 8
+
+
+class GpuFixedModel(FixedModel):
+    """The default estimator of XLA:GPU: as the approximate one, but what moves no data is free and
+    a custom call takes what `latency_metadata` says, or 1000."""
+
+    def __init__(self, *, approx_costly_collectives: bool = False) -> None:
+        self.approx_costly_collectives = approx_costly_collectives
+
+    def node_cost(self, instruction: Instruction) -> float:
+        """O(1), for a transpose O(rank)."""
+        opcode = instruction.opcode
+        if opcode in _FREE or (opcode is Opcode.TRANSPOSE and moves_no_data(instruction)):
+            return 0.0
+        if opcode is Opcode.CUSTOM_CALL:
+            stated = stated_latency(instruction, self.cycles_per_microsecond)
+            return MEDIUM if stated is None else stated
+        return super().node_cost(instruction)
+
+    def latency(self, source: Instruction, target: Instruction) -> float:
+        """O(1)."""
+        if not (is_gpu_start(source) and is_gpu_done(target)):
+            return ORDINARY_EDGE
+        if frontend_attribute(source, _STREAM) == "p2p":
+            return _transfer_latency(source)
+        if (
+            self.approx_costly_collectives
+            and source.opcode is Opcode.ALL_REDUCE_START
+            and sum(map(shape_bytes, source.shape.leaves())) > _LARGE_ALL_REDUCE
+        ):
+            return _COSTLY_ALL_REDUCE * HIGH
+        return HIGH
+
+
+def _transfer_latency(start: Instruction) -> float:
+    if start.opcode is Opcode.SEND:
+        return _COSTLY_SEND * HIGH
+    if async_form(start).inner is Opcode.COLLECTIVE_PERMUTE and start.opcode not in SEND_RECV:
+        nodes = start.parent.module.num_partitions // _DEVICES_PER_NODE
+        return max(nodes - 1, 1) * _COSTLY_TRANSFER * HIGH + _COSTLY_PERMUTE * HIGH
+    return _COSTLY_TRANSFER * HIGH
+
+
+def moves_no_data(transpose: Instruction) -> bool:
+    """Whether the layouts of a transpose's operand and result describe the same bytes. O(rank)."""
+    operand, result = transpose.operands[0].shape, transpose.shape
+    text = transpose.attributes.get("dimensions", "{}").strip("{} ")
+    permutation = [int(number) for number in text.split(",")] if text else []
+    source_order = operand.layout.minor_to_major
+    target_order = result.layout.minor_to_major
+    if operand.element_type is not result.element_type:
+        return False
+    return source_order == tuple(permutation[dimension] for dimension in target_order)
