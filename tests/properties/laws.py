@@ -13,8 +13,22 @@ from hloopt.passes.registry import create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 
+KINDS = (
+    *("all_reduce", "all_gather", "collective_broadcast", "collective_permute"),
+    *("all_to_all", "reduce_scatter", "ragged_all_to_all"),
+)
+NEED_A_SCHEDULE = (
+    "convert-async-collectives-to-sync",
+    "gpu-convert-async-collectives-to-sync",
+    "latency-hiding-scheduler",
+)
+"""Passes that work on the order of instructions."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "algsimp": [{}],
+    "async-collective-creator": [
+        {f"convert_{kind}": True for kind in KINDS},
+        {**{f"convert_{kind}": True for kind in KINDS}, "use_generic_async_start_done": True},
+    ],
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
     "call-parameter-cleanup": [{}],
     "call-splitter": [
@@ -25,6 +39,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "conditional-canonicalizer": [{}],
     "conditional-to-select": [{}],
     "constant-folding": [{}, {"max_result_elements": 3}],
+    "convert-async-collectives-to-sync": [{"nop_opcodes": ["bitcast", "get-tuple-element"]}],
     "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],
     "cse-barrier-expander": [{}],
     "dce": [
@@ -33,11 +48,19 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True},
     ],
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
+    "gpu-convert-async-collectives-to-sync": [{}],
     "hlo-descheduler": [{}],
     "hlo-memory-scheduler": [
         *({"algorithm": a} for a in ("default", "list", "dfs", "post-order", "bfs"))
     ],
     "hlo-trivial-scheduler": [{}],
+    "latency-hiding-scheduler": [
+        *({"preset": preset} for preset in ("xla-generic", "xla-gpu")),
+        {"top_down_scheduling": True, "schedule_send_recvs": True},
+        {"preset": "xla-gpu", "memory_limit": 4096, "rerun": 1},
+    ],
+    "latency-hiding-scheduler-preparation": [{}],
+    "legalize-scheduling-annotations": [{"deannotate_unsupported_groups": True}],
     "propagate-call-metadata": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
     "simplify-conditional": [{}],
@@ -59,6 +82,8 @@ LEAVES_MORE_TO_DO = [
     *(("hlo-memory-scheduler", {"algorithm": a}) for a in ("default", "list", "bfs")),
     # A branch that stops reading an input may have been the last to read another's output.
     ("simplify-conditional", {}),
+    # The order it finds is the original order of the next run.
+    *(("latency-hiding-scheduler", options) for options in OPTIONS["latency-hiding-scheduler"]),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
     # A step at a time, so that others can simplify in between.
@@ -66,6 +91,8 @@ LEAVES_MORE_TO_DO = [
     ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
 ]
 """What need not be done after one run."""
+MAY_REFUSE = ("latency-hiding-scheduler", "legalize-scheduling-annotations")
+"""Passes that end with an error where annotations or limits cannot be met."""
 CHANGES_FEW = [
     # XLA's unit tests have hardly any equal fusions, or conditionals that are applied to elements.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
@@ -81,6 +108,12 @@ def run(name: str, options: dict[str, Any], module: Module) -> bool:
     return create_pass(name, options).run(module, PassContext(name))
 
 
+def prepare(name: str, module: Module) -> None:
+    """Give `module` what the pass asks for."""
+    if name in NEED_A_SCHEDULE and not module.is_scheduled:
+        run("hlo-trivial-scheduler", {}, module)
+
+
 def blocks(text: str) -> list[str]:
     """The parts of a printed module, without the numbers in names that readers make up."""
     return sorted(_MADE_UP.sub(r"\1", text).split("\n\n"))
@@ -93,6 +126,7 @@ def assert_laws(name: str, options: dict[str, Any], text: str) -> bool:
     """Run a pass on a module and again on the result; whether the first run changed anything."""
     module = parse_module(text)
     assert verify_module(module, ANY_TARGET) == []
+    prepare(name, module)
     before, version = print_module(module, FULL), module.version
     changed = run(name, options, module)
     after = print_module(module, FULL)

@@ -8,10 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
-from tests.properties.laws import CASES, CHANGES_FEW, FULL, OPTIONS, assert_laws, run
+from tests.properties.laws import (
+    CASES,
+    CHANGES_FEW,
+    FULL,
+    MAY_REFUSE,
+    OPTIONS,
+    assert_laws,
+    prepare,
+    run,
+)
 from tests.properties.modules import module_texts
 
 from corpus import CorpusEntry
+from hloopt.diagnostics import HloError
 from hloopt.passes.registry import PASSES
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
@@ -35,6 +45,7 @@ def test_passes_obey_the_laws_after_each_other(
 ) -> None:
     module = parse_module(text)
     for name, options in cases:
+        prepare(name, module)
         before = print_module(module, FULL)
         assert run(name, options, module) == (print_module(module, FULL) != before)
         assert_consistent(module)
@@ -69,7 +80,10 @@ def test_passes_obey_the_laws_on_the_corpus(
             continue  # XLA reads it, but no pass need cope with it
         try:
             changed += assert_laws(name, options, entry.text())
+        except HloError as error:
+            if name not in MAY_REFUSE:
+                failures.append(f"{entry.id}: {error.message}")
         except AssertionError as error:
-            failures.append(f"{entry.id}: {str(error).splitlines()[0]}")
+            failures.append(f"{entry.id}: {error}")
     assert failures == []
     assert changed > (1 if (name, options) in CHANGES_FEW else 5)

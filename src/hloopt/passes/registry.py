@@ -11,6 +11,7 @@ from hloopt.passes.options import make_options
 
 PASSES = {
     "algsimp": "hloopt.passes.algebraic_simplifier:AlgebraicSimplifier",
+    "async-collective-creator": "hloopt.passes.async_collective_creator:AsyncCollectiveCreator",
     "call-inliner": "hloopt.passes.call_inliner:CallInliner",
     "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
@@ -20,13 +21,26 @@ PASSES = {
     ),
     "conditional-to-select": "hloopt.passes.conditional_to_select:ConditionalToSelect",
     "constant-folding": "hloopt.passes.constant_folding:ConstantFolding",
+    "convert-async-collectives-to-sync": (
+        "hloopt.passes.convert_async_collectives_to_sync:ConvertAsyncCollectivesToSync"
+    ),
     "cse": "hloopt.passes.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": "hloopt.passes.cse_barrier_expander:CseBarrierExpander",
     "dce": "hloopt.passes.dce:DeadCodeElimination",
     "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
+    "gpu-convert-async-collectives-to-sync": (
+        "hloopt.passes.convert_async_collectives_to_sync:GpuConvertAsyncCollectivesToSync"
+    ),
     "hlo-descheduler": "hloopt.passes.memory_scheduler:Descheduler",
     "hlo-memory-scheduler": "hloopt.passes.memory_scheduler:MemoryScheduler",
     "hlo-trivial-scheduler": "hloopt.passes.memory_scheduler:TrivialScheduler",
+    "latency-hiding-scheduler": ("hloopt.passes.latency_hiding_scheduler:LatencyHidingScheduler"),
+    "latency-hiding-scheduler-preparation": (
+        "hloopt.passes.p2p_schedule_preparation:P2PSchedulePreparation"
+    ),
+    "legalize-scheduling-annotations": (
+        "hloopt.passes.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
+    ),
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
     "reshape-mover": "hloopt.passes.reshape_mover:ReshapeMover",
     "simplify-conditional": "hloopt.passes.conditional_simplifier.simplifier:ConditionalSimplifier",
@@ -48,6 +62,7 @@ ALIASES = {
     "conditional-simplifier": "simplify-conditional",
     "hlo-computation-deduplicator": "computation-deduplicator",
     "optimization-barrier-expander": "cse-barrier-expander",
+    "p2p-schedule-preparation": "latency-hiding-scheduler-preparation",
     "sort-simplifier": "simplify-sorts",
     "while-loop-simplifier": "simplify-while-loops",
 }

@@ -1,0 +1,83 @@
+"""Which collectives of XLA:GPU may run at the same time where each has a stream of its own."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from hloopt.analysis.async_operations import wrapped
+from hloopt.analysis.gpu_async import STREAM_ANNOTATION, is_collectives_group
+from hloopt.ir import Instruction, Opcode
+from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
+from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.opcode import COLLECTIVES
+
+if TYPE_CHECKING:
+    from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
+
+DeviceGroups = tuple[tuple[int, ...], ...]
+"""The devices that meet; no groups at all stand for one group of every device."""
+
+
+class StreamOverlap:
+    """Whether a node may be scheduled: collectives in flight may have one device in common."""
+
+    def __init__(self, collectives: int) -> None:
+        self.collectives = collectives
+        """The resource of collectives."""
+        self._shared_pairs: dict[Instruction, set[tuple[int, int]] | None] = {}
+
+    def __call__(self, state: SchedulingState, node: int) -> bool:
+        """O(operations in flight · pairs of devices in the node's groups)."""
+        remaining = state.remaining
+        for resource, count in state.needs[node]:
+            if state.in_flight[resource] and count > remaining[resource]:
+                return False
+        uses = state.graph.uses[node]
+        if not uses or uses[0][0] != self.collectives or not state.graph.is_done[node]:
+            return True
+        instructions = state.graph.instructions
+        done = instructions[node]
+        if frontend_attribute(done, STREAM_ANNOTATION) is not None:
+            return True
+        pairs = self._pairs(done.operands[0])
+        for other in state.in_flight[self.collectives]:
+            theirs = self._pairs(instructions[other])
+            if pairs is None or theirs is None or not pairs.isdisjoint(theirs):
+                return False
+        return True
+
+    def _pairs(self, start: Instruction) -> set[tuple[int, int]] | None:
+        """The pairs of devices that meet in a group; None where all devices may."""
+        if start not in self._shared_pairs:
+            groups = device_groups(start)
+            self._shared_pairs[start] = (
+                {pair for group in groups for pair in combinations(sorted(set(group)), 2)}
+                if groups
+                else None
+            )
+        return self._shared_pairs[start]
+
+
+def device_groups(start: Instruction) -> DeviceGroups:
+    """The groups of the collective that a start begins; empty where all devices may meet."""
+    if start.opcode is not Opcode.ASYNC_START:
+        return _own_groups(start)
+    if not is_collectives_group(start):
+        return _own_groups(wrapped(start))
+    found: DeviceGroups = ()
+    for instruction in start.called[0].instructions:
+        if instruction.opcode in COLLECTIVES and not instruction.opcode.endswith("-done"):
+            groups = _own_groups(instruction)
+            if not groups:
+                return ()
+            found += groups
+    return found
+
+
+def _own_groups(collective: Instruction) -> DeviceGroups:
+    attributes = collective.attributes
+    if "source_target_pairs" in attributes:
+        return parse_int_lists(attributes["source_target_pairs"])
+    text = attributes.get("replica_groups")
+    return parse_replica_groups(text).lists() if text else ()

@@ -1,0 +1,168 @@
+"""Schedule a module so that other work hides the latency of asynchronous operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.latency import CostTable, FixedModel, GpuFixedModel, LatencyModel, TableModel
+from hloopt.collector import collector_paused
+from hloopt.diagnostics import HloError, PassRefused
+from hloopt.files import read_source
+from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.ordering import computation_post_order
+from hloopt.ir.shape_size import shape_bytes
+from hloopt.memory.backends import CPU, GPU
+from hloopt.memory.buffers import Buffers
+from hloopt.memory.schedulers import fragmentation
+from hloopt.passes.base import ModulePass, PassContext, register
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
+from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.passes.latency_hiding_scheduler.hints import asks_for_delay
+from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
+from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
+
+_LESS_MEMORY = 0.9
+"""What is left of the limit when scheduling again."""
+
+
+@register("latency-hiding-scheduler")
+class LatencyHidingScheduler(ModulePass):
+    """Reorder scheduled computations so that work hides the latency of asynchronous operations.
+
+    Of each computation with asynchronous operations a graph is made and scheduled anew, from its
+    end to its beginning: a done is put in place, then what takes time, then the start. Overlap
+    limits say how many operations of a kind may be in flight, `memory_limit` how much memory the
+    order should need. The result is that of XLA. Near-linear where few instructions are ready at
+    a time.
+    """
+
+    Options: ClassVar[type[SchedulerConfig]] = SchedulerConfig
+
+    options: SchedulerConfig
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        if not module.is_scheduled:
+            raise PassRefused(
+                "the latency-hiding-scheduler needs a module with a schedule",
+                help="run hlo-memory-scheduler before it",
+            )
+        config = self.options.resolved()
+        with collector_paused():
+            return ModuleScheduling.of(module, config, model_of(config)).run(context)
+
+
+def model_of(config: SchedulerConfig) -> LatencyModel:
+    """The times that a configuration asks for. Raises PassRefused for a bad table."""
+    costly = config.enable_approx_costly_collectives
+    fixed: LatencyModel = FixedModel()
+    if config.preset == "xla-gpu":
+        fixed = GpuFixedModel(approx_costly_collectives=costly)
+    if config.cost_model == "fixed" or config.cost_table is None:
+        return fixed
+    try:
+        source = read_source(config.cost_table)
+        return TableModel(CostTable.parse(source.text, source.name), fixed)
+    except HloError as error:
+        raise PassRefused(error.message, help=error.help) from error
+
+
+@dataclass(slots=True)
+class ModuleScheduling:
+    """The scheduling of one module."""
+
+    module: Module
+    scheduler: Scheduler
+
+    @classmethod
+    def of(
+        cls,
+        module: Module,
+        config: SchedulerConfig,
+        model: LatencyModel,
+        tracker: ResourceTracker | None = None,
+    ) -> ModuleScheduling:
+        """`config` has to be resolved. O(slots of all instructions)."""
+        is_gpu = config.preset == "xla-gpu"
+        if tracker is None:
+            tracker = GpuResourceTracker(config) if is_gpu else ResourceTracker(config)
+        flow = Dataflow.of(module)
+        buffers = Buffers.of(flow)
+        life = BufferLife.of(flow, buffers, shape_bytes if is_gpu else leaf_bytes)
+        hazards = BufferHazards(flow, buffers)
+        return cls(module, Scheduler(config, model, tracker, hazards, life))
+
+    def run(
+        self, context: PassContext, preferences: Mapping[Instruction, float] | None = None
+    ) -> bool:
+        """Schedule what has asynchronous operations; whether that changed any order.
+
+        Of two ready instructions with `preferences` the larger is nearer to the end.
+        """
+        before = self.module.version
+        chosen = self.computations()
+        if not chosen:
+            return False
+        limit = self.scheduler.config.memory_limit
+        self._schedule(chosen, limit, preferences or {})
+        current = limit
+        for _ in range(self.scheduler.config.rerun):
+            if self._peak() <= limit:
+                break
+            current = int(current * _LESS_MEMORY)
+            self.scheduler.life.restart()
+            self._schedule(chosen, current, preferences or {})
+        context.count("computations scheduled", len(chosen))
+        self._report_missing(context)
+        return self.module.version != before
+
+    def _report_missing(self, context: PassContext) -> None:
+        """Say which costs were guessed because the table does not have them."""
+        model = self.scheduler.model
+        if isinstance(model, TableModel) and model.missing:
+            context.count("instructions without a cost in the table", len(model.missing))
+            for instruction in model.missing:
+                context.missed(instruction, "the table has no cost for it: a constant was taken")
+
+    def _peak(self) -> int:
+        """The peak that decides about another run."""
+        scheduler = self.scheduler
+        peak = scheduler.life.peak
+        if scheduler.config.estimate_fragmentation_size:
+            backend = GPU if scheduler.config.preset == "xla-gpu" else CPU
+            peak += fragmentation(scheduler.hazards.buffers, backend)
+        return peak
+
+    def computations(self) -> list[Computation]:
+        """Those with asynchronous operations, or hints that are as good, callees first."""
+        tracker = self.scheduler.tracker
+        return [
+            computation
+            for computation in computation_post_order(self.module)
+            if not computation.is_fusion
+            and any(
+                asks_for_delay(instruction)
+                or (
+                    tracker.may_be_asynchronous(instruction.opcode)
+                    and (tracker.is_start(instruction) or tracker.is_done(instruction))
+                )
+                for instruction in computation.instructions
+            )
+        ]
+
+    def _schedule(
+        self,
+        computations: list[Computation],
+        memory_limit: int,
+        preferences: Mapping[Instruction, float],
+    ) -> None:
+        for computation in computations:
+            own = {i: value for i, value in preferences.items() if i.parent is computation}
+            order = self.scheduler.order(computation, own, memory_limit)
+            if order != list(computation.instructions):
+                computation.reorder(order)
+            self.scheduler.tracker.forget(computation)

@@ -1,0 +1,116 @@
+"""List scheduling of one computation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hloopt.analysis.latency import LatencyModel
+from hloopt.diagnostics import PassRefused
+from hloopt.ir import Computation, Instruction
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
+from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
+from hloopt.passes.latency_hiding_scheduler.groups import Groups, prepare_top_down
+from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife
+from hloopt.passes.latency_hiding_scheduler.ready_order import ReadyOrder
+from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """Schedules computations of a module, one at a time."""
+
+    config: SchedulerConfig
+    model: LatencyModel
+    tracker: ResourceTracker
+    hazards: BufferHazards
+    life: BufferLife
+
+    def order(
+        self,
+        computation: Computation,
+        preferences: Mapping[Instruction, float] | None = None,
+        memory_limit: int | None = None,
+    ) -> list[Instruction]:
+        """The order to run a computation in, and its peak noted in `life`.
+
+        Callees must have their final order. Near-linear in the edges, if few nodes are ready at a
+        time. Raises PassRefused if resources do not suffice, PassRefused for malformed hints.
+        """
+        graph = ScheduleGraph.of(computation, self.model, self.tracker, self.hazards)
+        for instruction, preference in (preferences or {}).items():
+            graph.preference[graph.number[instruction]] = preference
+        if self.config.top_down_scheduling:
+            prepare_top_down(graph)
+        limit = self.config.memory_limit if memory_limit is None else memory_limit
+        state = SchedulingState(graph, self.config, self.tracker, self.life, limit)
+        _Run(state).all()
+        self.life.states[computation].peak = state.pressure.peak
+        order = [graph.instructions[node] for node in state.sequence]
+        if not self.config.top_down_scheduling:
+            order.reverse()
+        return order
+
+
+class _Run:
+    def __init__(self, state: SchedulingState) -> None:
+        self.state = state
+        self.order = ReadyOrder(state)
+        self.groups = Groups(state) if state.graph.group else None
+
+    def all(self) -> None:
+        """Take node after node until there are no more."""
+        state, groups = self.state, self.groups
+        state.begin()
+        count = len(state.graph.instructions)
+        while len(state.sequence) < count:
+            if groups is not None and groups.schedule_one(most=True):
+                continue
+            node = self._pick()
+            if node is not None:
+                state.take(node)
+            elif groups is None or not groups.schedule_one(most=False):
+                raise self._blocked()
+
+    def _pick(self) -> int | None:
+        """The node to take next, out of the ready ones; None if there is none that may be taken."""
+        state = self.state
+        if state.no_work:
+            return state.no_work.pop()
+        candidates = self._candidates()
+        while not candidates and self.groups is not None and self.groups.dissolve_smallest():
+            candidates = self._candidates()
+        if not candidates:
+            return None
+        if len(candidates) == 1:
+            node = candidates[0]
+        else:
+            state.prepare_to_choose()
+            node = self.order.choose(state, candidates)
+        state.remove_ready(node)
+        return node
+
+    def _candidates(self) -> list[int]:
+        state = self.state
+        needs, group = state.needs, state.graph.group
+        ready = [node for node in state.ready if node not in group] if group else state.ready
+        return [node for node in ready if not needs[node] or state.fits(node)]
+
+    def _blocked(self) -> PassRefused:
+        state, groups = self.state, self.groups
+        if groups is not None and groups.ready:
+            return groups.failure()
+        group, names = state.graph.group, state.graph.instructions
+        skipped = [
+            f"{names[node].name}: Skipped due to "
+            + ("kAnnotationNotReady." if node in group else "kExceedsOverlapLimit.")
+            for node in state.ready
+        ]
+        return PassRefused(
+            "FindAndExtractBestNodeAvailable failed to find a node to schedule, skipped nodes: "
+            + "; ".join(skipped)
+            + ("; " if skipped else ""),
+            help="an operation needs more of a resource than its overlap limit allows",
+        )

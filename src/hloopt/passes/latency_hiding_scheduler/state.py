@@ -1,0 +1,340 @@
+"""Where scheduling a computation stands: time, resources, memory and what is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
+from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, Pressure
+from hloopt.passes.latency_hiding_scheduler.resources import (
+    SEND_HOST,
+    Hazard,
+    ResourceTracker,
+    Usage,
+)
+from hloopt.passes.latency_hiding_scheduler.sharing import Sharing
+
+NOT_READY = -1.0
+"""The ready time of a node that waits for others."""
+
+
+class SchedulingState:
+    """What is known while one computation is scheduled.
+
+    Nodes are numbers of the graph. "Behind" a node is what is scheduled before it, "ahead" what
+    waits for it: bottom up these are what comes after and before it in the program.
+    """
+
+    def __init__(
+        self,
+        graph: ScheduleGraph,
+        config: SchedulerConfig,
+        tracker: ResourceTracker,
+        life: BufferLife,
+        memory_limit: int,
+    ) -> None:
+        self.graph = graph
+        self.config = config
+        self.tracker = tracker
+        self.life = life
+        self.top_down = config.top_down_scheduling
+        self.memory_limit = memory_limit
+        count = len(graph.instructions)
+        self._orient()
+
+        self.sequence: list[int] = []
+        self.on_taken: Callable[[int], None] | None = None
+        """Called with each node that was scheduled."""
+        self.is_taken = [False] * count
+        self.now = 0.0
+        self.ready_time = [NOT_READY] * count
+        self.waiting = [len(edges) for edges in self.behind]
+        """How many edges from behind are still open, per node."""
+        self.ready: list[int] = []
+        self.no_work: list[int] = []
+        self.becoming_ready: list[float] = []
+        """A heap of the times at which nodes of the ready list can run without a stall."""
+
+        resources = len(tracker.resources)
+        self.remaining = [
+            resource.limit if resource.limit is not None else 1 << 62
+            for resource in tracker.resources
+        ]
+        self.waiting_occupiers = [0] * resources
+        self.in_flight: list[dict[int, None]] = [{} for _ in range(resources)]
+        self.net = [
+            tracker.net_uses(instruction) if uses else ()
+            for instruction, uses in zip(graph.instructions, graph.uses, strict=True)
+        ]
+        self.needs = [self._limited_needs(n) for n in range(count)]
+        self.constrained: set[int] = set()
+        """Resources of which nothing is left while occupiers wait."""
+        self._overlap_check = tracker.overlap_check()
+        self._note_facts()
+
+        self.pressure = Pressure(life, life.states[graph.computation].live_below)
+        allocated, released = life.allocated, life.released
+        if self.top_down:
+            allocated, released = life.allocated_top_down, life.released_top_down
+        self.allocated = [allocated(i) for i in graph.instructions]
+        self.released = [released(i) for i in graph.instructions]
+        self.inside = [life.peak_inside(i) for i in graph.instructions]
+        self._outlooks: dict[int, tuple[int, int]] = {}
+
+        self._sharing = Sharing(self) if config.resource_sharing else None
+        self.has_groups = bool(graph.group)
+        self.selective_releasers: list[int] = []
+        self.creates_ready = [
+            sum(self.waiting[node] == 1 for node in ahead) for ahead in self.ahead
+        ]
+        """How many nodes wait for each node alone."""
+
+    def _orient(self) -> None:
+        graph = self.graph
+        up = (graph.predecessors, graph.predecessor_latency)
+        down = (graph.successors, graph.successor_latency)
+        ahead, behind = (down, up) if self.top_down else (up, down)
+        self.ahead, self.ahead_latency = ahead
+        self.behind, self.behind_latency = behind
+        self.async_depth = graph.async_height if self.top_down else graph.async_depth
+
+    def _limited_needs(self, node: int) -> tuple[tuple[int, int], ...]:
+        instruction = self.graph.instructions[node]
+        if not instruction.called and not self.graph.uses[node]:
+            return ()
+        limits = self.tracker.resources
+        return tuple(
+            (resource, count)
+            for resource, count in self.tracker.needs(instruction).items()
+            if count and limits[resource].limit is not None
+        )
+
+    def _note_facts(self) -> None:
+        graph = self.graph
+        self.occupies_any = [bool(occupied) for occupied in graph.occupies]
+        self.releases_any = [bool(released) for released in graph.releases]
+        self.releases_nonextendable = self._releases(Hazard.NONEXTENDABLE)
+        self._releases_selective = self._releases(Hazard.SELECTIVE)
+        self.unlocks = [self._unlocks(node) for node in range(len(graph.instructions))]
+        self.has_delayed_start = [self._has_delayed_start(n) for n in range(len(graph.uses))]
+        self.host_send_dones = {
+            node: self._send_of(node)
+            for node, uses in enumerate(graph.uses)
+            if uses
+            and uses[0][0] == SEND_HOST
+            and graph.is_done[node]
+            and graph.instructions[node].opcode == "send-done"
+        }
+
+    def _releases(self, hazard: Hazard) -> list[bool]:
+        """By node whether it gives back a resource with a hazard."""
+        chosen = {n for n, r in enumerate(self.tracker.resources) if r.hazard is hazard}
+        return [not chosen.isdisjoint(released) for released in self.graph.releases]
+
+    def _unlocks(self, node: int) -> bool:
+        graph = self.graph
+        if self.top_down:
+            users = graph.instructions[node].users
+            return any(graph.is_start[graph.number[user]] for user in users)
+        return any(graph.is_done[graph.number[o]] for o in graph.instructions[node].operands)
+
+    def _has_delayed_start(self, node: int) -> bool:
+        graph = self.graph
+        if not graph.is_done[node]:
+            return False
+        start = graph.number[graph.instructions[node].operands[0]]
+        return graph.is_start[start] and graph.force_delay[start]
+
+    def _send_of(self, node: int) -> tuple[int, float]:
+        graph = self.graph
+        send = graph.number[graph.instructions[node].operands[0]]
+        edges = zip(graph.predecessors[node], graph.predecessor_latency[node], strict=True)
+        return send, max((latency for before, latency in edges if before == send), default=0.0)
+
+    # -- questions of the rules -----------------------------------------------------------------
+
+    @property
+    def usage(self) -> int:
+        """Bytes in use."""
+        return self.pressure.usage
+
+    def outlook(self, node: int) -> tuple[int, int]:
+        """What scheduling a node would change, in bytes, and what it adds at most meanwhile.
+
+        A done right behind its start is seen with that.
+        """
+        found = self._outlooks.get(node)
+        if found is None:
+            found = self._outlook(node)
+            graph = self.graph
+            if graph.is_done[node] and not self.top_down and graph.predecessors[node]:
+                start = graph.predecessors[node][0]
+                if graph.is_start[start]:
+                    change, peak = self._outlook(start)
+                    found = min(found[0], change), max(found[1], peak)
+            self._outlooks[node] = found
+        return found
+
+    def _outlook(self, node: int) -> tuple[int, int]:
+        return self.pressure.outlook(self.allocated[node], self.released[node], self.inside[node])
+
+    def fits(self, node: int) -> bool:
+        """Whether enough is left of what a node needs."""
+        if self._overlap_check is not None:
+            return self._overlap_check(self, node)
+        remaining = self.remaining
+        return all(count <= remaining[resource] for resource, count in self.needs[node])
+
+    def is_constrained(self, node: int) -> bool:
+        """Whether nothing is left of a resource of a node while others wait for it."""
+        return any(resource in self.constrained for resource, _ in self.graph.uses[node])
+
+    def serial_conflicts(self, node: int) -> int:
+        """How many operations are in flight on the serial resources of a node."""
+        resources = self.tracker.resources
+        return sum(
+            len(self.in_flight[r])
+            for r, _ in self.graph.uses[node]
+            if resources[r].hazard is Hazard.SERIAL
+        )
+
+    def should_be_kept(self, node: int) -> bool:
+        """Whether a node is valuable and another ready one is near a selective resource."""
+        hops = self.graph.hops_to_selective
+        nearest = min((hops[other] for other in self.ready if other != node), default=1 << 60)
+        return self.graph.is_valuable[node] and (
+            nearest <= self.config.max_hops_to_closest_selective_overlap
+        )
+
+    # -- steps ----------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Make what nothing is behind ready."""
+        for node, count in enumerate(self.waiting):
+            if not count:
+                self.ready_time[node] = 0.0
+                self._enqueue(node)
+
+    def _enqueue(self, node: int) -> bool:
+        """Put a node in a list of what is ready; whether it is to be chosen by the rules."""
+        graph = self.graph
+        if graph.is_no_work[node] and node not in graph.group and node not in graph.preference:
+            self.no_work.append(node)
+            return False
+        self.ready.append(node)
+        return True
+
+    def remove_ready(self, node: int) -> None:
+        """Take a node out of the ready list; the last one comes in its place."""
+        position = self.ready.index(node)
+        last = self.ready.pop()
+        if position < len(self.ready):
+            self.ready[position] = last
+
+    def prepare_to_choose(self) -> None:
+        """Bring what rules ask for up to date."""
+        self._outlooks.clear()
+        usage = self.pressure.usage
+        self.minds_memory = self.config.minds_memory and usage > self.memory_limit // 2
+        self.is_over_limit = self.minds_memory and usage >= self.memory_limit
+
+    def take(self, node: int) -> None:
+        """Put a node next. O(edges + buffers + log nodes)."""
+        graph = self.graph
+        self.sequence.append(node)
+        self.is_taken[node] = True
+        if self.config.enable_selective_resources:
+            self._delay_releasers(node)
+        if self.net[node]:
+            self._use_resources(node)
+        ready_time = self.ready_time
+        time = self.now
+        for behind, latency in zip(self.behind[node], self.behind_latency[node], strict=True):
+            if ready_time[behind] + latency > time:
+                time = ready_time[behind] + latency
+        if self._sharing is not None:
+            time = max(time, self._sharing.finish(node))
+        ready_time[node] = time
+        self.now = time + graph.cost[node]
+        if self._sharing is not None:
+            self._sharing.take(node, time, self.now)
+        while self.becoming_ready and self.becoming_ready[0] < self.now:
+            heappop(self.becoming_ready)
+        self._open_edges(node)
+        if graph.uses[node]:
+            self._note_in_flight(node)
+        self.pressure.move(self.allocated[node], self.released[node], self.inside[node])
+        if self.on_taken is not None:
+            self.on_taken(node)
+
+    def _open_edges(self, node: int) -> None:
+        waiting = self.waiting
+        for ahead in self.ahead[node]:
+            waiting[ahead] -= 1
+            count = waiting[ahead]
+            if count == 1:
+                self._note_last_wait(ahead)
+            elif not count:
+                self._make_ready(ahead)
+
+    def _note_last_wait(self, node: int) -> None:
+        """One edge of a node is left: what it comes from will make it ready."""
+        for behind in self.behind[node]:
+            if not self.is_taken[behind]:
+                self.creates_ready[behind] += 1
+                return
+
+    def _make_ready(self, node: int) -> None:
+        ready_time = self.ready_time
+        time = self.now
+        for behind, latency in zip(self.behind[node], self.behind_latency[node], strict=True):
+            if ready_time[behind] + latency > time:
+                time = ready_time[behind] + latency
+        ready_time[node] = time
+        if self._sharing is not None:
+            time = max(time, self._sharing.finish(node))
+            ready_time[node] = time
+        for resource in self.graph.occupies[node]:
+            self.waiting_occupiers[resource] += 1
+            self._note_constraint(resource)
+        if not self._enqueue(node):
+            return
+        if time > self.now:
+            heappush(self.becoming_ready, time)
+        if self._releases_selective[node]:
+            self.selective_releasers.append(node)
+
+    def _use_resources(self, node: int) -> None:
+        for resource, usage in self.net[node]:
+            if usage is Usage.OCCUPY:
+                self.remaining[resource] -= 1
+                self.waiting_occupiers[resource] -= 1
+            elif usage is Usage.RELEASE:
+                self.remaining[resource] += 1
+            self._note_constraint(resource)
+
+    def _note_constraint(self, resource: int) -> None:
+        if self.remaining[resource] == 0 and self.waiting_occupiers[resource] > 0:
+            self.constrained.add(resource)
+        else:
+            self.constrained.discard(resource)
+
+    def _note_in_flight(self, node: int) -> None:
+        graph = self.graph
+        for resource in graph.occupies[node]:
+            holder = node
+            if graph.is_done[node]:
+                start = graph.number[graph.instructions[node].operands[0]]
+                holder = start if graph.is_start[start] else node
+            self.in_flight[resource][holder] = None
+        for resource in graph.releases[node]:
+            self.in_flight[resource].pop(node, None)
+
+    def _delay_releasers(self, node: int) -> None:
+        if node in self.selective_releasers:
+            self.selective_releasers.remove(node)
+        if not self.graph.is_valuable[node]:
+            for releaser in self.selective_releasers:
+                self.ready_time[releaser] += self.graph.cost[node]

@@ -1,0 +1,251 @@
+"""Corners of the latency-hiding scheduler."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.passes.checked_run import run_checked
+
+from hloopt.analysis.latency import FixedModel
+from hloopt.analysis.latency.statistics import schedule_statistics
+from hloopt.diagnostics import PassRefused
+from hloopt.ir import Instruction, Module
+from hloopt.passes.base import PassContext
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+
+schedule = partial(run_checked, "latency-hiding-scheduler")
+
+
+def scheduled(body: str, more: str = "") -> str:
+    return f"HloModule m, is_scheduled=true\n{more}\nENTRY e {{\n{body}\n}}"
+
+
+def names(module: Module, computation: str = "e") -> list[str]:
+    return [i.name for i in module.computations[computation].instructions]
+
+
+GATHER = """
+  p = f32[8] parameter(0)
+  q = f32[16] parameter(1)
+  s = (f32[8], f32[16]) all-gather-start(p), replica_groups={}, dimensions={0}
+  d = f32[16] all-gather-done(s)
+  a = f32[16] negate(q)
+  b = f32[16] negate(a)
+  ROOT r = f32[16] add(d, b)
+"""
+
+
+def test_work_moves_between_start_and_done() -> None:
+    found = names(schedule(scheduled(GATHER)))
+    assert found.index("s") < found.index("a") < found.index("b") < found.index("d")
+
+
+def test_the_order_does_not_depend_on_names_or_hashes() -> None:
+    orders = {tuple(names(schedule(scheduled(GATHER)))) for _ in range(3)}
+    assert len(orders) == 1
+
+
+def test_control_dependencies_are_kept() -> None:
+    text = scheduled(GATHER.replace("negate(q)", "negate(q), control-predecessors={d}"))
+    found = names(schedule(text))
+    assert found.index("d") < found.index("a")
+
+
+def test_readers_come_before_what_overwrites() -> None:
+    reducer = "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] add(x, y) }"
+    module = schedule(
+        scheduled(
+            """
+  p = f32[8] parameter(0)
+  a = f32[8] negate(p)
+  b = f32[8] sine(a)
+  s = f32[8] all-reduce-start(a), replica_groups={}, to_apply=add
+  d = f32[8] all-reduce-done(s)
+  ROOT r = f32[8] add(b, d)""",
+            reducer,
+        ),
+        changes=False,
+    )
+    found = names(module)
+    assert found.index("b") < found.index("s")  # which has a's memory in flux
+
+
+def test_a_cost_table_says_what_hides_what(tmp_path: Path) -> None:
+    table = tmp_path / "costs.json"
+    body = """
+  p = f32[8] parameter(0)
+  q = f32[16] parameter(1)
+  s = (f32[8], f32[16]) all-gather-start(p), replica_groups={}, dimensions={0}
+  d = f32[16] all-gather-done(s)
+  a = f32[16] negate(q)
+  ROOT r = f32[16] add(d, a)
+"""
+    table.write_text(json.dumps({"node": {"a": 50}, "latency": {"s": 40}}))
+    run = partial(schedule, cost_model="table", cost_table=str(table))
+    found = names(run(scheduled(body)))
+    assert found.index("s") < found.index("a") < found.index("d")
+    table.write_text('{"node": {"a": -1}}')
+    with pytest.raises(PassRefused, match="0 or more"):
+        run(scheduled(body))
+    table.write_text("[]")
+    with pytest.raises(PassRefused, match="no cost table"):
+        run(scheduled(body))
+
+
+def test_what_has_no_cost_is_reported(tmp_path: Path) -> None:
+    table = tmp_path / "costs.json"
+    table.write_text('{"node": {}}')
+    context = PassContext("latency-hiding-scheduler")
+    options = {"cost_model": "table", "cost_table": str(table)}
+    module = parse_module(scheduled(GATHER))
+    create_pass("latency-hiding-scheduler", options).run(module, context)
+    assert context.statistics["instructions without a cost in the table"] == 7
+    assert any("cost" in remark.reason for remark in context.remarks)
+
+
+def test_contradicting_limits_are_one_message() -> None:
+    with pytest.raises(PassRefused, match="all_gather_overlap_limit is 2, more than"):
+        schedule(scheduled(GATHER), preset="xla-gpu", all_gather_overlap_limit=2)
+
+
+def test_what_never_fits_is_an_error() -> None:
+    with pytest.raises(PassRefused, match=r"d: Skipped due to kExceedsOverlapLimit"):
+        schedule(scheduled(GATHER), all_gather_overlap_limit=0)
+
+
+def test_a_group_that_never_fits_is_an_error() -> None:
+    note = ', frontend_attributes={_scheduling_group_id="4"}'
+    body = GATHER.replace("dimensions={0}", "dimensions={0}" + note)
+    body = body.replace("all-gather-done(s)", "all-gather-done(s)" + note)
+    with pytest.raises(PassRefused, match=r"Annotation id: 4\. It needs 1 kAllGather resources"):
+        schedule(scheduled(body), all_gather_overlap_limit=0)
+
+
+def test_a_delay_priority_has_to_be_a_number() -> None:
+    note = ', frontend_attributes={scheduler_hint="force_delay_async",scheduler_delay_priority="x"}'
+    body = GATHER.replace("dimensions={0}", "dimensions={0}" + note)
+    with pytest.raises(PassRefused, match='scheduler_delay_priority="x" is no integer'):
+        schedule(scheduled(body))
+
+
+MEMORY = """
+  p = f32[8] parameter(0)
+  q = f32[1024] parameter(1)
+  w = f32[16] parameter(2)
+  s = (f32[8], f32[16]) all-gather-start(p), replica_groups={}, dimensions={0}
+  d = f32[16] all-gather-done(s)
+  part = f32[16] negate(w)
+  large = f32[1024] negate(q)
+  small.1 = f32[16] sine(part)
+  small.2 = f32[16] slice(large), slice={[0:16]}
+  ROOT r = (f32[16], f32[16], f32[16]) tuple(small.1, small.2, d)
+"""
+
+
+def test_above_the_memory_limit_what_adds_least_is_scheduled_first() -> None:
+    def comes_last(**options: int) -> bool:
+        module = parse_module(scheduled(MEMORY))
+        create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+        found = names(module)
+        return found.index("small.1") < found.index("small.2")
+
+    assert comes_last()
+    assert not comes_last(memory_limit=1)
+
+
+def test_reruns_end_when_the_peak_fits() -> None:
+    for limit in (1, 4096, 1 << 30):
+        schedule(scheduled(MEMORY), memory_limit=limit, rerun=3, estimate_fragmentation_size=True)
+
+
+def test_a_loop_needs_what_its_body_uses() -> None:
+    loop = """
+cond { c = (f32[8], pred[]) parameter(0) ROOT g = pred[] get-tuple-element(c), index=1 }
+body {
+  c = (f32[8], pred[]) parameter(0)
+  x = f32[8] get-tuple-element(c), index=0
+  b = pred[] get-tuple-element(c), index=1
+  s = (f32[8], f32[8]) collective-permute-start(x), source_target_pairs={{0,1}}
+  d = f32[8] collective-permute-done(s)
+  ROOT t = (f32[8], pred[]) tuple(d, b)
+}"""
+    text = scheduled(
+        """
+  p = f32[8] parameter(0)
+  b = pred[] parameter(1)
+  t = (f32[8], pred[]) tuple(p, b)
+  w = (f32[8], pred[]) while(t), condition=cond, body=body
+  s.1 = (f32[8], f32[8]) collective-permute-start(p), source_target_pairs={{0,1}}
+  d.1 = f32[8] collective-permute-done(s.1)
+  g = f32[8] get-tuple-element(w), index=0
+  ROOT r = f32[8] add(g, d.1)""",
+        loop,
+    )
+    apart, over = names(schedule(text)), names(schedule(text, collective_permute_overlap_limit=2))
+    assert not apart.index("s.1") < apart.index("w") < apart.index("d.1")
+    assert over.index("s.1") < over.index("w") < over.index("d.1")
+
+
+def test_computations_may_be_nested_deeply() -> None:
+    depth = 3000
+    calls = "".join(
+        f"fn{n} {{ x{n} = f32[8] parameter(0) "
+        f"ROOT call{n} = f32[8] call(x{n}), to_apply=fn{n - 1} }}\n"
+        for n in range(1, depth)
+    )
+    inner = """fn0 {
+  x0 = f32[8] parameter(0)
+  s = (f32[8], f32[8]) collective-permute-start(x0), source_target_pairs={{0,1}}
+  ROOT d = f32[8] collective-permute-done(s)
+}
+"""
+    call = f"p = f32[8] parameter(0) ROOT c = f32[8] call(p), to_apply=fn{depth - 1}"
+    schedule(scheduled(call, inner + calls), changes=False)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_graphs_give_valid_orders(seed: int) -> None:
+    numbers = random.Random(seed)
+    lines = ["p0 = f32[8] parameter(0)"]
+    values = ["p0"]
+    for n in range(1, 60):
+        a, b = numbers.choice(values), numbers.choice(values)
+        if numbers.random() < 0.3:
+            pairs = "source_target_pairs={{0,1}}"
+            lines.append(f"start{n} = (f32[8], f32[8]) collective-permute-start({a}), {pairs}")
+            lines.append(f"v{n} = f32[8] collective-permute-done(start{n})")
+        else:
+            lines.append(f"v{n} = f32[8] add({a}, {b})")
+        values.append(f"v{n}")
+    lines.append(f"ROOT t = ({', '.join(['f32[8]'] * 5)}) tuple({', '.join(values[-5:])})")
+    for top_down in (False, True):
+        for aggressive in (False, True):
+            module = parse_module(scheduled("\n".join(lines)))
+            options = {
+                "top_down_scheduling": top_down,
+                "aggressive_scheduling_policies": aggressive,
+                "collective_permute_overlap_limit": 30,
+            }
+            create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+            done: set[Instruction] = set()
+            for instruction in module.entry.instructions:
+                assert done.issuperset(instruction.operands)
+                done.add(instruction)
+
+
+def test_statistics_count_what_dones_wait_for() -> None:
+    module = parse_module(scheduled(GATHER))
+    config = SchedulerConfig().resolved()
+    tracker = ModuleScheduling.of(module, config, FixedModel()).scheduler.tracker
+    order = list(module.entry.instructions)
+    found = schedule_statistics(order, FixedModel(), tracker.is_start, tracker.is_done)
+    assert found.total_wasted == 4999  # the done follows at once, and takes 1
+    assert found.total_cycles == 7 + 4999
+    assert {str(kind) for kind in found.wasted} == {"all-gather"}
