@@ -10,9 +10,10 @@ RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimization
 	-p simplify -o build/transformer.optimized.hlo
 # Expectation tables of the passes and rules that exist.
 TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter flatten_call_graph \
-	fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce reachability \
-	replication_analysis reshape_mover tuple_simplifier unflatten_call_graph \
-	while_loop_simplifier while_loop_trip_count_annotator shape_inference verifier
+	fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce \
+	latency_hiding_scheduler reachability replication_analysis reshape_mover tuple_simplifier \
+	unflatten_call_graph while_loop_simplifier while_loop_trip_count_annotator shape_inference \
+	verifier
 PYTEST_WORKERS ?= 2
 FUZZ_COUNT ?= 20000
 
@@ -74,6 +75,10 @@ conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
 .PHONY: memory-agreement
 memory-agreement: $(DEV) ## buffer assignments and schedules beside those that XLA made
 	$(BIN)/python tools/memory_agreement.py --shared $(HLOOPT_SHARED)
+
+.PHONY: schedule-agreement
+schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those that XLA made
+	$(BIN)/python tools/schedule_agreement.py --shared $(HLOOPT_SHARED)
 
 .PHONY: agreement
 agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour

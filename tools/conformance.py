@@ -64,8 +64,8 @@ def _tables(paths: list[Path]) -> list[Path]:
 
 def _report(outcome: Outcome, *, verbose: bool) -> None:
     record = outcome.record
-    if record.skip is not None:
-        print(f"SKIP {record.id}: {record.skip}")
+    if outcome.skip is not None:
+        print(f"SKIP {record.id}: {outcome.skip}")
     elif outcome.failures or verbose:
         print(f"{'FAIL' if outcome.failures else 'PASS'} {record.id}")
     for message in (*outcome.failures, *(outcome.remarks if verbose else ())):

@@ -14,12 +14,13 @@ from conformance_lib import (  # noqa: F401  # registers
     expect_structure,
     expect_values,
 )
-from conformance_lib.errors import RecordError
+from conformance_lib.errors import NotModelled, RecordError
 from conformance_lib.expectations import WHEN, mismatches
 from conformance_lib.options import pass_options
 from conformance_lib.records import Record, Step
 from conformance_lib.replication import REPLICATION, check_replication
 from conformance_lib.scene import Scene
+from conformance_lib.scheduling import is_scheduling_record, run_scheduling
 from conformance_lib.shape_inference import SHAPE_INFERENCE, run_shape_inference
 from conformance_lib.source_names import SourceNames
 from conformance_lib.verifier import VERIFIER, check_verdict
@@ -51,12 +52,19 @@ class Outcome:
     """The module at the end, as text; empty where it was not read."""
     remarks: list[str] = field(default_factory=list)
     """What is worth knowing of a record that passed."""
+    not_modelled: str | None = None
+    """What the record is about that hloopt does not have; None where it was run."""
     has_xla_words: bool | None = None
     """Whether a refusal has the words of the table; None where it is of no interest."""
 
     @property
+    def skip(self) -> str | None:
+        """Why nothing was run, or None."""
+        return self.record.skip or self.not_modelled
+
+    @property
     def status(self) -> str:
-        if self.record.skip is not None:
+        if self.skip is not None:
             return "skipped"
         return "failed" if self.failures else "passed"
 
@@ -68,7 +76,9 @@ def run_record(record: Record, create_pass: CreatePass) -> Outcome:
         return outcome
     run = _Run(record, create_pass, outcome)
     try:
-        if record.pass_name == VERIFIER:
+        if is_scheduling_record(record):
+            outcome.failures = run_scheduling(record)
+        elif record.pass_name == VERIFIER:
             outcome.failures, outcome.has_xla_words = check_verdict(record)
         elif record.pass_name == SHAPE_INFERENCE:
             outcome.failures, outcome.remarks = run_shape_inference(record)
@@ -76,6 +86,8 @@ def run_record(record: Record, create_pass: CreatePass) -> Outcome:
             outcome.failures = check_replication(record)
         else:
             run.all()
+    except NotModelled as missing:
+        outcome.not_modelled = str(missing)
     except RecordError as error:
         outcome.failures.append(str(error))
     except HloError as error:

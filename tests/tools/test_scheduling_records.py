@@ -1,0 +1,75 @@
+"""Records of the scheduler: runs, references, expectations, and that nothing is ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance_lib.records import Record
+from conformance_lib.runner import Outcome, run_record
+from hloopt.passes.registry import create_pass
+
+TEXT = """
+HloModule m, is_scheduled=true
+ENTRY e {
+  p = f32[8] parameter(0)
+  q = f32[16] parameter(1)
+  s = (f32[8], f32[16]) all-gather-start(p), replica_groups={}, dimensions={0}
+  d = f32[16] all-gather-done(s)
+  a = f32[16] negate(q)
+  ROOT r = f32[16] add(d, a)
+}
+"""
+
+
+def run(**fields: Any) -> Outcome:
+    record = {
+        **{"id": "t", "hlo": TEXT, "passes": ["latency-hiding-scheduler"]},
+        **{"config": {"latency_estimator": "approximate"}, **fields},
+    }
+    return run_record(Record("t", record), create_pass)
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"before": ["s", "a"]},
+        {"position_diff": {"from": "d", "to": "r", "equals": 1}},
+        {"any_of": [[{"before": ["d", "s"]}], [{"opcode_at": [-1, "add"]}]]},
+        {"opcode_of": [{"operand": [{"root": "e"}, 0]}, "all-gather-done"]},
+        {"max_in_flight": {"start": "all-gather-start", "done": "all-gather-done", "equals": 1}},
+    ],
+)
+def test_what_holds_passes(expected: dict[str, Any]) -> None:
+    assert run(expect=[expected]).failures == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"expect": [{"before": ["a", "s"]}]}, "they are at"),
+        ({"expect": [{"error": "x"}]}, "the run did not fail"),
+        ({"expect": [{"afterwards": 1}]}, "unknown expectation: afterwards"),
+        ({"expect": [{"before": ["s", "nobody"]}]}, "nobody is not in"),
+        ({"expect": [], "colour": 1}, "unknown record field: colour"),
+        ({"config": {"latency_estimator": "tea"}, "expect": []}, "latency_estimator tea"),
+        (
+            {
+                "config": {"latency_estimator": "approximate", "all_gather_overlap_limit": 0},
+                "expect": [{"ok": True}],
+            },
+            "failed to find a node",
+        ),
+    ],
+)
+def test_what_does_not_hold_fails(fields: dict[str, Any], message: str) -> None:
+    failures = run(**fields).failures
+    assert len(failures) == 1
+    assert message in failures[0]
+
+
+def test_what_is_not_modelled_is_skipped() -> None:
+    outcome = run(passes=["gpu-schedule-module"], expect=[])
+    assert outcome.status == "skipped"
+    assert outcome.skip == "no pipeline 'gpu-schedule-module'"

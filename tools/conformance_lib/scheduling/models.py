@@ -1,0 +1,51 @@
+"""Models of time that records of the scheduler name."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from conformance_lib.errors import RecordError
+from hloopt.analysis.latency import FixedModel, GpuFixedModel, LatencyModel
+from hloopt.analysis.latency.fixed import HIGH, MEDIUM
+from hloopt.ir import Instruction, Opcode
+
+
+class PermuteModel(FixedModel):
+    """The model of XLA's unit test: permutes and fusions take as long as they have elements."""
+
+    def node_cost(self, instruction: Instruction) -> float:
+        if instruction.opcode is Opcode.FUSION:
+            kind = instruction.attributes.get("kind")
+            if kind == "kLoop":
+                return float(_elements(instruction) or MEDIUM)
+            return float(1000 * _elements(instruction) or HIGH) if kind == "kOutput" else 1.0
+        if instruction.opcode is Opcode.CONVOLUTION:
+            return float(1000 * _elements(instruction) or HIGH)
+        return 1.0
+
+    def latency(self, source: Instruction, target: Instruction) -> float:
+        if (
+            source.opcode is Opcode.COLLECTIVE_PERMUTE_START
+            and target.opcode is Opcode.COLLECTIVE_PERMUTE_DONE
+        ):
+            return float(_elements(source.operands[0]))
+        return 1.0
+
+
+def _elements(instruction: Instruction) -> int:
+    """The elements of an array, 0 for a tuple."""
+    shape = instruction.shape
+    return prod(shape.dimensions) if shape.is_array else 0
+
+
+def find_model(name: Any) -> LatencyModel:
+    """The model that a record's `latency_estimator` names. Raises RecordError."""
+    match name:
+        case "approximate":
+            return FixedModel()
+        case "test":
+            return PermuteModel()
+        case "gpu":
+            return GpuFixedModel()
+    raise RecordError(f"no meaning is known for latency_estimator {name}")

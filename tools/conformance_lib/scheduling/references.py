@@ -1,0 +1,54 @@
+"""Which instruction a reference in a scheduling record means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance_lib.errors import RecordError
+from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.attribute_values import parse_metadata
+
+
+def find_computation(module: Module, name: str | None) -> Computation:
+    """The computation an `in` names; ENTRY without one."""
+    if name in (None, "entry") and name not in module.computations:
+        return module.entry
+    found = module.computations.get(str(name))
+    if found is None:
+        raise RecordError(f"computation %{name} is not in the module")
+    return found
+
+
+def find(module: Module, computation: Computation, reference: Any) -> Instruction:
+    """The instruction meant by a name or a description. Raises RecordError."""
+    match reference:
+        case str():
+            found = [i for i in computation.instructions if i.name == reference]
+        case {"any": str(name), **rest} if not rest:
+            found = [i for i in module.instructions() if i.name == name]
+        case {"opcode": str(opcode), "op_name": str(op_name), **rest} if not rest:
+            found = [
+                i
+                for i in computation.instructions
+                if i.opcode.value == opcode and _op_name(i) == op_name
+            ]
+        case {"operand": [inner, int(number)], **rest} if not rest:
+            found = find(module, computation, inner).operands[number : number + 1]
+        case {"root": str(name), **rest} if not rest:
+            found = [find_computation(module, name).root]
+        case {"at": int(position), **rest} if not rest:
+            found = list(computation.instructions)[position : position + 1]
+        case {"user": [inner, str(opcode), int(number)], **rest} if not rest:
+            users = find(module, computation, inner).users
+            in_order = [i for i in computation.instructions if i in users]
+            found = [i for i in in_order if i.opcode.value == opcode][number : number + 1]
+        case _:
+            raise RecordError(f"no meaning is known for the reference {reference}")
+    if not found:
+        raise RecordError(f"{reference} is not in %{computation.name}")
+    return found[0]
+
+
+def _op_name(instruction: Instruction) -> str:
+    text = instruction.attributes.get("metadata")
+    return parse_metadata(text).op_name if text else ""

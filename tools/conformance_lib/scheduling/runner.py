@@ -1,0 +1,183 @@
+"""Runs records of the scheduler: module, passes with their options, expectations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.records import Record
+from conformance_lib.scheduling.expectations import failures
+from conformance_lib.scheduling.models import find_model
+from conformance_lib.scheduling.outcome import RunOutcome
+from conformance_lib.scheduling.trackers import find_tracker
+from conformance_lib.scheduling.units import UNITS
+from hloopt.analysis.latency.statistics import schedule_statistics
+from hloopt.diagnostics import HloError
+from hloopt.ir import Instruction, Module
+from hloopt.ir.ordering import post_order
+from hloopt.ir.schedule import set_schedule
+from hloopt.passes.base import PassContext
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+
+SCHEDULER = "latency-hiding-scheduler"
+_FIELDS = frozenset(
+    (
+        *("id", "skip", "notes", "hlo", "hlo_authored", "verify_input", "module_config"),
+        *("platform", "device", "passes", "pass_options", "config", "debug_options", "expect"),
+        *("variants", "steps", "then", "unschedule", "preferences", "force_schedule"),
+        *("initial_schedule", "async_names", "unit", "cases", "tolerance"),
+    )
+)
+_PIPELINES = ("gpu-schedule-module", "gpu-schedule-post-process")
+
+
+def is_scheduling_record(record: Record) -> bool:
+    """Whether a record has the format of the scheduler's tables."""
+    return "passes" in record.fields or "unit" in record.fields
+
+
+def run_scheduling(record: Record) -> list[str]:
+    """What is not as the record says.
+
+    Raises RecordError for what has no meaning here, NotModelled for what hloopt does not have.
+    """
+    fields = record.fields
+    if "unit" in fields:
+        check = UNITS.get(fields["unit"])
+        if check is None:
+            raise NotModelled(f"no unit '{fields['unit']}'")
+        return list(check(fields))
+    for name in fields["passes"]:
+        if name in _PIPELINES:
+            raise NotModelled(f"no pipeline '{name}'")
+    if unknown := fields.keys() - _FIELDS:
+        raise RecordError(f"unknown record field: {', '.join(sorted(unknown))}")
+    if "steps" in fields:
+        return list(_run_steps(fields))
+    variants = fields.get("variants", [{}])
+    return [failure for variant in variants for failure in _run_variant(fields, variant)]
+
+
+def _run_variant(fields: Mapping[str, Any], variant: Mapping[str, Any]) -> Iterator[str]:
+    config = {**fields.get("config", {}), **variant.get("config", {})}
+    outcome = _start(fields)
+    _run(outcome, fields, config, fields["passes"])
+    for expected in (*fields.get("expect", ()), *variant.get("expect", ())):
+        yield from failures(outcome, expected)
+    for then in fields.get("then", ()):
+        _run(outcome, fields, config, then["passes"])
+        for expected in then["expect"]:
+            yield from failures(outcome, expected)
+
+
+def _run_steps(fields: Mapping[str, Any]) -> Iterator[str]:
+    outcome = _start(fields)
+    for step in fields["steps"]:
+        _run(outcome, fields, step["config"], fields["passes"])
+        for expected in (*fields.get("expect", ()), *step["expect"]):
+            yield from failures(outcome, expected)
+
+
+def _start(fields: Mapping[str, Any]) -> RunOutcome:
+    module = parse_module(fields["hlo"])
+    for name, value in fields.get("module_config", {}).items():
+        module.set_attribute(name, str(value))
+    if fields.get("initial_schedule") == "post_order":
+        orders = {c: post_order(c) for c in module.computations.values() if not c.is_fusion}
+        set_schedule(module, orders)
+    return RunOutcome(module, {c.name: len(c) for c in module.computations.values()})
+
+
+def _run(
+    outcome: RunOutcome,
+    fields: Mapping[str, Any],
+    config: Mapping[str, Any],
+    passes: list[str],
+) -> None:
+    options = fields.get("pass_options", {})
+    try:
+        for name in passes:
+            if name == SCHEDULER:
+                outcome.changed = _schedule(outcome, fields, dict(config))
+            else:
+                module_pass = create_pass(name, _options(options.get(name, {})))
+                outcome.changed = module_pass.run(outcome.module, PassContext())
+    except HloError as error:
+        outcome.error = error
+
+
+def _options(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _option(value) for name, value in values.items()}
+
+
+def _option(value: Any) -> Any:
+    """Options in words: which instructions are meant."""
+    match value:
+        case "all" | "none":
+            return value == "all"
+        case {"only_opcodes": list(opcodes), **rest} if not rest:
+            return _with_opcode(opcodes, included=True)
+        case {"except_opcodes": list(opcodes), **rest} if not rest:
+            return _with_opcode(opcodes, included=False)
+    return value
+
+
+def _with_opcode(opcodes: list[str], *, included: bool) -> Callable[[Instruction], bool]:
+    return lambda instruction: (instruction.opcode.value in opcodes) is included
+
+
+def _schedule(outcome: RunOutcome, fields: Mapping[str, Any], values: dict[str, Any]) -> bool:
+    """Run the scheduler; whether XLA reports a change, which it does for any work at all."""
+    module = outcome.module
+    if not module.is_scheduled:
+        raise RecordError("the module is not scheduled")
+    model = find_model(values.pop("latency_estimator"))
+    description = values.pop("async_tracker", None)
+    config = SchedulerConfig(**values).resolved()
+    tracker = find_tracker(config, description)
+    scheduling = ModuleScheduling.of(module, config, model, tracker)
+    forced = fields.get("force_schedule", ())
+    for name in forced:
+        computation = module.computations[name]
+        computation.reorder(scheduling.scheduler.order(computation))
+    preferences = _preferences(module, fields.get("preferences"))
+    if preferences and fields["preferences"] == "random":
+        _schedule_again(outcome, scheduling, preferences)
+        return True
+    chosen = scheduling.computations()
+    scheduling.run(PassContext(), preferences)
+    outcome.peak_memory = scheduling.scheduler.life.peak
+    return bool(chosen or forced)
+
+
+def _preferences(module: Module, wanted: Any) -> dict[Instruction, float]:
+    instructions = list(module.entry.instructions)
+    if wanted == "random":
+        numbers = random.Random(0)
+        return {instruction: numbers.random() for instruction in instructions}
+    by_name = {instruction.name: instruction for instruction in instructions}
+    return {by_name[name]: value for name, value in (wanted or {}).items()}
+
+
+def _schedule_again(
+    outcome: RunOutcome, scheduling: ModuleScheduling, preferences: dict[Instruction, float]
+) -> None:
+    """Schedule ENTRY twice from the same order, and note what is the same."""
+    entry, scheduler = outcome.module.entry, scheduling.scheduler
+    found = []
+    for _ in range(2):
+        order = scheduler.order(entry, preferences)
+        statistics = schedule_statistics(
+            order, scheduler.model, scheduler.tracker.is_start, scheduler.tracker.is_done
+        )
+        found.append((order, scheduler.life.states[entry].peak, statistics.total_wasted))
+    names = ("schedule", "peak_memory", "total_wasted_cycles")
+    outcome.repeated = {
+        name: first == second for name, first, second in zip(names, *found, strict=True)
+    }
+    entry.reorder(found[0][0])

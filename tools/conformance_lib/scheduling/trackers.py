@@ -1,0 +1,77 @@
+"""Resource trackers that records describe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance_lib.errors import RecordError
+from hloopt.ir import Instruction
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
+from hloopt.passes.latency_hiding_scheduler.resources import (
+    GENERIC_COUNT,
+    RESOURCE_OF,
+    Hazard,
+    Resource,
+    ResourceTracker,
+    Uses,
+)
+
+_KEYS = frozenset(
+    (
+        *("resource_hazard", "extra_resources", "only_resource_limits"),
+        "not_valuable_for_selective_overlap",
+    )
+)
+
+
+class DescribedTracker(ResourceTracker):
+    """The generic tracker with the hazards, limits and resources of a description."""
+
+    def __init__(self, config: SchedulerConfig, description: dict[str, Any]) -> None:
+        super().__init__(config)
+        if unknown := description.keys() - _KEYS:
+            raise RecordError(f"unknown in async_tracker: {', '.join(sorted(unknown))}")
+        self._extra = description.get("extra_resources", {})
+        self._not_valuable = description.get("not_valuable_for_selective_overlap", ())
+        self._numbers = {opcode.value: number for opcode, number in RESOURCE_OF.items()}
+        for name in self._extra:
+            self._numbers[name] = len(self.resources)
+            self.resources.append(Resource(name))
+        assert len(self.resources) == GENERIC_COUNT + len(self._extra)
+        limits = description.get("only_resource_limits")
+        if limits is not None:
+            self.resources = [resource._replace(limit=None) for resource in self.resources]
+            for name, limit in limits.items():
+                self._change(name, limit=limit)
+        for name, hazard in description.get("resource_hazard", {}).items():
+            self._change(name, hazard=Hazard[hazard.upper().replace("-", "_")])
+
+    def _change(self, name: str, **values: Any) -> None:
+        number = self._numbers[name]
+        self.resources[number] = self.resources[number]._replace(**values)
+
+    def uses(self, instruction: Instruction) -> Uses:
+        opcode = instruction.opcode.value
+        more: list[tuple[int, Any]] = []
+        for name, roles in self._extra.items():
+            if opcode == roles["released_by"]:
+                more.append((self._numbers[name], self.at_start))
+            if opcode == roles["occupied_by"]:
+                more.append((self._numbers[name], self.at_done))
+        return (*super().uses(instruction), *more)
+
+    def post_process(self, graph: ScheduleGraph) -> None:
+        for node, instruction in enumerate(graph.instructions):
+            if instruction.name in self._not_valuable:
+                graph.is_valuable[node] = False
+
+
+def find_tracker(config: SchedulerConfig, description: Any) -> ResourceTracker | None:
+    """The tracker that a record's `async_tracker` asks for; None for that of the preset."""
+    if description is None:
+        return None
+    if description == "gpu":
+        return GpuResourceTracker(config)
+    return DescribedTracker(config, description)

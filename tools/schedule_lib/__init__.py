@@ -1,0 +1,1 @@
+"""Comparing schedules with those that XLA made."""

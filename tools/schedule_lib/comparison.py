@@ -1,0 +1,124 @@
+"""One recorded module under one setting: XLA's result beside ours."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hloopt.analysis.latency import CostTable, GpuFixedModel, LatencyModel, TableModel
+from hloopt.analysis.latency.statistics import schedule_statistics
+from hloopt.ir import Module
+from hloopt.passes.base import PassContext
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.text import parse_module
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of one setting."""
+
+    module: str
+    setting: str
+    is_fixed: bool
+    """Whether costs were the constants of the fixed-size estimator."""
+    seconds: float = 0.0
+    computations: int = 0
+    same_orders: int = 0
+    figures: int = 0
+    same_figures: int = 0
+    near_figures: int = 0
+    """Statistics within half a per cent."""
+    differences: list[str] = field(default_factory=list)
+
+    def compare_figure(self, what: str, ours: float, theirs: float) -> None:
+        self.figures += 1
+        scale = max(abs(theirs), 1e-9)
+        self.same_figures += abs(ours - theirs) <= 1e-5 * scale
+        is_near = abs(ours - theirs) <= 5e-3 * scale
+        self.near_figures += is_near
+        if not is_near:
+            self.differences.append(f"{what} {ours:.6g}, XLA {theirs:.6g}")
+
+
+def settings_of(sweep: Path) -> Iterator[str]:
+    """The settings recorded for a module that we can be asked for."""
+    for path in sorted(sweep.glob("*.order.json.gz")):
+        yield path.name.removesuffix(".order.json.gz")
+
+
+def compare_setting(sweep: Path, setting: str) -> Result:
+    """Schedule the module of a sweep as the setting says, and compare."""
+    record = json.loads((sweep / f"{setting}.json").read_text())
+    orders: dict[str, list[str]] = _packed_json(sweep / f"{setting}.order.json.gz")
+    is_fixed = setting.startswith("sol_off")
+    result = Result(sweep.parent.name, setting, is_fixed)
+    with gzip.open(sweep / "before_lhs.hlo.gz", "rt") as file:
+        module = parse_module(file.read())
+    model: LatencyModel = GpuFixedModel()
+    if not is_fixed:
+        table = _packed_json(sweep / "costs.json.gz")
+        model = TableModel(CostTable(table["node"], table["latency"]), model)
+    config = _config(record).resolved()
+    begin = time.perf_counter()
+    scheduling = ModuleScheduling.of(module, config, model)
+    scheduling.run(PassContext())
+    result.seconds = time.perf_counter() - begin
+    _compare_orders(module, orders, result)
+    _compare_statistics(scheduling, model, record, result)
+    return result
+
+
+def _packed_json(path: Path) -> Any:
+    with gzip.open(path, "rt") as file:
+        return json.load(file)
+
+
+def _config(record: dict[str, Any]) -> SchedulerConfig:
+    settings = record["settings"]
+    return SchedulerConfig(
+        preset="xla-gpu",
+        memory_limit=record["memory_limit"],
+        parallel_collective_overlap_limit=settings["parallel_collective_overlap_limit"],
+        parallel_async_compute_limit=settings["parallel_async_compute_limit"],
+        collective_start_as_early_as_possible=settings["collective_start_as_early_as_possible"],
+        enable_collective_multi_streaming=settings["collective_multi_streaming"],
+    )
+
+
+def _compare_orders(module: Module, orders: dict[str, list[str]], result: Result) -> None:
+    for name, theirs in orders.items():
+        result.computations += 1
+        ours = [i.name for i in module.computations[name].instructions]
+        if ours == theirs:
+            result.same_orders += 1
+            continue
+        differing = sum(a != b for a, b in zip(ours, theirs, strict=True))
+        last = max(p for p in range(len(ours)) if ours[p] != theirs[p])
+        result.differences.append(
+            f"%{name}: {differing} of {len(ours)} elsewhere, from the end first "
+            f"%{ours[last]}, XLA %{theirs[last]}"
+        )
+
+
+def _compare_statistics(
+    scheduling: ModuleScheduling, model: LatencyModel, record: dict[str, Any], result: Result
+) -> None:
+    tracker, life = scheduling.scheduler.tracker, scheduling.scheduler.life
+    result.compare_figure("module peak", life.peak, record["memory_usage"])
+    life.restart()
+    for theirs in record["after"]:
+        computation = scheduling.module.computations[theirs["computation"]]
+        ours = schedule_statistics(
+            list(computation.instructions), model, tracker.is_start, tracker.is_done
+        )
+        result.compare_figure("cycles", ours.total_cycles, theirs["total_cycles"])
+        result.compare_figure("wasted", ours.total_wasted, theirs["total_wasted"])
+        state = life.states[computation]
+        initial = sum(life.size[buffer] for buffer in state.live_below)
+        result.compare_figure("peak", initial + state.peak, theirs["memory_pressure_peak"])
