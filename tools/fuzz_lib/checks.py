@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import hloopt
 from hloopt.analysis.call_graph import callees_first
-from hloopt.diagnostics import HloError, render_error
+from hloopt.diagnostics import HloError, PassRefused, render_error
 from hloopt.ir import Computation, Module
 from hloopt.ir.opcode import ASYNC
 from hloopt.memory import analyze_memory
@@ -164,7 +164,11 @@ def _check_passes(text: str, state: _State) -> None:
         state.step = name
         module = parse_module(text)
         before = print_module(module, FULL)
-        changed = create_pass(name).run(module, PassContext(name))
+        try:
+            changed = create_pass(name).run(module, PassContext(name))
+        except PassRefused as error:
+            render_error(error)
+            continue
         state.step = f"verify after {name}"
         if errors := verify_module(module):
             raise _Broken("invalid", _first_line(errors[0]), print_module(module, FULL))
