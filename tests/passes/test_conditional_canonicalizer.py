@@ -6,7 +6,8 @@ from tests.passes.checked_run import run_checked
 
 from hloopt.interpreter.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
+from hloopt.verifier import verify_module
 
 PASS = "conditional-canonicalizer"
 BRANCHES = """HloModule m
@@ -93,3 +94,27 @@ def test_conditionals_that_run_asynchronously_keep_their_branches() -> None:
     assert [c.name for c in module.computations["w"].root.called] == ["t", "f"]
     choice = module.entry.root.operands[0]
     assert [c.name for c in choice.called] == ["t.clone", "f.clone"]
+
+
+def test_a_copied_branch_starts_asynchronous_work_of_its_own() -> None:
+    text = """HloModule m
+work { x = f32[4] parameter(0) ROOT n = f32[4] negate(x) }
+branch {
+  x = f32[4] parameter(0)
+  start = ((f32[4]), f32[4], s32[]) async-start(x), calls=work
+  ROOT done = f32[4] async-done(start)
+}
+other { ROOT x = f32[4] parameter(0) }
+ENTRY e {
+  p = pred[] parameter(0)
+  x = f32[4] parameter(1)
+  called = f32[4] call(x), to_apply=branch
+  chosen = f32[4] conditional(p, x, x), true_computation=branch, false_computation=other
+  ROOT sum = f32[4] add(called, chosen)
+}
+"""
+    module = run_checked(PASS, text)
+    starts = list(module.instructions(Opcode.ASYNC_START))
+    assert len(starts) == 2
+    assert starts[0].called != starts[1].called
+    assert verify_module(parse_module(print_module(module))) == []

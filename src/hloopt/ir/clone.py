@@ -44,6 +44,17 @@ def clone_computation(
     return clone, copies
 
 
+def clone_to_change(computation: Computation) -> Computation:
+    """A copy as `clone_computation` makes it, with copies of what its instructions own.
+
+    O(instructions of all that is copied).
+    """
+    clone, _ = clone_computation(computation)
+    for instruction in clone.instructions:
+        own_computations(instruction)
+    return clone
+
+
 def own_computations(copy: Instruction) -> None:
     """Give a copied fusion, custom call or asynchronous start copies of what it calls.
 

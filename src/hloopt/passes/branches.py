@@ -6,7 +6,7 @@ it is not meant here where conditionals are spoken of.
 
 from __future__ import annotations
 
-from hloopt.ir.clone import clone_computation
+from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -43,7 +43,7 @@ def apart_from_others(branch: Computation) -> Computation:
     conditionals = [caller for caller in branch.callers if _is_meant(caller)]
     if len(conditionals) == len(branch.callers):
         return branch
-    copy, _ = clone_computation(branch)
+    copy = clone_to_change(branch)
     for conditional in conditionals:
         conditional.set_called(tuple(copy if c is branch else c for c in conditional.called))
     return copy
@@ -71,7 +71,7 @@ def own_branches(conditional: Instruction) -> dict[Computation, Computation]:
     O(branches + instructions of those that are copied).
     """
     shared = [branch for branch in dict.fromkeys(conditional.called) if len(branch.callers) > 1]
-    copies = {branch: clone_computation(branch)[0] for branch in shared}
+    copies = {branch: clone_to_change(branch) for branch in shared}
     if copies:
         conditional.set_called(tuple(copies.get(branch, branch) for branch in conditional.called))
     return copies

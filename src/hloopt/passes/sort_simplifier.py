@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.attribute_values import parse_ints
-from hloopt.ir.clone import clone_computation
+from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -112,7 +112,7 @@ def _why_no_array(sort: Instruction, index: int) -> str | None:
 def _keep_operands(sort: Instruction, kept: list[int], read: set[int]) -> None:
     comparator = sort.called[0]
     if len(comparator.callers) > 1:
-        comparator, _ = clone_computation(comparator)
+        comparator = clone_to_change(comparator)
         sort.set_called((comparator,))
     parameters = comparator.parameters
     keep_parameters(comparator, [parameters[2 * i + side] for i in kept for side in (0, 1)])
