@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.analysis.call_graph import (
-    CallContext,
-    CallGraph,
-    CallGraphNode,
-    callees_first,
-    calls_by_computation,
-    reachable_from_entry,
-)
+from hloopt.analysis.call_graph import CallContext, CallGraph, CallGraphNode
+from hloopt.analysis.calls import callees_first, calls_by_computation, reachable_from_entry
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Module
 from hloopt.text import parse_module

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import hloopt
-from hloopt.analysis.call_graph import callees_first
+from hloopt.analysis.calls import callees_first
 from hloopt.diagnostics import HloError, PassRefused, render_error
 from hloopt.ir import Computation, Module
 from hloopt.ir.opcode import ASYNC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hloopt.analysis.call_graph import reachable_from_entry
+from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule, Orders
 from hloopt.ir import Computation, Instruction, Module, Opcode

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from hloopt.analysis.call_graph import callees_first, calls_by_computation
+from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import format_frontend_attributes, parse_frontend_attributes

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from hloopt.analysis.call_graph import callees_first, calls_by_computation
+from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.ir.clone import copy_instructions, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction

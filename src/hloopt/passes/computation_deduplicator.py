@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hloopt.analysis.call_graph import callees_first
+from hloopt.analysis.calls import callees_first
 from hloopt.analysis.equality import DEBUGGING, Equality, Key, outline
 from hloopt.ir.attribute_values import format_metadata, parse_metadata
 from hloopt.ir.computation import Computation

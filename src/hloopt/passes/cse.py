@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hloopt.analysis.call_graph import callees_first
+from hloopt.analysis.calls import callees_first
 from hloopt.analysis.equality import Equality, Key
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.attribute_values import parse_frontend_attributes

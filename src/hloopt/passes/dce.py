@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hloopt.analysis.call_graph import reachable_from_entry
+from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.side_effects import SideEffects, has_own_side_effect
 from hloopt.ir import attribute_values
 from hloopt.ir.computation import Computation
@@ -16,7 +16,6 @@ from hloopt.ir.ordering import stable_computation_order
 from hloopt.ir.shape import tuple_shape
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.passes.dead_parameters import remove_dead_entry_parameters, remove_dead_parameters
-from hloopt.passes.tuples import keep_elements
 
 
 @register("dce")
@@ -239,6 +238,8 @@ def _return_array(fusion: Instruction, output: Instruction) -> None:
 
 
 def _return_smaller_tuple(fusion: Instruction, kept: list[int]) -> None:
+    from hloopt.passes.tuples import keep_elements  # few modules need it, and all it reads with
+
     fused = fusion.called[0]
     outputs = [fused.root.operands[i] for i in kept]
     shape = tuple_shape(fusion.shape.elements[i] for i in kept)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from hloopt.analysis.call_graph import callees_first
+from hloopt.analysis.calls import callees_first
 from hloopt.ir.clone import clone_computation
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction

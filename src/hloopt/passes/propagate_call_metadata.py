@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.call_graph import callees_first, calls_by_computation
+from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.base import ModulePass, PassContext, register

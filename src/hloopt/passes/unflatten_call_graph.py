@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hloopt.analysis.call_graph import reachable_from_entry
+from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.equality import Equality, outline
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module

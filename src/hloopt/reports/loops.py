@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from hloopt.analysis.call_graph import callees_first
+from hloopt.analysis.calls import callees_first
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.attribute_values import parse_metadata

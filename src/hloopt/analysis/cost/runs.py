@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hloopt.analysis.call_graph import callees_first
+from hloopt.analysis.calls import callees_first
 from hloopt.analysis.cost.analysis import CostAnalysis
 from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.ir.computation import Computation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.call_graph import callees_first
+from hloopt.analysis.calls import callees_first
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
