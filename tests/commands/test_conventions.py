@@ -86,3 +86,18 @@ def test_a_terminal_is_told_which_file_is_at_work(
     assert main([*command.split(), str(tmp_path)]) == 0
     assert f"2 of 2: {tmp_path / 'b.hlo'}" in terminal.getvalue()
     assert terminal.getvalue().endswith("\x1b[2K")  # and nothing is left of it
+
+
+@pytest.mark.parametrize("command", ["cost", "memory", "analyze call-graph", "analyze loops"])
+def test_files_are_named_as_they_are(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("step[bold]", "other"):
+        text = f"HloModule {name[:4]}\nENTRY e {{ ROOT p = f32[] parameter(0) }}"
+        (tmp_path / f"{name}.hlo").write_text(text)
+    assert main([*command.split(), str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith(str(tmp_path))] == [
+        str(tmp_path / "other.hlo"),
+        str(tmp_path / "step[bold].hlo"),
+    ]

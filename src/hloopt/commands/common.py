@@ -22,6 +22,7 @@ EXIT_USAGE = 2
 EXIT_PASS_FAILED = 3
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Report = TypeVar("Report")
 
 
 def _show_help(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
@@ -192,6 +193,17 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     if not stream.isatty() and "COLUMNS" not in os.environ:
         console.width = 80
     return console
+
+
+def print_titles(console: Console, found: Sequence[tuple[str, Report]]) -> Iterator[Report]:
+    """The reports of files one by one; where there are several, each file's name is printed first.
+
+    As it is: brackets in a name are no markup.
+    """
+    for path, report in found:
+        if len(found) > 1:
+            console.print(path, style="bold", markup=False, soft_wrap=True)
+        yield report
 
 
 def list_table() -> Table:

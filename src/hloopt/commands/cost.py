@@ -13,6 +13,7 @@ from hloopt.commands.common import (
     format_option,
     make_console,
     print_json,
+    print_titles,
     top_option,
 )
 
@@ -85,8 +86,6 @@ def command(
     from hloopt.reports.cost_text import render_cost
 
     console = make_console(color)
-    for path, report in reports:
-        if len(reports) > 1:
-            console.print(path, style="bold")
+    for report in print_titles(console, reports):
         render_cost(report, console, by=by, depth=depth, top=top)
     return 0

@@ -16,6 +16,7 @@ from hloopt.commands.common import (
     make_console,
     parse_amount,
     print_json,
+    print_titles,
     top_option,
 )
 
@@ -156,9 +157,7 @@ def _print(results: list[tuple[str, MemoryFindings]], options: dict[str, Any]) -
         print_json([{"file": path, **found.model()} for path, found in results])
         return
     console = make_console(options["color"])
-    for path, found in results:
-        if len(results) > 1:
-            console.print(path, style="bold")
+    for found in print_titles(console, results):
         _render(found, options, console)
 
 
@@ -166,17 +165,18 @@ def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
     """Write what was asked for; whether standard output has it, so nothing else may go there."""
     from hloopt.files import STANDARD_STREAM, write_whole
 
+    model = found.model()
     texts: dict[str, str] = {}
     if options["html"]:
         from hloopt.reports.memory_html import memory_page
 
-        texts[options["html"]] = memory_page(found.model())
+        texts[options["html"]] = memory_page(model)
     if options["trace"]:
         import json
 
         from hloopt.reports.memory_trace import memory_trace
 
-        texts[options["trace"]] = json.dumps(memory_trace(found.model()))
+        texts[options["trace"]] = json.dumps(memory_trace(model))
     for path, text in texts.items():
         write_whole(path, text)
         if path != STANDARD_STREAM:

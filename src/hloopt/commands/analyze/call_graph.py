@@ -14,6 +14,7 @@ from hloopt.commands.common import (
     format_option,
     make_console,
     print_json,
+    print_titles,
     top_option,
 )
 
@@ -72,9 +73,7 @@ def command(
         return 0
     console = make_console(color)
     render = render_tree if view == "tree" else render_table
-    for path, graph in graphs:
-        if len(graphs) > 1:
-            console.print(path, style="bold")
+    for graph in print_titles(console, graphs):
         render(graph, console, top=top)
     return 0
 

@@ -12,6 +12,7 @@ from hloopt.commands.common import (
     format_option,
     make_console,
     print_json,
+    print_titles,
 )
 
 
@@ -47,9 +48,7 @@ def command(files: tuple[str, ...], output_format: str, color: str) -> int:
         )
     else:
         console = make_console(color)
-        for path, _, loops in reports:
-            if len(reports) > 1:
-                console.print(path, style="bold")
+        for loops in print_titles(console, [(path, loops) for path, _, loops in reports]):
             render_loops(loops, console)
     is_wrong = any(loop.disagrees for *_, loops in reports for loop in loops)
     return EXIT_FOUND if is_wrong else 0

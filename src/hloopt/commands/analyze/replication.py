@@ -14,6 +14,7 @@ from hloopt.commands.common import (
     format_option,
     make_console,
     print_json,
+    print_titles,
     top_option,
 )
 from hloopt.commands.running import devices_option
@@ -99,9 +100,7 @@ def command(
     from hloopt.reports.replication_text import render_instructions, render_replication
 
     console = make_console(color)
-    for path, _, reports in found:
-        if len(found) > 1:
-            console.print(path, style="bold")
+    for reports in print_titles(console, [(path, reports) for path, _, reports in found]):
         if not reports:
             console.print(_nothing(wanted))
         for number, report in enumerate(reports):
