@@ -135,7 +135,7 @@ def _why_not(instruction: Instruction, recipe: _Recipe) -> str | None:
     if recipe.opcode is None and shardings_differ(instruction, operand):
         return f"its sharding differs from that of %{operand.name}"
     if not control_dependencies_can_move(instruction, operand):
-        return f"a control predecessor of it depends on %{operand.name}"
+        return f"a control predecessor of it may depend on %{operand.name}"
     return None
 
 

@@ -50,5 +50,5 @@ def _why_not(barrier: Instruction, operand: Instruction) -> str | None:
     if barrier.shape is not operand.shape:
         return f"its layout differs from that of %{operand.name}"
     if not control_dependencies_can_move(barrier, operand):
-        return f"a control predecessor of it depends on %{operand.name}"
+        return f"a control predecessor of it may depend on %{operand.name}"
     return None

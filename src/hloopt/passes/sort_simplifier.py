@@ -61,7 +61,7 @@ def _replace_by_operands(sort: Instruction, context: PassContext) -> None:
     elif not sort.shape.is_tuple and shardings_differ(sort, result):
         context.missed(sort, f"its sharding differs from that of %{result.name}")
     elif not control_dependencies_can_move(sort, result):
-        context.missed(sort, f"a control predecessor of it depends on %{result.name}")
+        context.missed(sort, f"a control predecessor of it may depend on %{result.name}")
     else:
         if sort.shape.is_tuple:
             result = sort.parent.add(Opcode.TUPLE, given, sort.operands)

@@ -109,5 +109,5 @@ def _why_not(instruction: Instruction, replacement: Instruction) -> str | None:
         if instruction.has_control_dependencies:
             return "it has control dependencies"
     elif not control_dependencies_can_move(instruction, replacement):
-        return f"a control predecessor of it depends on %{replacement.name}"
+        return f"a control predecessor of it may depend on %{replacement.name}"
     return None

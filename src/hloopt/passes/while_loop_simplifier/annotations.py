@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from hloopt.ir.attribute_annotations import origin, origin_leaves
-from hloopt.ir.attribute_values.strings import split_dictionaries
-from hloopt.ir.attribute_values.tokens import compact
 from hloopt.ir.instruction import Instruction
+from hloopt.passes.tuples import leaf_shardings
 
 Leaves: TypeAlias = list[str]
 """A text per array of a state, in pre-order."""
@@ -27,7 +26,7 @@ def notes_of(instruction: Instruction) -> Notes:
         if name == "origin":
             notes[name] = origin_leaves(origin(text))
         elif name == "sharding":
-            notes[name] = split_dictionaries(compact(text)) or []
+            notes[name] = leaf_shardings(instruction) or []
     return {name: leaves for name, leaves in notes.items() if len(leaves) == count}
 
 
