@@ -109,6 +109,10 @@ class Report:
         return f"{counted} ({kinds})" if kinds else counted
 
 
+class TooSlow(BaseException):
+    """A module took too long; no Exception, so that nothing takes it for a failure of a pass."""
+
+
 class Validation:
     """Judges modules one by one with `hloopt opt --validate each`. Raises PipelineError."""
 
@@ -119,7 +123,7 @@ class Validation:
         signal.signal(signal.SIGALRM, self._too_slow)
 
     def _too_slow(self, number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"takes more than {self._seconds} s")
+        raise TooSlow(f"takes more than {self._seconds} s")
 
     def check(self, id: str, before: str) -> Verdict:
         """Transform a module, and compare after each pass that changed it."""
@@ -138,7 +142,7 @@ class Validation:
             return Verdict(id, "not runnable", "invalid", error.message)
         except HloError as error:
             return Verdict(id, "not runnable", error.code or "", error.message)
-        except TimeoutError as error:
+        except TooSlow as error:
             return Verdict(id, "not runnable", "slow", str(error))
         finally:
             signal.alarm(0)
