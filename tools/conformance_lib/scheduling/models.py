@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from conformance_lib.errors import RecordError
-from hloopt.analysis.latency import FixedModel, GpuFixedModel, LatencyModel
+from hloopt.analysis.latency import FixedModel, GpuFixedModel, LatencyModel, Origin, Time
 from hloopt.analysis.latency.fixed import HIGH, MEDIUM
 from hloopt.ir import Instruction, Opcode
 
@@ -14,23 +14,27 @@ from hloopt.ir import Instruction, Opcode
 class PermuteModel(FixedModel):
     """The model of XLA's unit test: permutes and fusions take as long as they have elements."""
 
-    def node_cost(self, instruction: Instruction) -> float:
+    def node_time(self, instruction: Instruction) -> Time:
         if instruction.opcode is Opcode.FUSION:
             kind = instruction.attributes.get("kind")
             if kind == "kLoop":
-                return float(_elements(instruction) or MEDIUM)
-            return float(1000 * _elements(instruction) or HIGH) if kind == "kOutput" else 1.0
+                return _time(_elements(instruction) or MEDIUM)
+            return _time(1000 * _elements(instruction) or HIGH) if kind == "kOutput" else _time(1)
         if instruction.opcode is Opcode.CONVOLUTION:
-            return float(1000 * _elements(instruction) or HIGH)
-        return 1.0
+            return _time(1000 * _elements(instruction) or HIGH)
+        return _time(1)
 
-    def latency(self, source: Instruction, target: Instruction) -> float:
+    def edge_time(self, source: Instruction, target: Instruction) -> Time:
         if (
             source.opcode is Opcode.COLLECTIVE_PERMUTE_START
             and target.opcode is Opcode.COLLECTIVE_PERMUTE_DONE
         ):
-            return float(_elements(source.operands[0]))
-        return 1.0
+            return _time(_elements(source.operands[0]))
+        return _time(1)
+
+
+def _time(cycles: float) -> Time:
+    return Time(float(cycles), Origin.CONSTANT)
 
 
 def _elements(instruction: Instruction) -> int:

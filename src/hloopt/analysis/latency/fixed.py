@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from hloopt.analysis.async_operations import SEND_RECV, async_form
 from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
-from hloopt.analysis.latency.model import ORDINARY_EDGE, stated_latency
+from hloopt.analysis.latency.model import (
+    FREE_TIME,
+    ORDINARY_EDGE_TIME,
+    LatencyModel,
+    Origin,
+    Time,
+    stated_latency,
+)
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.shape_size import shape_bytes
 
 LOW, MEDIUM, HIGH = 1.0, 1000.0, 5000.0
-_FUSIONS = {"kLoop": MEDIUM, "kOutput": HIGH}
+_LOW, _MEDIUM, _HIGH = (Time(cycles, Origin.CONSTANT) for cycles in (LOW, MEDIUM, HIGH))
+_FUSIONS = {"kLoop": _MEDIUM, "kOutput": _HIGH}
 
 
-class FixedModel:
+class FixedModel(LatencyModel):
     """XLA's approximate estimator: a loop fusion takes 1000, an output fusion or convolution and
     the way from start to done 5000, anything else 1."""
 
@@ -21,19 +29,19 @@ class FixedModel:
     def cycles_per_microsecond(self) -> float:
         return 1.0
 
-    def node_cost(self, instruction: Instruction) -> float:
+    def node_time(self, instruction: Instruction) -> Time:
         """O(1)."""
         opcode = instruction.opcode
         if opcode is Opcode.FUSION:
-            return _FUSIONS.get(instruction.attributes.get("kind", ""), LOW)
-        return HIGH if opcode is Opcode.CONVOLUTION else LOW
+            return _FUSIONS.get(instruction.attributes.get("kind", ""), _LOW)
+        return _HIGH if opcode is Opcode.CONVOLUTION else _LOW
 
-    def latency(self, source: Instruction, target: Instruction) -> float:
+    def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """O(1)."""
         outer, inner = async_form(source)
         if outer is Opcode.ASYNC_START and async_form(target) == (Opcode.ASYNC_DONE, inner):
-            return HIGH
-        return ORDINARY_EDGE
+            return _HIGH
+        return ORDINARY_EDGE_TIME
 
 
 _FREE = frozenset(
@@ -58,29 +66,29 @@ class GpuFixedModel(FixedModel):
     def __init__(self, *, approx_costly_collectives: bool = False) -> None:
         self.approx_costly_collectives = approx_costly_collectives
 
-    def node_cost(self, instruction: Instruction) -> float:
+    def node_time(self, instruction: Instruction) -> Time:
         """O(1), for a transpose O(rank)."""
         opcode = instruction.opcode
         if opcode in _FREE or (opcode is Opcode.TRANSPOSE and moves_no_data(instruction)):
-            return 0.0
+            return FREE_TIME
         if opcode is Opcode.CUSTOM_CALL:
             stated = stated_latency(instruction, self.cycles_per_microsecond)
-            return MEDIUM if stated is None else stated
-        return super().node_cost(instruction)
+            return _MEDIUM if stated is None else Time(stated, Origin.STATED)
+        return super().node_time(instruction)
 
-    def latency(self, source: Instruction, target: Instruction) -> float:
+    def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """O(1)."""
         if not (is_gpu_start(source) and is_gpu_done(target)):
-            return ORDINARY_EDGE
+            return ORDINARY_EDGE_TIME
         if frontend_attribute(source, _STREAM) == "p2p":
-            return _transfer_latency(source)
+            return Time(_transfer_latency(source), Origin.CONSTANT)
         if (
             self.approx_costly_collectives
             and source.opcode is Opcode.ALL_REDUCE_START
             and sum(map(shape_bytes, source.shape.leaves())) > _LARGE_ALL_REDUCE
         ):
-            return _COSTLY_ALL_REDUCE * HIGH
-        return HIGH
+            return Time(_COSTLY_ALL_REDUCE * HIGH, Origin.CONSTANT)
+        return _HIGH
 
 
 def _transfer_latency(start: Instruction) -> float:

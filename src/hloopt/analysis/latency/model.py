@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from enum import StrEnum
+from typing import NamedTuple
 
 from hloopt.ir import Instruction
 from hloopt.ir.frontend_attributes import frontend_attribute
@@ -11,18 +13,61 @@ ORDINARY_EDGE = 1.0
 """Cycles between dependent instructions that are not start and done of an operation."""
 
 
-class LatencyModel(Protocol):
+class Origin(StrEnum):
+    """Where a time comes from."""
+
+    FREE = "free"
+    """Nothing runs."""
+    CONSTANT = "constant"
+    """The model has one figure for all of this kind, and means it."""
+    STATED = "stated latency"
+    """The frontend attribute `latency_metadata`."""
+    TABLE = "cost table"
+    PROFILE = "profile"
+    MATMUL_TABLE = "matmul table"
+    """Measured throughputs of matrix products."""
+    COLLECTIVE_TABLE = "collective table"
+    """Measured throughputs of collectives."""
+    NETWORK = "network formula"
+    ROOFLINE = "roofline"
+    GUESS = "guess"
+    """The model does not know: a constant stands in."""
+
+
+class Time(NamedTuple):
+    """How long something takes, and who says so."""
+
+    cycles: float
+    origin: Origin
+
+
+class LatencyModel(ABC):
     """Times in cycles, whatever a cycle is: an abstract unit or a microsecond."""
 
     @property
+    @abstractmethod
     def cycles_per_microsecond(self) -> float:
         """What turns times of people into cycles."""
 
-    def node_cost(self, instruction: Instruction) -> float:
+    @abstractmethod
+    def node_time(self, instruction: Instruction) -> Time:
         """How long an instruction keeps what runs it busy."""
 
-    def latency(self, source: Instruction, target: Instruction) -> float:
+    @abstractmethod
+    def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """How long after `source` an instruction that depends on it, `target`, may run."""
+
+    def node_cost(self, instruction: Instruction) -> float:
+        """The cycles of `node_time`."""
+        return self.node_time(instruction).cycles
+
+    def latency(self, source: Instruction, target: Instruction) -> float:
+        """The cycles of `edge_time`."""
+        return self.edge_time(source, target).cycles
+
+
+FREE_TIME = Time(0.0, Origin.FREE)
+ORDINARY_EDGE_TIME = Time(ORDINARY_EDGE, Origin.CONSTANT)
 
 
 def stated_latency(instruction: Instruction, cycles_per_microsecond: float) -> float | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SEND_RECV_DONE, async_form
-from hloopt.analysis.latency.model import LatencyModel
+from hloopt.analysis.latency.model import LatencyModel, Origin, Time
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Opcode
 
@@ -48,32 +48,36 @@ def _numbers(value: dict[str, object], key: str, name: str) -> dict[str, float]:
 
 
 @dataclass(slots=True)
-class TableModel:
+class TableModel(LatencyModel):
     """The times of a table; another model's for what the table does not name."""
 
     table: CostTable
     base: LatencyModel
-    missing: dict[Instruction, None] = field(default_factory=dict)
-    """Instructions whose cost was asked for and is not in the table."""
 
     @property
     def cycles_per_microsecond(self) -> float:
         return self.base.cycles_per_microsecond
 
-    def node_cost(self, instruction: Instruction) -> float:
-        """O(1)."""
-        cost = self.table.node.get(instruction.name)
-        if cost is not None:
-            return cost
-        self.missing[instruction] = None
-        return self.base.node_cost(instruction)
+    def node_time(self, instruction: Instruction) -> Time:
+        """O(1) beside the other model."""
+        cycles = self.table.node.get(instruction.name)
+        if cycles is None:
+            return as_guess(self.base.node_time(instruction))
+        return Time(cycles, Origin.TABLE)
 
-    def latency(self, source: Instruction, target: Instruction) -> float:
-        """O(1)."""
-        latency = self.table.latency.get(source.name)
-        if latency is not None and _is_done(target) and target.operands[0] is source:
-            return latency
-        return self.base.latency(source, target)
+    def edge_time(self, source: Instruction, target: Instruction) -> Time:
+        """O(1) beside the other model."""
+        if _is_done(target) and target.operands[0] is source:
+            cycles = self.table.latency.get(source.name)
+            if cycles is None:
+                return as_guess(self.base.edge_time(source, target))
+            return Time(cycles, Origin.TABLE)
+        return self.base.edge_time(source, target)
+
+
+def as_guess(time: Time) -> Time:
+    """The time of a fallback: constants, which stand in for a figure here, become guesses."""
+    return Time(time.cycles, Origin.GUESS) if time.origin is Origin.CONSTANT else time
 
 
 def _is_done(instruction: Instruction) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hloopt.cost_models import CostModelChoice, CostModelName
 from hloopt.diagnostics import PassRefused
 from hloopt.passes.base import PassOptions, option
 
@@ -21,8 +22,10 @@ class SchedulerConfig(PassOptions):
     preset: Literal["xla-generic", "xla-gpu"] = option(
         "xla-generic", "whose resources, times and defaults: those all targets share, or XLA:GPU's"
     )
-    cost_model: Literal["fixed", "table"] = option(
-        "fixed", "times: constants by kind of instruction, or those of `cost_table`"
+    cost_model: CostModelName | None = option(
+        None,
+        "times: `fixed`, constants by kind of instruction; `table`, those of `cost_table`; null: "
+        "what the file given is for, else fixed",
     )
     cost_table: str | None = option(
         None, 'a JSON file {"node": {NAME: CYCLES}, "latency": {START: CYCLES}}; may be packed'
@@ -121,6 +124,11 @@ class SchedulerConfig(PassOptions):
     def minds_memory(self) -> bool:
         return self.memory_limit != UNLIMITED
 
+    @property
+    def model_choice(self) -> CostModelChoice:
+        """Which model of time is meant."""
+        return CostModelChoice(name=self.cost_model, cost_table=self.cost_table)
+
     def resolved(self) -> SchedulerConfig:
         """The configuration with the defaults of its preset filled in.
 
@@ -129,8 +137,6 @@ class SchedulerConfig(PassOptions):
         is_gpu = self.preset == "xla-gpu"
         if is_gpu:
             self._check_limits()
-        if self.cost_model == "table" and self.cost_table is None:
-            raise PassRefused("cost_model 'table' needs a cost_table")
         return replace(
             self,
             schedule_send_recvs=_given(self.schedule_send_recvs, default=is_gpu),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hloopt.analysis.dataflow import Dataflow
-from hloopt.analysis.latency import CostTable, FixedModel, GpuFixedModel, LatencyModel, TableModel
+from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.collector import collector_paused
+from hloopt.cost_models import latency_model
 from hloopt.diagnostics import HloError, PassRefused
-from hloopt.files import read_source
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.ordering import computation_post_order
 from hloopt.ir.shape_size import shape_bytes
@@ -53,20 +53,18 @@ class LatencyHidingScheduler(ModulePass):
             )
         config = self.options.resolved()
         with collector_paused():
-            return ModuleScheduling.of(module, config, model_of(config)).run(context)
+            return ModuleScheduling.of(module, config, model_of(config, module)).run(context)
 
 
-def model_of(config: SchedulerConfig) -> LatencyModel:
-    """The times that a configuration asks for. Raises PassRefused for a bad table."""
-    costly = config.enable_approx_costly_collectives
-    fixed: LatencyModel = FixedModel()
-    if config.preset == "xla-gpu":
-        fixed = GpuFixedModel(approx_costly_collectives=costly)
-    if config.cost_model == "fixed" or config.cost_table is None:
-        return fixed
+def model_of(config: SchedulerConfig, module: Module) -> LatencyModel:
+    """The times that a configuration asks for. Raises PassRefused for a bad choice or file."""
     try:
-        source = read_source(config.cost_table)
-        return TableModel(CostTable.parse(source.text, source.name), fixed)
+        return latency_model(
+            config.model_choice,
+            module,
+            is_gpu=config.preset == "xla-gpu",
+            approx_costly_collectives=config.enable_approx_costly_collectives,
+        )
     except HloError as error:
         raise PassRefused(error.message, help=error.help) from error
 
@@ -117,16 +115,20 @@ class ModuleScheduling:
             self.scheduler.life.restart()
             self._schedule(chosen, current, preferences or {})
         context.count("computations scheduled", len(chosen))
-        self._report_missing(context)
+        self._report_guesses(chosen, context)
         return self.module.version != before
 
-    def _report_missing(self, context: PassContext) -> None:
-        """Say which costs were guessed because the table does not have them."""
+    def _report_guesses(self, computations: list[Computation], context: PassContext) -> None:
+        """Say which times the model does not know."""
         model = self.scheduler.model
-        if isinstance(model, TableModel) and model.missing:
-            context.count("instructions without a cost in the table", len(model.missing))
-            for instruction in model.missing:
-                context.missed(instruction, "the table has no cost for it: a constant was taken")
+        for computation in computations:
+            for instruction in computation.instructions:
+                time = model.node_time(instruction)
+                if time.origin is Origin.GUESS:
+                    context.count("instructions of unknown time")
+                    context.missed(
+                        instruction, f"the cost model does not know its time: {time.cycles:g} taken"
+                    )
 
     def _peak(self) -> int:
         """The peak that decides about another run."""
