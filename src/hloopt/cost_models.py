@@ -1,6 +1,6 @@
 """Which model of time is meant: its name, with the target and files it needs.
 
-    choice = CostModelChoice(name="table", cost_table="costs.json")
+    choice = CostModelChoice(name="sol", target="h100_sxm")
     model = latency_model(choice, module, is_gpu=True)
     model.node_time(instruction), model.edge_time(start, done)
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from hloopt.analysis.latency import LatencyModel
     from hloopt.ir import Module
 
-CostModelName = Literal["fixed", "table"]
+CostModelName = Literal["fixed", "sol", "profile", "table"]
 COST_MODELS: tuple[CostModelName, ...] = get_args(CostModelName)
+DEFAULT_TARGET = "h100_sxm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,24 +28,32 @@ class CostModelChoice:
     """What somebody says about the times to reckon with."""
 
     name: CostModelName | None = None
-    """None: what the file given is for, else `fixed`."""
+    """None: what the file given is for; else `sol` where a target is given, else `fixed`."""
+    target: str | None = None
+    """The hardware: the name of a target, or the path of its description."""
     cost_table: str | None = None
     """The path of a table, for `table`."""
+    profile: str | None = None
+    """The path of a profile, for `profile`."""
 
     def resolved(self) -> CostModelName:
         """The name of the model. Raises HloError if it lacks its file, or a file has no use."""
         files: dict[CostModelName, tuple[str, str | None]] = {
-            "table": ("cost_table", self.cost_table)
+            "table": ("cost_table", self.cost_table),
+            "profile": ("profile", self.profile),
         }
         given = [model for model, (_, path) in files.items() if path is not None]
-        name = self.name or (given[0] if given else "fixed")
+        without_file: CostModelName = "fixed" if self.target is None else "sol"
+        name = self.name or (given[0] if given else without_file)
         for model, (option, path) in files.items():
             if model == name and path is None:
-                raise HloError(f"cost model '{name}' needs a {option}", help=f"give {option} too")
+                raise HloError(
+                    f"cost model '{name}' needs a file", help=f"give its path as {option}"
+                )
             if model != name and path is not None:
                 raise HloError(
-                    f"cost model '{name}' takes no {option}",
-                    help=f"'{model}' does; say only one of cost_model and {option}",
+                    f"cost model '{name}' does not read the {option} {path}",
+                    help=f"'{model}' does: leave out cost_model, or say '{model}'",
                 )
         return name
 
@@ -55,19 +64,35 @@ def latency_model(
     *,
     is_gpu: bool,
     approx_costly_collectives: bool = False,
+    schedule_send_recvs: bool = True,
 ) -> LatencyModel:
-    """The model of time for a module. Raises HloError for a bad choice or file.
+    """The model of time for a module. Raises HloError for a bad choice, file or target.
 
-    `is_gpu`: constants are those of XLA:GPU, not those that all targets share.
+    What a table or profile does not name is answered by `sol` if a target is given, else by
+    `fixed`, whose constants are those of XLA:GPU with `is_gpu`, else those that all targets share.
     """
-    from hloopt.analysis.latency import CostTable, FixedModel, GpuFixedModel, TableModel
+    from hloopt.analysis.latency import FixedModel, GpuFixedModel
     from hloopt.files import read_source
 
-    choice.resolved()
-    fixed: LatencyModel = FixedModel()
+    name = choice.resolved()
+    model: LatencyModel = FixedModel()
     if is_gpu:
-        fixed = GpuFixedModel(approx_costly_collectives=approx_costly_collectives)
+        model = GpuFixedModel(approx_costly_collectives=approx_costly_collectives)
+    if name == "sol" or (name != "fixed" and choice.target is not None):
+        from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
+        from hloopt.targets import load_target
+
+        target = load_target(choice.target or DEFAULT_TARGET)
+        model = SpeedOfLightModel(target, schedule_send_recvs=schedule_send_recvs)
     if choice.cost_table is not None:
+        from hloopt.analysis.latency.table import CostTable, TableModel
+
         source = read_source(choice.cost_table)
-        return TableModel(CostTable.parse(source.text, source.name), fixed)
-    return fixed
+        return TableModel(CostTable.parse(source.text, source.name), model)
+    if choice.profile is not None:
+        from hloopt.analysis.latency.profile import Profile, ProfileModel
+
+        source = read_source(choice.profile)
+        profile = Profile.parse(source.text, source.name).for_module(module)
+        return ProfileModel(profile, model, schedule_send_recvs)
+    return model

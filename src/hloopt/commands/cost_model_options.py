@@ -14,23 +14,39 @@ Command: TypeAlias = Callable[..., int]
 
 
 def cost_model_options(command: Command) -> Command:
-    """`--cost-model NAME` and `--cost-table FILE`, given to the command as `cost_model`."""
+    """`--cost-model`, `--target`, `--cost-table` and `--profile`, given as `cost_model`."""
 
     @wraps(command)
-    def with_choice(*arguments: Any, model_name: Any, cost_table: str | None, **others: Any) -> int:
-        choice = CostModelChoice(name=model_name, cost_table=cost_table)
+    def with_choice(
+        *arguments: Any,
+        model_name: Any,
+        target: str | None,
+        cost_table: str | None,
+        profile: str | None,
+        **others: Any,
+    ) -> int:
+        choice = CostModelChoice(
+            name=model_name, target=target, cost_table=cost_table, profile=profile
+        )
         return command(*arguments, cost_model=choice, **others)
 
     result: Command = with_choice
     for option in (
         click.option(
+            "--profile", metavar="FILE", help="a profile of XLA (PGLE), text proto or JSON"
+        ),
+        click.option(
             "--cost-table", metavar="FILE.json", help="times by the names of instructions"
+        ),
+        click.option(
+            "--target", metavar="NAME|FILE.yaml", help="the hardware; of sol: h100_sxm if not given"
         ),
         click.option(
             "--cost-model",
             "model_name",
             type=click.Choice(COST_MODELS),
-            help="how long things take; default: what the file given is for, else fixed",
+            help="how long things take; default: what the file given is for, else sol where a "
+            "target is given, else fixed",
         ),
     ):
         result = option(result)

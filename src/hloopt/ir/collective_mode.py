@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
+from hloopt.ir.attribute_values.replica_groups import Groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import PERMUTING, Opcode
 
@@ -40,3 +42,12 @@ def collective_mode(instruction: Instruction) -> CollectiveMode:
     elif has_channel:
         return CollectiveMode.CROSS_REPLICA_AND_PARTITION
     return CollectiveMode.CROSS_REPLICA
+
+
+def named_groups(collective: Instruction) -> Groups:
+    """The groups of devices that a collective names, of a permute its pairs; empty for all."""
+    attributes = collective.attributes
+    if "source_target_pairs" in attributes:
+        return parse_int_lists(attributes["source_target_pairs"])
+    text = attributes.get("replica_groups")
+    return parse_replica_groups(text).lists() if text else ()

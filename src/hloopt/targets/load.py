@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hloopt.diagnostics import HloError, did_you_mean
+from hloopt.targets.gpu import Gpu, Network
+from hloopt.targets.performance import table_names
 from hloopt.targets.target import Link, Target
 
 _FIELDS = {
@@ -18,8 +20,9 @@ _FIELDS = {
     "memory": dict,
     "memory_source": str,
     "links": dict,
+    "gpu": dict,
 }
-_OPTIONAL = ("vector_teraflops", "vector_source", "links")
+_OPTIONAL = ("vector_teraflops", "vector_source", "links", "gpu")
 _RATES = ("s4", "s8", "s32", "f4", "f8", "bf16", "f16", "f32", "f64")
 
 
@@ -70,6 +73,7 @@ def _read(path: Path) -> Target:
             for part in ("matrix", "vector", "memory")
             if f"{part}_source" in fields
         ),
+        _gpu(fields["gpu"], f"{path}: gpu") if "gpu" in fields else None,
     )
 
 
@@ -79,6 +83,48 @@ def _link(name: str, data: Any, path: Path) -> Link:
     rate = {"gigabytes_per_second": fields["gigabytes_per_second"]}
     (bandwidth,) = _numbers(rate, tuple(rate), place).values()
     return Link(str(name), bandwidth * 1e9, fields["source"])
+
+
+_GPU = ("cores", "units_per_core", "gigahertz", "l2_bytes")
+_NETWORK = (
+    *("launch_us", "card_gigabytes_per_second", "chunk_us", "chunk_bytes", "round_trip_us"),
+    *("node_size", "lanes", "lane_gigabytes_per_second", "barrier_us"),
+)
+
+
+def _gpu(data: dict[str, Any], place: str) -> Gpu:
+    kinds = {**dict.fromkeys(_GPU, object), "tables": str, "network": dict, "source": str}
+    fields = _checked(data, kinds, (), place)
+    device = _numbers({name: fields[name] for name in _GPU}, _GPU, place)
+    network = _numbers(
+        _checked(fields["network"], dict.fromkeys(_NETWORK, object), (), f"{place}: network"),
+        _NETWORK,
+        f"{place}: network",
+    )
+    if fields["tables"] not in table_names():
+        hint = did_you_mean(fields["tables"], table_names())
+        raise HloError(
+            f"{place} has no tables '{fields['tables']}'", help=hint or ", ".join(table_names())
+        )
+    return Gpu(
+        cores=round(device["cores"]),
+        units_per_core=round(device["units_per_core"]),
+        clock=device["gigahertz"] * 1e9,
+        l2_size=round(device["l2_bytes"]),
+        tables=fields["tables"],
+        network=Network(
+            launch=network["launch_us"],
+            card_bandwidth=network["card_gigabytes_per_second"] * 1e9,
+            chunk_time=network["chunk_us"],
+            chunk_size=round(network["chunk_bytes"]),
+            round_trip=network["round_trip_us"],
+            node_size=round(network["node_size"]),
+            lanes=round(network["lanes"]),
+            lane_bandwidth=network["lane_gigabytes_per_second"] * 1e9,
+            barrier=network["barrier_us"],
+        ),
+        source=fields["source"],
+    )
 
 
 def _rates(data: dict[str, Any], place: str) -> dict[str, float]:

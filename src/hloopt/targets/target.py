@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hloopt.targets.gpu import Gpu
+
 _WIDER = {
     "s4": "s8",
     "s8": "bf16",
@@ -49,6 +51,8 @@ class Target:
     links: tuple[Link, ...]
     sources: tuple[str, ...]
     """Where the figures are from."""
+    gpu: Gpu | None = None
+    """What the speed-of-light model needs; None where that model does not apply."""
 
     def matrix_rate(self, element_type: str) -> float | None:
         """Flops per second of dot products, by the type of the operands; None if unknown.

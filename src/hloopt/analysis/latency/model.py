@@ -70,6 +70,11 @@ FREE_TIME = Time(0.0, Origin.FREE)
 ORDINARY_EDGE_TIME = Time(ORDINARY_EDGE, Origin.CONSTANT)
 
 
+def as_guess(time: Time) -> Time:
+    """The time of a fallback: constants, which stand in for a figure here, become guesses."""
+    return Time(time.cycles, Origin.GUESS) if time.origin is Origin.CONSTANT else time
+
+
 def stated_latency(instruction: Instruction, cycles_per_microsecond: float) -> float | None:
     """Cycles by the frontend attribute `latency_metadata`, in nanoseconds; None without one."""
     text = frontend_attribute(instruction, "latency_metadata")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SEND_RECV_DONE, async_form
-from hloopt.analysis.latency.model import LatencyModel, Origin, Time
+from hloopt.analysis.latency.model import LatencyModel, Origin, Time, as_guess
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Opcode
 
@@ -73,11 +73,6 @@ class TableModel(LatencyModel):
                 return as_guess(self.base.edge_time(source, target))
             return Time(cycles, Origin.TABLE)
         return self.base.edge_time(source, target)
-
-
-def as_guess(time: Time) -> Time:
-    """The time of a fallback: constants, which stand in for a figure here, become guesses."""
-    return Time(time.cycles, Origin.GUESS) if time.origin is Origin.CONSTANT else time
 
 
 def _is_done(instruction: Instruction) -> bool:

@@ -24,8 +24,15 @@ class SchedulerConfig(PassOptions):
     )
     cost_model: CostModelName | None = option(
         None,
-        "times: `fixed`, constants by kind of instruction; `table`, those of `cost_table`; null: "
-        "what the file given is for, else fixed",
+        "times: `fixed`, constants by kind of instruction; `sol`, speed of light, by formulas and "
+        "measurements of `target`; `profile`; `table`; null: what the file given is for, else sol "
+        "where a target is given, else fixed",
+    )
+    target: str | None = option(
+        None, "hardware of the model sol, and of what a table or profile does not name"
+    )
+    profile: str | None = option(
+        None, "a profile of XLA (PGLE), text proto or JSON: costs and latencies in microseconds"
     )
     cost_table: str | None = option(
         None, 'a JSON file {"node": {NAME: CYCLES}, "latency": {START: CYCLES}}; may be packed'
@@ -127,7 +134,12 @@ class SchedulerConfig(PassOptions):
     @property
     def model_choice(self) -> CostModelChoice:
         """Which model of time is meant."""
-        return CostModelChoice(name=self.cost_model, cost_table=self.cost_table)
+        return CostModelChoice(
+            name=self.cost_model,
+            target=self.target,
+            cost_table=self.cost_table,
+            profile=self.profile,
+        )
 
     def resolved(self) -> SchedulerConfig:
         """The configuration with the defaults of its preset filled in.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.analysis.async_operations import wrapped
 from hloopt.analysis.gpu_async import STREAM_ANNOTATION, is_collectives_group
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
+from hloopt.ir.collective_mode import named_groups
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.opcode import COLLECTIVES
 
@@ -62,22 +62,14 @@ class StreamOverlap:
 def device_groups(start: Instruction) -> DeviceGroups:
     """The groups of the collective that a start begins; empty where all devices may meet."""
     if start.opcode is not Opcode.ASYNC_START:
-        return _own_groups(start)
+        return named_groups(start)
     if not is_collectives_group(start):
-        return _own_groups(wrapped(start))
+        return named_groups(wrapped(start))
     found: DeviceGroups = ()
     for instruction in start.called[0].instructions:
         if instruction.opcode in COLLECTIVES and not instruction.opcode.endswith("-done"):
-            groups = _own_groups(instruction)
+            groups = named_groups(instruction)
             if not groups:
                 return ()
             found += groups
     return found
-
-
-def _own_groups(collective: Instruction) -> DeviceGroups:
-    attributes = collective.attributes
-    if "source_target_pairs" in attributes:
-        return parse_int_lists(attributes["source_target_pairs"])
-    text = attributes.get("replica_groups")
-    return parse_replica_groups(text).lists() if text else ()

@@ -64,6 +64,7 @@ def model_of(config: SchedulerConfig, module: Module) -> LatencyModel:
             module,
             is_gpu=config.preset == "xla-gpu",
             approx_costly_collectives=config.enable_approx_costly_collectives,
+            schedule_send_recvs=bool(config.schedule_send_recvs),
         )
     except HloError as error:
         raise PassRefused(error.message, help=error.help) from error

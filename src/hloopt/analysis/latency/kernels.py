@@ -1,0 +1,101 @@
+"""How long a fusion takes as one kernel of a GPU: a roofline that knows caches and small grids.
+
+    time = max(compute, memory) + 0.05 * min(compute, memory)
+
+Compute is the flops over the rate of the lanes that have work. Memory is what is written and read:
+each parameter once from memory, then as often as it is read again from the nearest cache that
+holds it: at 2.5 times the bandwidth of memory from the level-2 cache, at 20 times from level 1. A
+grid of few blocks has less bandwidth: 32 bytes per cycle and block.
+
+`docs/cost_models.md` says where the figures are from, and how near they come to XLA:GPU's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hloopt.analysis.cost.sizes import leaf_bytes
+from hloopt.analysis.latency.fused_work import elements, fused_work, results_of, written
+from hloopt.ir import Instruction, Opcode
+from hloopt.ir.attribute_values import parse_ints
+from hloopt.targets import Target
+from hloopt.targets.gpu import Gpu
+
+EXPOSED_SHARE = 0.05
+"""How much of the shorter of compute and memory time is not hidden by the longer one."""
+FLOPS_PER_CYCLE = 2
+BLOCK_SIZE = 128
+"""Threads of a block, each of which makes an element."""
+_BLOCK_BYTES_PER_CYCLE = 32
+_TICKS = 4000
+"""Per microsecond: XLA keeps times in quarters of a nanosecond."""
+_LEVEL_2_SPEED = 2.5
+_LEVEL_1_SPEED = 20.0
+_LEVEL_1_SIZE = 256 << 10
+_LONG_ROW = 1024
+_SHORT_ROWS_PER_BLOCK = 8
+
+
+class KernelTime(NamedTuple):
+    """Microseconds of one kernel."""
+
+    compute: float
+    memory: float
+
+    @property
+    def microseconds(self) -> float:
+        time = max(self) + EXPOSED_SHARE * min(self)
+        return int(time * _TICKS) / _TICKS
+
+
+class KernelTimes:
+    """The times of fusions on a GPU."""
+
+    def __init__(self, gpu: Gpu, target: Target) -> None:
+        self._gpu = gpu
+        self._bandwidth = target.memory_bandwidth / 1e6
+        """Bytes per microsecond."""
+
+    def of(self, fusion: Instruction) -> KernelTime:
+        """O(fused instructions)."""
+        gpu = self._gpu
+        work, results = fused_work(fusion), results_of(fusion)
+        blocks, threads = _grid(results)
+        lanes = min(blocks, gpu.cores) * min(threads, gpu.units_per_core)
+        # XLA reckons with whole flops per nanosecond, which shows where one lane does all
+        rate = max(1, int(lanes * FLOPS_PER_CYCLE * gpu.clock / 1e9)) * 1e3
+        bandwidth = min(self._bandwidth, blocks * _BLOCK_BYTES_PER_CYCLE * gpu.clock / 1e6)
+        memory = sum(leaf_bytes(written(result)) for result in results) / bandwidth
+        for parameter, count in work.reads.items():
+            size = leaf_bytes(parameter.shape)
+            read = count * size / max(elements(parameter.shape), 1)
+            memory += min(read, size) / bandwidth
+            memory += max(read - size, 0.0) / (bandwidth * self._cache_speed(size))
+        return KernelTime(work.flops / rate, memory)
+
+    def arithmetic(self, collective: Instruction) -> float:
+        """The microseconds that the additions of a collective take, on all lanes."""
+        gpu = self._gpu
+        lanes = gpu.cores * gpu.units_per_core
+        count = sum(elements(operand.shape) for operand in collective.operands)
+        return count / (lanes * FLOPS_PER_CYCLE * gpu.clock / 1e6)
+
+    def _cache_speed(self, size: int) -> float:
+        """How much faster than memory an array of `size` bytes is read again."""
+        if size > self._gpu.l2_size:
+            return 1.0
+        return _LEVEL_2_SPEED if size > _LEVEL_1_SIZE else _LEVEL_1_SPEED
+
+
+def _grid(results: list[Instruction]) -> tuple[int, int]:
+    """The blocks of a kernel and their threads, by its first reduction, else its first result."""
+    hero = next((r for r in results if r.opcode is Opcode.REDUCE), results[0])
+    count = max(elements(written(hero)), 1)
+    if hero.opcode is not Opcode.REDUCE:
+        return -(-count // BLOCK_SIZE), min(BLOCK_SIZE, count)
+    source = hero.operands[0].shape
+    reduced = parse_ints(hero.attributes.get("dimensions", "{}"))
+    if len(source.dimensions) - 1 not in reduced:  # columns, one per thread
+        return -(-count // BLOCK_SIZE), BLOCK_SIZE
+    is_long = elements(source) // count >= _LONG_ROW
+    return count if is_long else -(-count // _SHORT_ROWS_PER_BLOCK), BLOCK_SIZE

@@ -1,0 +1,49 @@
+"""What the speed-of-light model knows of a GPU beside its peak rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """How devices reach each other: within a node by NVLink, between nodes by network cards.
+
+    Times are in microseconds, bandwidths in bytes per second.
+    """
+
+    launch: float
+    """Before a collective sends anything."""
+    card_bandwidth: float
+    """Of one device to other nodes."""
+    chunk_time: float
+    """Preparing one chunk."""
+    chunk_size: int
+    """Bytes that are sent at a time."""
+    round_trip: float
+    node_size: int
+    """Devices that NVLink connects."""
+    lanes: int
+    """NVLink lanes of a device."""
+    lane_bandwidth: float
+    """One way."""
+    barrier: float
+    """Waiting for each other within a node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """A GPU as one kernel sees it."""
+
+    cores: int
+    """Streaming multiprocessors."""
+    units_per_core: int
+    """Lanes for 32-bit arithmetic, two flops per cycle each."""
+    clock: float
+    """Cycles per second."""
+    l2_size: int
+    """Bytes."""
+    tables: str
+    """Which measured throughputs are those of the device: a name for `load_tables`."""
+    network: Network
+    source: str
