@@ -43,7 +43,7 @@ class Gpu:
     """Cycles per second."""
     l2_size: int
     """Bytes."""
-    tables: str
+    tables: str | None
     """Which measured throughputs are those of the device: a name for `load_tables`."""
     network: Network
     source: str

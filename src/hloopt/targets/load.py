@@ -94,24 +94,23 @@ _NETWORK = (
 
 def _gpu(data: dict[str, Any], place: str) -> Gpu:
     kinds = {**dict.fromkeys(_GPU, object), "tables": str, "network": dict, "source": str}
-    fields = _checked(data, kinds, (), place)
+    fields = _checked(data, kinds, ("tables",), place)
+    tables = fields.get("tables")
     device = _numbers({name: fields[name] for name in _GPU}, _GPU, place)
     network = _numbers(
         _checked(fields["network"], dict.fromkeys(_NETWORK, object), (), f"{place}: network"),
         _NETWORK,
         f"{place}: network",
     )
-    if fields["tables"] not in table_names():
-        hint = did_you_mean(fields["tables"], table_names())
-        raise HloError(
-            f"{place} has no tables '{fields['tables']}'", help=hint or ", ".join(table_names())
-        )
+    if tables is not None and tables not in table_names():
+        hint = did_you_mean(tables, table_names())
+        raise HloError(f"{place}: no tables '{tables}'", help=hint or ", ".join(table_names()))
     return Gpu(
         cores=round(device["cores"]),
         units_per_core=round(device["units_per_core"]),
         clock=device["gigahertz"] * 1e9,
         l2_size=round(device["l2_bytes"]),
-        tables=fields["tables"],
+        tables=tables,
         network=Network(
             launch=network["launch_us"],
             card_bandwidth=network["card_gigabytes_per_second"] * 1e9,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 from conformance_lib.errors import RecordError
 from hloopt.analysis.latency import FixedModel, GpuFixedModel, LatencyModel, Origin, Time
 from hloopt.analysis.latency.fixed import HIGH, MEDIUM
+from hloopt.analysis.latency.profile import Profile, ProfileModel
 from hloopt.ir import Instruction, Opcode
 
 
@@ -33,6 +35,14 @@ class PermuteModel(FixedModel):
         return _time(1)
 
 
+def _profile(entries: Mapping[Any, Any]) -> Profile:
+    latencies: dict[str, dict[str, float]] = {}
+    for edge, microseconds in entries.get("latencies", {}).items():
+        source, target = edge.split("->")
+        latencies.setdefault(source, {})[target] = microseconds
+    return Profile(entries.get("costs", {}), latencies)
+
+
 def _time(cycles: float) -> Time:
     return Time(float(cycles), Origin.CONSTANT)
 
@@ -52,4 +62,6 @@ def find_model(name: Any) -> LatencyModel:
             return PermuteModel()
         case "gpu":
             return GpuFixedModel()
+        case {"kind": "profile_guided", "base": base, **entries}:
+            return ProfileModel(_profile(entries), find_model(base))
     raise RecordError(f"no meaning is known for latency_estimator {name}")

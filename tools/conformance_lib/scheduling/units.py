@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from conformance_lib.expectations import compare
+from conformance_lib.scheduling.cost_model_units import COST_MODEL_UNITS
 from hloopt.analysis.latency.model import stated_latency
 from hloopt.ir.frontend_attributes import set_frontend_attributes
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
@@ -96,5 +97,6 @@ UNITS: dict[str, Unit] = {
     "latency_from_metadata": _latency_from_metadata,
     "gpu_resources": _gpu_resources,
     "gpu_resource_hazards": _gpu_hazards,
+    **COST_MODEL_UNITS,
 }
 """The questions by the name that records give them."""

@@ -130,6 +130,8 @@ class CollectiveTimes:
         return Time(time + accessed / self._memory_bandwidth * 1e6, Origin.NETWORK)
 
     def _measured(self, opcode: Opcode, group: str, size: int) -> Time | None:
+        if self._gpu.tables is None:
+            return None
         rates = load_tables(self._gpu.tables).collectives.get(opcode.value, {}).get(group)
         if rates is None:
             return None

@@ -112,11 +112,12 @@ class MatmulTimes:
 
     def _time(self, matmul: Matmul) -> Time | None:
         gpu = self._target.gpu
-        tables = None if gpu is None else load_tables(gpu.tables)
-        rates = None if tables is None else _rates(tables, matmul)
-        if tables is not None and rates is not None:
-            rate = _interpolated(tables.matmul_sizes, rates, matmul)
-            return Time(matmul.flops / rate * 1e6, Origin.MATMUL_TABLE)
+        if gpu is not None and gpu.tables is not None:
+            tables = load_tables(gpu.tables)
+            rates = _rates(tables, matmul)
+            if rates is not None:
+                rate = _interpolated(tables.matmul_sizes, rates, matmul)
+                return Time(matmul.flops / rate * 1e6, Origin.MATMUL_TABLE)
         peak = self._target.matrix_rate(matmul.lhs)
         return None if peak is None else Time(matmul.flops / peak * 1e6, Origin.ROOFLINE)
 

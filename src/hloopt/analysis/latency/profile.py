@@ -27,7 +27,7 @@ from hloopt.analysis.latency.model import (
 )
 from hloopt.analysis.latency.text_proto import parse_text_proto
 from hloopt.diagnostics import HloError
-from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.opcode import ASYNC
 from hloopt.patterns import pattern
@@ -202,3 +202,39 @@ def _is_pair(source: Instruction, target: Instruction) -> bool:
         return target.opcode is SEND_RECV_DONE[SEND_RECV.index(source.opcode)]
     outer, inner = async_form(source)
     return outer is Opcode.ASYNC_START and async_form(target) == (Opcode.ASYNC_DONE, inner)
+
+
+def missing_nodes(model: LatencyModel, computation: Computation) -> list[Instruction]:
+    """The instructions of a computation whose times a profile should name and does not.
+
+    Loops and copies need not be named. `model` is one with a profile. O(instructions).
+    """
+    return [
+        instruction
+        for instruction in computation.instructions
+        if instruction.opcode not in (Opcode.WHILE, Opcode.COPY)
+        and model.node_time(instruction).origin is Origin.GUESS
+    ]
+
+
+def missing_edges(model: LatencyModel, computation: Computation) -> list[Instruction]:
+    """The starts in a computation whose times until they are done a profile does not name."""
+    return [
+        instruction
+        for instruction in computation.instructions
+        if any(
+            model.edge_time(instruction, user).origin is Origin.GUESS for user in instruction.users
+        )
+    ]
+
+
+def missing_in_module(model: LatencyModel, module: Module) -> list[Instruction]:
+    """What is missing in the entry computation and in bodies and conditions of loops."""
+    loops = (i for i in module.instructions() if i.opcode is Opcode.WHILE)
+    looked_at = dict.fromkeys((module.entry, *(callee for i in loops for callee in i.called)))
+    return [
+        instruction
+        for computation in looked_at
+        for find in (missing_nodes, missing_edges)
+        for instruction in find(model, computation)
+    ]

@@ -37,6 +37,9 @@ class SchedulerConfig(PassOptions):
     cost_table: str | None = option(
         None, 'a JSON file {"node": {NAME: CYCLES}, "latency": {START: CYCLES}}; may be packed'
     )
+    pgle_accuracy_checker: Literal["warn", "error"] = option(
+        "warn", "whether to refuse a profile that leaves out instructions of the module"
+    )
     collective_broadcast_overlap_limit: int = option(1, "collective-broadcasts in flight")
     collective_permute_overlap_limit: int = option(1, "collective-permutes in flight")
     all_to_all_overlap_limit: int = option(1, "all-to-alls in flight")

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel, Origin
+from hloopt.analysis.latency.profile import ProfileModel, missing_in_module
 from hloopt.collector import collector_paused
 from hloopt.cost_models import latency_model
 from hloopt.diagnostics import HloError, PassRefused
@@ -28,6 +29,7 @@ from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
 
 _LESS_MEMORY = 0.9
 """What is left of the limit when scheduling again."""
+_SHOWN = 5
 
 
 @register("latency-hiding-scheduler")
@@ -59,7 +61,7 @@ class LatencyHidingScheduler(ModulePass):
 def model_of(config: SchedulerConfig, module: Module) -> LatencyModel:
     """The times that a configuration asks for. Raises PassRefused for a bad choice or file."""
     try:
-        return latency_model(
+        model = latency_model(
             config.model_choice,
             module,
             is_gpu=config.preset == "xla-gpu",
@@ -68,6 +70,18 @@ def model_of(config: SchedulerConfig, module: Module) -> LatencyModel:
         )
     except HloError as error:
         raise PassRefused(error.message, help=error.help) from error
+    if isinstance(model, ProfileModel) and config.pgle_accuracy_checker == "error":
+        _refuse_gaps(missing_in_module(model, module))
+    return model
+
+
+def _refuse_gaps(missing: list[Instruction]) -> None:
+    if missing:
+        names = ", ".join(f"%{instruction.name}" for instruction in missing[:_SHOWN])
+        raise PassRefused(
+            f"Found {len(missing)} missing instructions. Discarding the profile.",
+            help=f"the profile does not name {names}{' …' if len(missing) > _SHOWN else ''}",
+        )
 
 
 @dataclass(slots=True)
