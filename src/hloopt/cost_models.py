@@ -96,3 +96,30 @@ def latency_model(
         profile = Profile.parse(source.text, source.name).for_module(module)
         return ProfileModel(profile, model, schedule_send_recvs)
     return model
+
+
+def describe(choice: CostModelChoice) -> str:
+    """The model in words, for titles of reports. Raises HloError for a bad choice or target."""
+    from hloopt.targets import load_target
+
+    name = choice.resolved()
+    if name == "fixed":
+        return "fixed constants"
+    path = choice.cost_table or choice.profile
+    source = "" if path is None else f"the {name} {path}"
+    if name != "sol" and choice.target is None:
+        return source
+    light = f"speed of light on {load_target(choice.target or DEFAULT_TARGET).title}"
+    return f"{source}, else {light}" if source else light
+
+
+def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
+    """What a reader of times by this model should know. O(instructions)."""
+    from hloopt.analysis.latency.speed_of_light import unsupported_by_xla
+
+    name = choice.resolved()
+    if name == "fixed":
+        return ["constants are abstract units, which count as microseconds here, as in XLA"]
+    if name == "sol" and (reason := unsupported_by_xla(module)) is not None:
+        return [f"XLA:GPU would schedule this module by fixed constants: {reason}"]
+    return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -16,18 +17,12 @@ from hloopt.commands.common import (
     print_titles,
     top_option,
 )
+from hloopt.commands.cost_model_options import cost_model_options
+from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
 
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@click.option(
-    "--target",
-    "target_name",
-    default="h100_sxm",
-    show_default=True,
-    metavar="NAME|FILE.yaml",
-    help="the hardware to report against",
-)
 @click.option(
     "--by",
     type=click.Choice(["instruction", "computation", "scope", "opcode"]),
@@ -39,16 +34,19 @@ from hloopt.commands.common import (
     "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"
 )
 @top_option("rows of the table", 10)
+@click.option("--latency", is_flag=True, help="times by a cost model, and where they are from")
+@cost_model_options
 @click.option("--html", metavar="FILE", help="also write the roofline as a page; -: nothing else")
 @format_option
 @color_option
 def command(
     files: tuple[str, ...],
-    target_name: str,
     by: str,
     depth: int,
     top: int,
     html: str | None,
+    latency: bool,
+    cost_model: CostModelChoice,
     output_format: str,
     color: str,
 ) -> int:
@@ -60,12 +58,21 @@ def command(
     \b
     hloopt cost step.hlo --target b200 --by scope --depth 4
     hloopt cost step.hlo --html roofline.html
+    hloopt cost step.hlo --latency --profile pgle.pbtxt
     """
+    if latency:
+        if by != "instruction" or html is not None:
+            raise click.UsageError("--latency has no --by and no --html")
+        return _show_times(files, cost_model, top, output_format, color)
+    if cost_model.name or cost_model.cost_table or cost_model.profile:
+        raise click.UsageError(
+            "--cost-model, --cost-table and --profile are about times: say --latency, too"
+        )
     from hloopt.files import STANDARD_STREAM, find_inputs, load, write_whole
     from hloopt.reports.cost import analyze_cost, cost_to_json
     from hloopt.targets import load_target
 
-    target = load_target(target_name)
+    target = load_target(cost_model.target or DEFAULT_TARGET)
     paths = find_inputs(files)
     if html is not None and len(paths) > 1:
         raise click.UsageError(f"--html is for one file, not {len(paths)}")
@@ -88,4 +95,32 @@ def command(
     console = make_console(color)
     for report in print_titles(console, reports):
         render_cost(report, console, by=by, depth=depth, top=top)
+    return 0
+
+
+def _show_times(
+    files: tuple[str, ...], choice: CostModelChoice, top: int, output_format: str, color: str
+) -> int:
+    """Report the times of modules by a model: by `sol` if none is named."""
+    from hloopt.cost_models import describe, latency_model, model_notes
+    from hloopt.files import find_inputs, load
+    from hloopt.reports.latency import analyze_latency, latency_to_json
+
+    choice = replace(choice, target=choice.target or DEFAULT_TARGET)
+    name = describe(choice)
+    reports = []
+    with at_work(find_inputs(files)) as each:
+        for path in each:
+            module = load(path)
+            model = latency_model(choice, module, is_gpu=True)
+            notes = model_notes(choice, module)
+            reports.append((path, analyze_latency(module, model, name, notes)))
+    if output_format == "json":
+        print_json([{"file": path, **latency_to_json(report)} for path, report in reports])
+        return 0
+    from hloopt.reports.latency_text import render_latency
+
+    console = make_console(color)
+    for report in print_titles(console, reports):
+        render_latency(report, console, top=top)
     return 0

@@ -17,6 +17,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shape import format_shape
+from hloopt.reports.units import some
 from hloopt.targets import Target
 
 NO_SCOPE = "(no op_name)"
@@ -107,18 +108,18 @@ def _assumptions(module: Module, roofline: Roofline, costs: CostAnalysis) -> lis
     if roofline.without_rate:
         notes.append(
             "the target has no rate for these types, whose arithmetic takes no time: "
-            + _some(list(roofline.without_rate))
+            + some(list(roofline.without_rate))
         )
     if costs.unknown_loops:
         notes.append(
             "loops whose trip count is not known take one trip: "
-            + _some([f"%{loop.name}" for loop in costs.unknown_loops])
+            + some([f"%{loop.name}" for loop in costs.unknown_loops])
         )
     if costs.unknown_calls:
         targets = Counter(map(custom_call_target, costs.unknown_calls))
         notes.append(
             "no flops are known of these custom calls, which read their operands and write their "
-            "results: " + _some([f"{count} x {name}" for name, count in targets.most_common()])
+            "results: " + some([f"{count} x {name}" for name, count in targets.most_common()])
         )
     opcodes = {instruction.opcode for instruction in module.instructions()}
     if Opcode.CONDITIONAL in opcodes:
@@ -129,11 +130,6 @@ def _assumptions(module: Module, roofline: Roofline, costs: CostAnalysis) -> lis
             "they start and where they are done; the network takes no time"
         )
     return notes
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
 # -- groups -----------------------------------------------------------------------------------

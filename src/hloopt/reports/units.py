@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _STEPS = ("", " k", " M", " G", " T", " P", " E")
 
 
@@ -68,3 +70,9 @@ def middle(text: str, width: int) -> str:
 def tail(text: str, width: int) -> str:
     """The end of what is too long: of a path it says most."""
     return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
+
+
+def some(names: Sequence[str]) -> str:
+    """`a, b`, or the first three and how many more there are."""
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Compare the speed-of-light cost model with the estimator of XLA:GPU, as its answers are recorded.
+
+    tools/cost_model_agreement.py --shared DIR [--module TEXT] [--worst N] [--write]
+
+Each recorded module has what XLA's SoL estimator said: the cost of every instruction, and the time
+from the start of every collective to its done. Prints the relative errors of ours by what the time
+is of and where it is from, of each time once per module and as often as it occurs. With `--write`
+the tables in docs/cost_models.md are renewed. Exits 1 if a bar is missed, 2 for wrong usage.
+
+Figures were chosen with the modules of `FITTED` in view; all others were only looked at afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hloopt.analysis.async_operations import async_form
+from hloopt.analysis.latency import Origin, Time
+from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
+from hloopt.ir import Instruction, Opcode
+from hloopt.targets import load_target
+from hloopt.text import parse_module
+
+TARGET = "h100_sxm"
+BAR = 0.1
+"""The largest median relative error, of instructions and of collectives."""
+RESOLUTION = 2.5e-4
+"""Microseconds that XLA tells apart: a difference of one step is none."""
+DOCUMENT = Path(__file__).parents[1] / "docs" / "cost_models.md"
+_GIVEN = (Origin.FREE, Origin.CONSTANT)
+"""Where both models have the same constants by definition."""
+
+
+class Comparison(NamedTuple):
+    """One time of ours beside XLA's, in microseconds."""
+
+    module: str
+    name: str
+    kind: str
+    is_edge: bool
+    ours: Time
+    theirs: float
+
+    @property
+    def error(self) -> float:
+        """Relative to XLA's."""
+        difference = abs(self.ours.cycles - self.theirs)
+        if difference <= RESOLUTION:
+            return 0.0
+        return difference / max(self.theirs, RESOLUTION)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the time is more than a constant that both take over from XLA."""
+        return self.is_edge or self.ours.origin not in (*_GIVEN, Origin.GUESS)
+
+
+def compare_module(folder: Path) -> list[Comparison]:
+    """All times of a recorded module."""
+    name = folder.parent.name
+    with gzip.open(folder / "costs.json.gz", "rt") as file:
+        recorded: dict[str, dict[str, float]] = json.load(file)
+    with gzip.open(folder / "before_lhs.hlo.gz", "rt") as file:
+        module = parse_module(file.read())
+    model = SpeedOfLightModel(load_target(TARGET))
+    found = []
+    for instruction in module.instructions():
+        cost = recorded["node"].get(instruction.name)
+        if cost is not None:
+            ours = model.node_time(instruction)
+            found.append(_comparison(name, instruction, is_edge=False, ours=ours, theirs=cost))
+        latency = recorded["latency"].get(instruction.name)
+        if latency is not None:
+            ours = model.edge_time(instruction, next(iter(instruction.users)))
+            found.append(_comparison(name, instruction, is_edge=True, ours=ours, theirs=latency))
+    return found
+
+
+def _comparison(
+    module: str, instruction: Instruction, *, is_edge: bool, ours: Time, theirs: float
+) -> Comparison:
+    kind = instruction.opcode.value
+    if is_edge:
+        kind = async_form(instruction).inner.value
+    elif instruction.opcode is Opcode.FUSION:
+        kind += f" {instruction.attributes.get('kind', '')}"
+    return Comparison(module, instruction.name, kind, is_edge, ours, theirs)
+
+
+class Row(NamedTuple):
+    """Errors of one group."""
+
+    label: tuple[str, ...]
+    count: int
+    median: float
+    ninth_decile: float
+    exact: float
+    """The share with an error below a thousandth."""
+
+
+def summary(label: tuple[str, ...], group: Sequence[Comparison]) -> Row:
+    """The distribution of the errors of a group that is not empty."""
+    errors = sorted(comparison.error for comparison in group)
+    exact = sum(error < 1e-3 for error in errors) / len(errors)
+    return Row(label, len(errors), _at(errors, 0.5), _at(errors, 0.9), exact)
+
+
+def _at(errors: Sequence[float], share: float) -> float:
+    return errors[min(int(len(errors) * share), len(errors) - 1)]
+
+
+def by_kind(found: Iterable[Comparison]) -> list[Row]:
+    """A row for each kind of instruction or collective and source of times."""
+    groups: dict[tuple[str, ...], list[Comparison]] = defaultdict(list)
+    for comparison in found:
+        what = "start to done" if comparison.is_edge else "instruction"
+        groups[what, comparison.kind, comparison.ours.origin.value].append(comparison)
+    return [summary(label, groups[label]) for label in sorted(groups)]
+
+
+def by_module(found: Iterable[Comparison]) -> list[Row]:
+    """A row for each module, of the times that are more than constants."""
+    groups: dict[str, list[Comparison]] = defaultdict(list)
+    for comparison in found:
+        if comparison.is_told:
+            groups[comparison.module].append(comparison)
+    return [summary((module,), group) for module, group in groups.items()]
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Row]) -> str:
+    """A table of errors."""
+    titles = [*heads, "times", "median error", "90th percentile", "equal"]
+    lines = [f"| {' | '.join(titles)} |"]
+    lines.append(f"| {' | '.join(['---'] * len(heads) + ['---:'] * 4)} |")
+    for row in rows:
+        figures = f"{row.median:.2%}", f"{row.ninth_decile:.1%}", f"{row.exact:.0%}"
+        lines.append(f"| {' | '.join((*row.label, f'{row.count:,}', *figures))} |")
+    return "\n".join(lines)
+
+
+def bars(found: Sequence[Comparison]) -> list[Row]:
+    """The figures with a bar: instructions, collectives; without what is constant in both."""
+    told = [comparison for comparison in found if comparison.is_told]
+    parts = {
+        "instructions": [c for c in told if not c.is_edge],
+        "collectives": [c for c in told if c.is_edge],
+    }
+    return [summary((label,), part) for label, part in parts.items() if part]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the tables; 1 if a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--shared", type=Path, required=True, help="the folder of oracle/")
+    parser.add_argument("--module", default="", help="only modules whose name contains this")
+    parser.add_argument("--worst", type=int, default=0, help="also show so many largest errors")
+    parser.add_argument("--write", action="store_true", help="renew the tables of the document")
+    options = parser.parse_args(arguments)
+    folders = sorted((options.shared / "oracle" / "gpu").glob("*/sweep"))
+    chosen = [folder for folder in folders if options.module in folder.parent.name]
+    if not chosen:
+        parser.error(f"no module with '{options.module}' in {options.shared / 'oracle' / 'gpu'}")
+    found = [comparison for folder in chosen for comparison in compare_module(folder)]
+    tables = {
+        "bars": markdown(("of",), bars(found)),
+        "kinds": markdown(("of", "kind", "from"), by_kind(found)),
+        "modules": markdown(("module",), by_module(found)),
+    }
+    print("\n\n".join(tables.values()))
+    seen = set()
+    for comparison in sorted(found, key=lambda c: -c.error * c.theirs):
+        key = comparison.module, comparison.theirs
+        if len(seen) < options.worst and key not in seen:
+            seen.add(key)
+            ours = comparison.ours
+            print(
+                f"{comparison.error:7.1%}  ours {ours.cycles:.6g}, XLA {comparison.theirs:.6g} us "
+                f"({ours.origin})  {comparison.kind} %{comparison.name} in {comparison.module}"
+            )
+    if options.write:
+        _write(tables)
+    return int(any(row.median >= BAR for row in bars(found)))
+
+
+def _write(tables: dict[str, str]) -> None:
+    """Put tables between the marks of their names in the document."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for name, table in tables.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        text, count = pattern.subn(lambda match, table=table: match[1] + table + match[2], text)  # type: ignore[misc]
+        assert count == 1, f"no place for {name}"
+    DOCUMENT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
