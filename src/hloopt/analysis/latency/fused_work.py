@@ -13,6 +13,7 @@ from math import prod
 from typing import TypeAlias
 
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shape import Shape
@@ -31,6 +32,12 @@ ELEMENTWISE = (
 )
 _ALONG = ELEMENTWISE | {Opcode.BITCAST, Opcode.COPY}
 """What needs the element of each operand that it makes."""
+_WARP = 32
+"""Threads that run in step."""
+_CHOICE = 6
+_DIVERGENT_CHOICE = 400
+"""Flops of finding the part of a concatenation that an element is in: XLA:GPU's, as it answers
+when asked; the second where threads that run in step are in different parts."""
 _SLICES = frozenset((Opcode.SLICE, Opcode.DYNAMIC_SLICE))
 
 
@@ -108,11 +115,21 @@ def operation_flops(operation: Instruction) -> int:
 
 
 def _applied_flops(instruction: Instruction, count: float) -> float:
-    """The flops of a reducer; 0 for what only moves data."""
+    """The flops of a reducer, and of choosing between parts; 0 for what only moves data."""
+    if instruction.opcode is Opcode.CONCATENATE:
+        return count * (_CHOICE if _is_even(instruction) else _DIVERGENT_CHOICE)
     if instruction.opcode is not Opcode.REDUCE:
         return 0.0
     steps = (i for i in instruction.called[0].instructions if i.opcode in ELEMENTWISE)
     return count * _reduction(instruction) * sum(map(operation_flops, steps))
+
+
+def _is_even(concatenate: Instruction) -> bool:
+    """Whether the threads that run together are in the same part all along."""
+    (dimension,) = parse_ints(concatenate.attributes["dimensions"])
+    return dimension == 0 or all(
+        operand.shape.dimensions[dimension] % _WARP == 0 for operand in concatenate.operands
+    )
 
 
 def _reduction(reduce: Instruction) -> float:
