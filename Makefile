@@ -80,6 +80,10 @@ memory-agreement: $(DEV) ## buffer assignments and schedules beside those that X
 schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those that XLA made
 	$(BIN)/python tools/schedule_agreement.py --shared $(HLOOPT_SHARED)
 
+.PHONY: sol-agreement
+sol-agreement: $(DEV) ## the speed-of-light cost model beside XLA's; renews tables in docs/
+	$(BIN)/python tools/cost_model_agreement.py --shared $(HLOOPT_SHARED) --write
+
 .PHONY: agreement
 agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour
 	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)

@@ -2,13 +2,13 @@
 """Compare the speed-of-light cost model with the estimator of XLA:GPU, as its answers are recorded.
 
     tools/cost_model_agreement.py --shared DIR [--module TEXT] [--worst N] [--write]
+    tools/cost_model_agreement.py --shared DIR --ask PYTHON --target b200 [--write]
 
 Each recorded module has what XLA's SoL estimator said: the cost of every instruction, and the time
-from the start of every collective to its done. Prints the relative errors of ours by what the time
-is of and where it is from, of each time once per module and as often as it occurs. With `--write`
-the tables in docs/cost_models.md are renewed. Exits 1 if a bar is missed, 2 for wrong usage.
-
-Figures were chosen with the modules of `FITTED` in view; all others were only looked at afterwards.
+from the start of every collective to its done, on an H100. Prints the relative errors of ours by
+what the time is of and where it is from. With `--ask` the compiler itself is asked, by a Python
+that has it, also about a target that nothing was fitted to. With `--write` the tables in
+docs/cost_models.md are renewed. Exits 1 if a bar is missed, 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -16,21 +16,25 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gpu_costs import Costs, ask_costs
 from hloopt.analysis.async_operations import async_form
 from hloopt.analysis.latency import Origin, Time
 from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
+from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Opcode
-from hloopt.targets import load_target
+from hloopt.targets import Target, load_target
 from hloopt.text import parse_module
 
-TARGET = "h100_sxm"
+RECORDED = "h100_sxm"
+"""The target of the recorded answers."""
+Answers = Callable[[Path, str], Costs]
+"""What XLA says of a recorded module, by its folder and its text."""
 BAR = 0.1
 """The largest median relative error, of instructions and of collectives."""
 RESOLUTION = 2.5e-4
@@ -64,14 +68,20 @@ class Comparison(NamedTuple):
         return self.is_edge or self.ours.origin not in (*_GIVEN, Origin.GUESS)
 
 
-def compare_module(folder: Path) -> list[Comparison]:
+def recorded_answers(folder: Path, text: str) -> Costs:
+    """Those beside the module."""
+    with gzip.open(folder / "costs.json.gz", "rt") as file:
+        costs: Costs = json.load(file)
+    return costs
+
+
+def compare_module(folder: Path, target: Target, answers: Answers) -> list[Comparison]:
     """All times of a recorded module."""
     name = folder.parent.name
-    with gzip.open(folder / "costs.json.gz", "rt") as file:
-        recorded: dict[str, dict[str, float]] = json.load(file)
     with gzip.open(folder / "before_lhs.hlo.gz", "rt") as file:
-        module = parse_module(file.read())
-    model = SpeedOfLightModel(load_target(TARGET))
+        text = file.read()
+    recorded, module = answers(folder, text), parse_module(text)
+    model = SpeedOfLightModel(target)
     found = []
     for instruction in module.instructions():
         cost = recorded["node"].get(instruction.name)
@@ -100,7 +110,7 @@ class Row(NamedTuple):
     """Errors of one group."""
 
     label: tuple[str, ...]
-    count: int
+    times: int
     median: float
     ninth_decile: float
     exact: float
@@ -143,7 +153,7 @@ def markdown(heads: Sequence[str], rows: Iterable[Row]) -> str:
     lines.append(f"| {' | '.join(['---'] * len(heads) + ['---:'] * 4)} |")
     for row in rows:
         figures = f"{row.median:.2%}", f"{row.ninth_decile:.1%}", f"{row.exact:.0%}"
-        lines.append(f"| {' | '.join((*row.label, f'{row.count:,}', *figures))} |")
+        lines.append(f"| {' | '.join((*row.label, f'{row.times:,}', *figures))} |")
     return "\n".join(lines)
 
 
@@ -163,41 +173,60 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--shared", type=Path, required=True, help="the folder of oracle/")
     parser.add_argument("--module", default="", help="only modules whose name contains this")
     parser.add_argument("--worst", type=int, default=0, help="also show so many largest errors")
+    parser.add_argument("--ask", metavar="PYTHON", help="ask the compiler that this Python has")
+    parser.add_argument("--target", default=RECORDED, help="with --ask: about this target")
     parser.add_argument("--write", action="store_true", help="renew the tables of the document")
     options = parser.parse_args(arguments)
     folders = sorted((options.shared / "oracle" / "gpu").glob("*/sweep"))
     chosen = [folder for folder in folders if options.module in folder.parent.name]
     if not chosen:
         parser.error(f"no module with '{options.module}' in {options.shared / 'oracle' / 'gpu'}")
-    found = [comparison for folder in chosen for comparison in compare_module(folder)]
+    if options.ask is None and options.target != RECORDED:
+        parser.error(f"only answers for {RECORDED} are recorded: say --ask, too")
+    answers: Answers = recorded_answers
+    if options.ask is not None:
+        answers = lambda _, text: ask_costs(text, options.target, options.shared, options.ask)  # noqa: E731
+    try:
+        target = load_target(options.target)
+        found = [c for folder in chosen for c in compare_module(folder, target, answers)]
+    except HloError as error:
+        parser.error(error.message)
     tables = {
         "bars": markdown(("of",), bars(found)),
         "kinds": markdown(("of", "kind", "from"), by_kind(found)),
         "modules": markdown(("module",), by_module(found)),
     }
+    if options.ask is not None:
+        tables = {"unseen": tables["bars"], "of modules": tables["modules"]}
     print("\n\n".join(tables.values()))
-    seen = set()
+    _show_worst(found, options.worst)
+    if options.write:
+        _write(tables)
+    return int(any(row.median >= BAR for row in bars(found)))
+
+
+def _show_worst(found: Sequence[Comparison], number: int) -> None:
+    """The errors that weigh most, one for each time of a module."""
+    seen: set[tuple[str, float]] = set()
     for comparison in sorted(found, key=lambda c: -c.error * c.theirs):
         key = comparison.module, comparison.theirs
-        if len(seen) < options.worst and key not in seen:
+        if len(seen) < number and key not in seen:
             seen.add(key)
             ours = comparison.ours
             print(
                 f"{comparison.error:7.1%}  ours {ours.cycles:.6g}, XLA {comparison.theirs:.6g} us "
                 f"({ours.origin})  {comparison.kind} %{comparison.name} in {comparison.module}"
             )
-    if options.write:
-        _write(tables)
-    return int(any(row.median >= BAR for row in bars(found)))
 
 
 def _write(tables: dict[str, str]) -> None:
     """Put tables between the marks of their names in the document."""
     text = DOCUMENT.read_text(encoding="utf-8")
     for name, table in tables.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-        text, count = pattern.subn(lambda match, table=table: match[1] + table + match[2], text)  # type: ignore[misc]
-        assert count == 1, f"no place for {name}"
+        begin, end = f"<!-- {name} -->\n", "<!-- end -->"
+        before, mark, rest = text.partition(begin)
+        if mark:
+            text = f"{before}{mark}{table}\n{end}{rest.partition(end)[2]}"
     DOCUMENT.write_text(text, encoding="utf-8")
 
 

@@ -12,15 +12,16 @@ exits 1 if the table would change.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from gpu_costs import ask_costs
 from hloopt.analysis.latency.kernels import EXPOSED_SHARE, FLOPS_PER_CYCLE
+from hloopt.diagnostics import HloError
 from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.targets import Target, load_target
 
@@ -118,17 +119,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--python", required=True, help="the Python with XLA's GPU plugin")
     parser.add_argument("--check", action="store_true", help="only compare")
     options = parser.parse_args(arguments)
-    xla = _oracle(options.shared / "oracle" / "xla_gpu.py")
     asked = list(questions())
-    target = options.shared / "oracle" / "targets" / f"{TARGET}.txtpb"
-    verbosity = f"{xla.VMODULE},{xla.EXPLAIN}"
-    answer = xla.schedule(
-        module_text(asked), target=str(target), python=options.python, vmodule=verbosity
-    )
-    costs: dict[str, float] = answer.costs["node"]
-    if not costs:
-        print(f"error: {answer.error}", file=sys.stderr)
+    try:
+        answer = ask_costs(module_text(asked), TARGET, options.shared, options.python)
+    except HloError as error:
+        print(f"error: {error}", file=sys.stderr)
         return 2
+    costs = answer["node"]
     device = load_target(TARGET)
     others: dict[str, dict[str, int]] = defaultdict(dict)
     for question in asked:
@@ -145,16 +142,6 @@ def _finish(text: str, *, check: bool) -> int:
         PATH.write_text(text, encoding="utf-8")
     print(f"{'differs' if check else 'wrote'}: {PATH.name}")
     return int(check)
-
-
-def _oracle(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("xla_gpu", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["xla_gpu"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def _text(others: dict[str, dict[str, int]]) -> str:
