@@ -62,3 +62,82 @@ def test_an_invalid_module_is_an_error(module: Path, capsys: pytest.CaptureFixtu
     module.write_text(TEXT.replace("q = f32[4]", "q = f32[5]"))
     assert main(["cost", str(module)]) == 2
     assert f"--> {module}:5:" in capsys.readouterr().err
+
+
+TIMED = """HloModule m, num_partitions=8
+
+f { x = f32[8192] parameter(0) ROOT y = f32[8192] negate(x) }
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+body { v = (s32[], f32[8192]) parameter(0) i = s32[] get-tuple-element(v), index=0
+  o = s32[] constant(1) n = s32[] add(i, o) w = f32[8192] get-tuple-element(v), index=1
+  l = f32[8192] fusion(w), kind=kLoop, calls=f ROOT t = (s32[], f32[8192]) tuple(n, l) }
+cond { u = (s32[], f32[8192]) parameter(0) k = s32[] get-tuple-element(u), index=0
+  m = s32[] constant(5) ROOT q = pred[] compare(k, m), direction=LT }
+ENTRY e {
+  p = f32[8192] parameter(0)
+  s = f32[8192] all-reduce-start(p), replica_groups={}, to_apply=add
+  d = f32[8192] all-reduce-done(s)
+  z = s32[] constant(0)
+  g = (s32[], f32[8192]) tuple(z, d)
+  loop = (s32[], f32[8192]) while(g), condition=cond, body=body
+  h = f32[8192] get-tuple-element(loop), index=1
+  ROOT r = f32[8192] custom-call(h), custom_call_target="mine"
+}
+"""
+
+
+@pytest.fixture
+def timed(tmp_path: Path) -> Path:
+    path = tmp_path / "timed.hlo"
+    path.write_text(TIMED)
+    return path
+
+
+def test_times_say_where_they_are_from(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", str(timed), "--latency", "--format", "json"]) == 0
+    (report,) = json.loads(capsys.readouterr().out)
+    rows = {row["name"]: row for row in report["instructions"]}
+    assert rows["l"]["from"] == "roofline"
+    assert rows["l"]["runs"] == 5
+    assert rows["l"]["microseconds"] == pytest.approx(5 * rows["l"]["cycles"])
+    assert rows["r"]["from"] == "guess"
+    assert rows["r"]["kind"] == "mine"
+    assert "loop" not in rows
+    (operation,) = report["operations"]
+    assert (operation["name"], operation["done"]) == ("s", "d")
+    assert operation["from"] == "collective table"
+    assert report["guesses"] >= 1
+    assert any("%r" in note for note in report["notes"])
+
+
+def test_times_as_a_page(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile = timed.with_name("p.pbtxt")
+    profile.write_text('costs { name: "r" cost_us: 250 } costs { name: "s" cost_us: 30 }')
+    assert main(["cost", str(timed), "--latency", "--profile", str(profile), "--top", "1"]) == 0
+    out = capsys.readouterr().out
+    assert f"the profile {profile}, else speed of light on NVIDIA H100" in " ".join(out.split())
+    assert "250.0 us" in out
+    assert "30.0 us" in out
+    assert "more; --top shows them" in out
+    assert main(["cost", str(timed), "--latency", "--cost-model", "fixed"]) == 0
+    assert "abstract units" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--cost-model", "sol"), "say --latency, too"),
+        (("--latency", "--by", "opcode"), "--latency has no --by"),
+        (("--latency", "--target", "mi300x"), "knows too little of the target mi300x"),
+        (("--latency", "--cost-model", "table"), "needs a file"),
+        (("--latency", "--cost-model", "sol", "--cost-table", "t"), "does not read the cost_table"),
+        (("--latency", "--profile", "none.pbtxt"), "cannot read none.pbtxt"),
+    ],
+)
+def test_bad_choices_are_one_message(
+    timed: Path, options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cost", str(timed), *options]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert out == ""

@@ -110,6 +110,37 @@ def test_what_has_no_cost_is_reported(tmp_path: Path) -> None:
     assert any("does not know its time" in remark.reason for remark in context.remarks)
 
 
+def test_a_file_that_nothing_reads_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "costs.json"
+    table.write_text('{"node": {}}')
+    with pytest.raises(PassRefused, match="'fixed' does not read the cost_table"):
+        schedule(scheduled(GATHER), cost_model="fixed", cost_table=str(table))
+
+
+def test_a_profile_says_what_hides_what(tmp_path: Path) -> None:
+    profile = tmp_path / "pgle.pbtxt"
+    profile.write_text('costs { name: "s" cost_us: 40 }')
+    context = PassContext("latency-hiding-scheduler")
+    options = {"preset": "xla-gpu", "profile": str(profile)}
+    module = parse_module(scheduled(GATHER))
+    create_pass("latency-hiding-scheduler", options).run(module, context)
+    assert context.statistics["instructions of unknown time"] >= 1
+    with pytest.raises(PassRefused, match=r"Found \d+ missing instructions") as caught:
+        schedule(
+            scheduled(GATHER),
+            preset="xla-gpu",
+            profile=str(profile),
+            pgle_accuracy_checker="error",
+        )
+    assert "the profile does not name %" in str(caught.value.help)
+
+
+def test_the_speed_of_light_of_a_target() -> None:
+    schedule(scheduled(GATHER), preset="xla-gpu", target="h100_sxm")
+    with pytest.raises(PassRefused, match="knows too little of the target cpu"):
+        schedule(scheduled(GATHER), cost_model="sol", target="cpu")
+
+
 def test_contradicting_limits_are_one_message() -> None:
     with pytest.raises(PassRefused, match="all_gather_overlap_limit is 2, more than"):
         schedule(scheduled(GATHER), preset="xla-gpu", all_gather_overlap_limit=2)

@@ -98,18 +98,15 @@ class CollectiveTimes:
                 time = kernel_all_reduce_time(self._gpu.network, payload.sent, reach.devices)
                 return None if time is None else Time(time + memory, Origin.NETWORK)
             return self._measured(opcode, str(_measured_group(reach.devices)), payload.sent)
-        network, shape = self._gpu.network, (reach.nodes, reach.communicators)
-        time = self._between_nodes(opcode, payload.sent, *shape) if network else None
+        time = self._between_nodes(opcode, payload.sent, reach)
         if time is None:
             return None
         if opcode in (Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER):
             time += self._arithmetic(collective)
         return Time(time + memory, Origin.NETWORK)
 
-    def _between_nodes(
-        self, opcode: Opcode, size: int, nodes: int, communicators: int
-    ) -> float | None:
-        network = self._gpu.network
+    def _between_nodes(self, opcode: Opcode, size: int, reach: _Reach) -> float | None:
+        network, (_, nodes, communicators) = self._gpu.network, reach
         if opcode is Opcode.ALL_TO_ALL:
             return all_to_all_time(network, size, nodes=nodes, communicators=communicators)
         is_all_reduce = opcode is Opcode.ALL_REDUCE
@@ -143,7 +140,7 @@ class CollectiveTimes:
         """How far the groups go; None where they are not alike."""
         module = collective.parent.module
         groups = named_groups(collective)
-        if not groups:
+        if not any(groups):
             devices = module.num_partitions * module.replica_count
             groups = (tuple(range(devices)),)
         node = self._partition_size

@@ -23,13 +23,9 @@ _Walk: TypeAlias = "Instruction | int | None"
 """Along what elements are evaluated: those a reduction or the like needs, or those of results: of
 so many elements, or of all results."""
 
-ELEMENTWISE = (
-    ELEMENTWISE_UNARY
-    | ELEMENTWISE_BINARY
-    | {
-        *(Opcode.SELECT, Opcode.CLAMP, Opcode.COMPARE),
-    }
-)
+_CHOOSING = frozenset((Opcode.SELECT, Opcode.CLAMP, Opcode.COMPARE))
+ELEMENTWISE = (ELEMENTWISE_UNARY - {Opcode.COPY}) | ELEMENTWISE_BINARY | _CHOOSING
+"""What computes each element from the same one of its operands."""
 _ALONG = ELEMENTWISE | {Opcode.BITCAST, Opcode.COPY}
 """What needs the element of each operand that it makes."""
 _WARP = 32

@@ -5,7 +5,7 @@
 Compute is the flops over the rate of the lanes that have work. Memory is what is written and read:
 each parameter once from memory, then as often as it is read again from the nearest cache that
 holds it: at 2.5 times the bandwidth of memory from the level-2 cache, at 20 times from level 1. A
-grid of few blocks has less bandwidth: 32 bytes per cycle and block.
+grid of few blocks has less bandwidth for the larger of both: 32 bytes per cycle and block.
 
 `docs/cost_models.md` says where the figures are from, and how near they come to XLA:GPU's.
 """
@@ -64,14 +64,19 @@ class KernelTimes:
         lanes = min(blocks, gpu.cores) * min(threads, gpu.units_per_core)
         # XLA reckons with whole flops per nanosecond, which shows where one lane does all
         rate = max(1, int(lanes * FLOPS_PER_CYCLE * gpu.clock / 1e9)) * 1e3
-        bandwidth = min(self._bandwidth, blocks * _BLOCK_BYTES_PER_CYCLE * gpu.clock / 1e6)
-        memory = sum(leaf_bytes(written(result)) for result in results) / bandwidth
-        for parameter, count in work.reads.items():
-            size = leaf_bytes(parameter.shape)
-            read = count * size / max(elements(parameter.shape), 1)
-            memory += min(read, size) / bandwidth
-            memory += max(read - size, 0.0) / (bandwidth * self._cache_speed(size))
+        writing = sum(leaf_bytes(written(result)) for result in results) / self._bandwidth
+        reading = sum(self._reading(*read) for read in work.reads.items())
+        own_bandwidth = blocks * _BLOCK_BYTES_PER_CYCLE * gpu.clock / 1e6
+        slowdown = max(self._bandwidth / own_bandwidth, 1.0)
+        memory = max(reading, writing) * slowdown + min(reading, writing)
         return KernelTime(work.flops / rate, memory)
+
+    def _reading(self, parameter: Instruction, count: float) -> float:
+        """The microseconds of reading `count` elements of a parameter at full bandwidth."""
+        size = leaf_bytes(parameter.shape)
+        read = count * size / max(elements(parameter.shape), 1)
+        again = max(read - size, 0.0) / self._cache_speed(size)
+        return (min(read, size) + again) / self._bandwidth
 
     def arithmetic(self, collective: Instruction) -> float:
         """The microseconds that the additions of a collective take, on all lanes."""

@@ -40,8 +40,15 @@ def transfer_time(network: Network, size: int, *, nodes: int) -> float:
     return network.launch + _step(network, size) / max(2 // nodes, 1)
 
 
-def all_to_all_time(network: Network, size: int, *, nodes: int, communicators: int = 1) -> float:
-    """Every device sends to those of all other nodes; `size` is all that one sends."""
+def all_to_all_time(
+    network: Network, size: int, *, nodes: int, communicators: int = 1
+) -> float | None:
+    """Every device sends to those of all other nodes; `size` is all that one sends.
+
+    None where the communicators do not share the devices of a node evenly.
+    """
+    if network.node_size % communicators:
+        return None
     devices = nodes * network.node_size // communicators
     steps = devices // nodes * (nodes - 1)
     if not steps:

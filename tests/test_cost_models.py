@@ -1,0 +1,83 @@
+"""Which model of time is meant, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hloopt.analysis.latency import FixedModel, GpuFixedModel, LatencyModel
+from hloopt.cost_models import CostModelChoice, describe, latency_model, model_notes
+from hloopt.diagnostics import HloError
+from hloopt.ir import Module
+from hloopt.text import parse_module
+
+
+@pytest.fixture
+def module() -> Module:
+    return parse_module("HloModule m ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
+
+
+@pytest.mark.parametrize(
+    ("choice", "name"),
+    [
+        (CostModelChoice(), "fixed"),
+        (CostModelChoice(target="b200"), "sol"),
+        (CostModelChoice(target="b200", name="fixed"), "fixed"),
+        (CostModelChoice(name="sol"), "sol"),
+        (CostModelChoice(cost_table="t", target="b200"), "table"),
+        (CostModelChoice(profile="p"), "profile"),
+    ],
+)
+def test_what_is_given_says_which(choice: CostModelChoice, name: str) -> None:
+    assert choice.resolved() == name
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (CostModelChoice(name="table"), "cost model 'table' needs a file"),
+        (CostModelChoice(name="profile"), "cost model 'profile' needs a file"),
+        (CostModelChoice(name="fixed", cost_table="t"), "does not read the cost_table t"),
+        (CostModelChoice(name="sol", profile="p"), "does not read the profile p"),
+        (CostModelChoice(cost_table="t", profile="p"), "does not read the profile p"),
+    ],
+)
+def test_nothing_given_is_ignored(choice: CostModelChoice, message: str) -> None:
+    with pytest.raises(HloError, match=message):
+        choice.resolved()
+
+
+def test_the_constants_are_those_of_the_target(module: Module) -> None:
+    assert type(latency_model(CostModelChoice(), module, is_gpu=False)) is FixedModel
+    assert type(latency_model(CostModelChoice(), module, is_gpu=True)) is GpuFixedModel
+
+
+def test_files_come_before_a_target(module: Module, tmp_path: Path) -> None:
+    table, profile = tmp_path / "t.json", tmp_path / "p.pbtxt"
+    table.write_text(json.dumps({"node": {"n": 7}}))
+    profile.write_text('costs { name: "n" cost_us: 9 }')
+
+    def model(**given: str) -> LatencyModel:
+        return latency_model(CostModelChoice(**given), module, is_gpu=True)  # type: ignore[arg-type]
+
+    root, parameter = module.entry.root, module.entry.parameters[0]
+    for given, cycles in (({"cost_table": str(table)}, 7), ({"profile": str(profile)}, 9)):
+        for target in ({}, {"target": "h100_sxm"}):
+            found = model(**given, **target)
+            assert found.node_cost(root) == cycles
+            assert found.node_cost(parameter) == 0
+    with pytest.raises(HloError, match="no target 'h100'"):
+        model(target="h100")
+    with pytest.raises(HloError, match="cannot read"):
+        model(cost_table=str(tmp_path / "none.json"))
+
+
+def test_the_model_in_words(module: Module) -> None:
+    assert describe(CostModelChoice()) == "fixed constants"
+    assert describe(CostModelChoice(profile="p")) == "the profile p"
+    both = describe(CostModelChoice(profile="p", target="b200"))
+    assert both.startswith("the profile p, else speed of light on NVIDIA B200")
+    assert "abstract units" in model_notes(CostModelChoice(), module)[0]
+    assert model_notes(CostModelChoice(name="sol"), module) == []
