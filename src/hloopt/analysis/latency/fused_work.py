@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 from typing import TypeAlias
 
@@ -59,6 +60,7 @@ def written(result: Instruction) -> Shape:
     return result.shape
 
 
+@cache
 def elements(shape: Shape) -> int:
     """Of an array, or the first one of a tuple; 0 of a token."""
     while shape.elements:
