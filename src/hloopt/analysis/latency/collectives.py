@@ -52,8 +52,7 @@ class CollectiveTimes:
     """The times of collectives on a GPU.
 
     `memory_bandwidth` is in bytes per second; `arithmetic` says how long the additions of an
-    all-reduce or reduce-scatter take, in microseconds. Groups of devices within a part of
-    `partition_size` neighbours are within a node.
+    all-reduce or reduce-scatter take, in microseconds.
     """
 
     def __init__(
@@ -61,12 +60,10 @@ class CollectiveTimes:
         gpu: Gpu,
         memory_bandwidth: float,
         arithmetic: Callable[[Instruction], float],
-        partition_size: int | None = None,
     ) -> None:
         self._gpu = gpu
         self._memory_bandwidth = memory_bandwidth
         self._arithmetic = arithmetic
-        self._partition_size = partition_size or gpu.network.node_size
         self._known: dict[tuple[object, ...], Time | None] = {}
 
     def of(self, collective: Instruction) -> Time | None:
@@ -119,7 +116,7 @@ class CollectiveTimes:
         if not pairs:
             return None
         size = sum(leaf_bytes(operand.shape) for operand in permute.operands)
-        node = self._partition_size
+        node = self._gpu.network.node_size
         if all(source // node == target // node for source, target in pairs):
             return self._measured(Opcode.COLLECTIVE_PERMUTE, permute_kind(pairs), size)
         accessed = size + leaf_bytes(permute.shape)
@@ -143,7 +140,7 @@ class CollectiveTimes:
         if not any(groups):
             devices = module.num_partitions * module.replica_count
             groups = (tuple(range(devices)),)
-        node = self._partition_size
+        node = self._gpu.network.node_size
         spreads = {tuple(sorted(_spread(group, node))) for group in groups}
         if len(spreads) > 1:
             return None

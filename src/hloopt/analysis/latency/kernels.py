@@ -4,8 +4,8 @@
 
 Compute is the flops over the rate of the lanes that have work. Memory is what is written and read:
 each parameter once from memory, then as often as it is read again from the nearest cache that
-holds it: at 2.5 times the bandwidth of memory from the level-2 cache, at 20 times from level 1. A
-grid of few blocks has less bandwidth for the larger of both: 32 bytes per cycle and block.
+holds it: at 2.5 times the bandwidth of memory from the level-2 cache, at 20 times from level 1. But
+reading, or writing, whatever takes longer, is limited to 32 bytes per cycle and block.
 
 `docs/cost_models.md` says where the figures are from, and how near they come to XLA:GPU's.
 """
@@ -64,19 +64,20 @@ class KernelTimes:
         lanes = min(blocks, gpu.cores) * min(threads, gpu.units_per_core)
         # XLA reckons with whole flops per nanosecond, which shows where one lane does all
         rate = max(1, int(lanes * FLOPS_PER_CYCLE * gpu.clock / 1e9)) * 1e3
-        writing = sum(leaf_bytes(written(result)) for result in results) / self._bandwidth
-        reading = sum(self._reading(*read) for read in work.reads.items())
-        own_bandwidth = blocks * _BLOCK_BYTES_PER_CYCLE * gpu.clock / 1e6
-        slowdown = max(self._bandwidth / own_bandwidth, 1.0)
-        memory = max(reading, writing) * slowdown + min(reading, writing)
+        size = sum(leaf_bytes(written(result)) for result in results)
+        reads = [_bytes_read(*read) for read in work.reads.items()]
+        writing = size / self._bandwidth
+        reading = sum(self._reading(*read) for read in reads)
+        ports = blocks * _BLOCK_BYTES_PER_CYCLE * gpu.clock / 1e6
+        slow_writing = max(writing, size / ports)
+        slow_reading = max(reading, sum(count for count, _ in reads) / ports)
+        memory = max(slow_reading + writing, reading + slow_writing)
         return KernelTime(work.flops / rate, memory)
 
-    def _reading(self, parameter: Instruction, count: float) -> float:
-        """The microseconds of reading `count` elements of a parameter at full bandwidth."""
-        size = leaf_bytes(parameter.shape)
-        read = count * size / max(elements(parameter.shape), 1)
-        again = max(read - size, 0.0) / self._cache_speed(size)
-        return (min(read, size) + again) / self._bandwidth
+    def _reading(self, count: float, size: int) -> float:
+        """The microseconds of reading `count` bytes of an array of `size` at full bandwidth."""
+        again = max(count - size, 0.0) / self._cache_speed(size)
+        return (min(count, size) + again) / self._bandwidth
 
     def arithmetic(self, collective: Instruction) -> float:
         """The microseconds that the additions of a collective take, on all lanes."""
@@ -90,6 +91,12 @@ class KernelTimes:
         if size > self._gpu.l2_size:
             return 1.0
         return _LEVEL_2_SPEED if size > _LEVEL_1_SIZE else _LEVEL_1_SPEED
+
+
+def _bytes_read(parameter: Instruction, count: float) -> tuple[float, int]:
+    """How many bytes `count` elements of a parameter are, and how many it has."""
+    size = leaf_bytes(parameter.shape)
+    return count * size / max(elements(parameter.shape), 1), size
 
 
 def _grid(results: list[Instruction]) -> tuple[int, int]:
