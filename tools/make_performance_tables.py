@@ -39,7 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     is_current = True
     for device, title in DEVICES.items():
         table = {
-            "source": f"XLA's default_collective_perf_table and default_matmul_perf_table: {title}",
+            "source": "measured by the authors of XLA: default_collective_perf_table and "
+            f"default_matmul_perf_table (Apache License 2.0), {title}",
             "collectives": _collectives(collectives[device]),
             "matmuls": _matmuls(matmuls[device]),
         }

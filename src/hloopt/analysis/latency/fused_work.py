@@ -1,8 +1,8 @@
 """What one run of a fusion computes and reads.
 
 A kernel walks through the elements of its results and evaluates what they need. Operations that
-walk along share evaluations; one that needs other elements (a slice, a broadcast, a reduction)
-has what it reads evaluated for itself, as often as it needs it.
+walk along share evaluations; one that needs other elements, or the same in another shape (a slice, a
+broadcast, a bitcast, a reduction) has what it reads evaluated for itself, as often as it needs it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ so many elements, or of all results."""
 _CHOOSING = frozenset((Opcode.SELECT, Opcode.CLAMP, Opcode.COMPARE))
 ELEMENTWISE = (ELEMENTWISE_UNARY - {Opcode.COPY}) | ELEMENTWISE_BINARY | _CHOOSING
 """What computes each element from the same one of its operands."""
-_ALONG = ELEMENTWISE | {Opcode.BITCAST, Opcode.COPY}
+_ALONG = ELEMENTWISE | {Opcode.COPY}
 """What needs the element of each operand that it makes."""
 _WARP = 32
 """Threads that run in step."""
@@ -35,7 +35,6 @@ _CHOICE = 6
 _DIVERGENT_CHOICE = 400
 """Flops of finding the part of a concatenation that an element is in: XLA:GPU's, as it answers
 when asked; the second where threads that run in step are in different parts."""
-_SLICES = frozenset((Opcode.SLICE, Opcode.DYNAMIC_SLICE))
 
 
 @dataclass(slots=True)
@@ -101,7 +100,8 @@ def fused_work(fusion: Instruction) -> FusedWork:
             total = sum(own.values())
             work.flops += _applied_flops(instruction, total)
             for operand, share in _needs(instruction, total, is_root=instruction in in_place):
-                need(operand, instruction, share)
+                # parts of a concatenation are walked through one by one
+                need(operand, operand if opcode is Opcode.CONCATENATE else instruction, share)
     return work
 
 
@@ -176,7 +176,11 @@ def _of_gather(gather: Instruction, count: float) -> Iterator[float]:
 
 _NEEDS: dict[Opcode, Callable[[Instruction, float], Iterator[float]]] = {
     **dict.fromkeys(
-        (*_SLICES, Opcode.BROADCAST, Opcode.RESHAPE, Opcode.TRANSPOSE, Opcode.REVERSE), _of_first
+        (
+            *(Opcode.SLICE, Opcode.DYNAMIC_SLICE, Opcode.BITCAST, Opcode.BROADCAST),
+            *(Opcode.RESHAPE, Opcode.TRANSPOSE, Opcode.REVERSE),
+        ),
+        _of_first,
     ),
     Opcode.REDUCE: _of_reduce,
     **dict.fromkeys((Opcode.CONCATENATE, Opcode.PAD), _of_parts),
