@@ -1,8 +1,8 @@
 """What one run of a fusion computes and reads.
 
 A kernel walks through the elements of its results and evaluates what they need. Operations that
-walk along share evaluations; one that needs other elements, or the same in another shape (a slice, a
-broadcast, a bitcast, a reduction) has what it reads evaluated for itself, as often as it needs it.
+walk along share evaluations. One that needs other elements, or the same in another shape (a slice,
+a broadcast, a bitcast, a reduction) has what it reads evaluated for itself, as often as it needs.
 """
 
 from __future__ import annotations
