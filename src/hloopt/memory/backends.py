@@ -1,11 +1,13 @@
-"""What differs between XLA's backends when they assign buffers."""
+"""What differs between XLA's backends when they order instructions and assign buffers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hloopt.ir import Module
+from hloopt.ir import Instruction, Module
 from hloopt.memory.buffers import ColorRule
+from hloopt.memory.gpu_arrangement import arrange_for_gpu
 from hloopt.memory.gpu_colors import TEMPORARY_COLOR, GpuMemoryFlags
 from hloopt.memory.gpu_rules import gpu_may_overwrite
 from hloopt.memory.overwrite import BackendRule
@@ -13,7 +15,7 @@ from hloopt.memory.overwrite import BackendRule
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """How a backend places buffers."""
+    """How a backend orders instructions and places buffers."""
 
     name: str
     alignment: int
@@ -24,6 +26,8 @@ class Backend:
     """Which memory it wants values in, where their layout does not tell."""
     temporary_color: int = 0
     """The color of the temporaries of color 0 where several are put together."""
+    arrange: Callable[[Sequence[Instruction]], list[Instruction]] = list
+    """What it makes of an order that a memory scheduler found."""
 
 
 CPU = Backend("cpu", alignment=64)
@@ -38,6 +42,7 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
         may_overwrite=gpu_may_overwrite,
         colors=flags.colors,
         temporary_color=TEMPORARY_COLOR if separate else 0,
+        arrange=arrange_for_gpu,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from hloopt.ir.module import Module
 from hloopt.ir.schedule import drop_schedule, set_schedule
+from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.schedulers import Algorithm, Schedule, schedule_module
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 
@@ -18,7 +19,8 @@ class MemoryScheduler(ModulePass):
     `list` takes of all that is ready what frees most bytes, `dfs` walks depth first to what many
     wait for, `post-order` and `bfs` look at the graph alone. `default` tries list, dfs and
     post-order and keeps the one with the smallest peak. A schedule that is there already is
-    replaced. Near-linear in the module's size.
+    replaced. With preset xla-gpu asynchronous starts then go up and dones down as far as their
+    neighbours allow, and peaks are those of XLA:GPU. Near-linear in the module's size.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +29,18 @@ class MemoryScheduler(ModulePass):
             "default", "how to find an order"
         )
         pointer_size: int = option(8, "bytes of an entry in the table of a tuple")
+        preset: Literal["xla-generic", "xla-gpu"] = option(
+            "xla-generic", "whose rules: those all targets share, or XLA:GPU's"
+        )
 
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
         schedule = schedule_module(
-            module, Algorithm(self.options.algorithm), pointer_size=self.options.pointer_size
+            module,
+            Algorithm(self.options.algorithm),
+            backend=GPU if self.options.preset == "xla-gpu" else CPU,
+            pointer_size=self.options.pointer_size,
         )
         return _apply(schedule, module, context)
 

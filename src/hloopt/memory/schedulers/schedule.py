@@ -59,18 +59,23 @@ def schedule_module(
 ) -> Schedule:
     """Order the instructions of `module`; the order it may have is not looked at.
 
-    Algorithms that look at sizes take tables of tuples to have `pointer_size` bytes per element.
-    Near-linear in the module. Raises HloVerifyError where shapes do not fit or something depends
-    on itself.
+    What the backend makes of an order is part of it. Algorithms that look at sizes take tables of
+    tuples to have `pointer_size` bytes per element. Near-linear in the module. Raises
+    HloVerifyError where shapes do not fit or something depends on itself.
     """
     if algorithm in (Algorithm.DEFAULT, Algorithm.LIST, Algorithm.DFS):
         flow = Dataflow.of(module)
         if algorithm is Algorithm.DEFAULT:
             return _best_of(flow, backend, pointer_size)
-        return Schedule(_with_flow(flow, algorithm, pointer_size), algorithm)
-    order = _WALKS[algorithm]
-    orders = {c: order(c) for c in module.computations.values() if not c.is_fusion}
-    return Schedule(orders, algorithm)
+        found = _with_flow(flow, algorithm, pointer_size)
+    else:
+        walk = _WALKS[algorithm]
+        found = {c: walk(c) for c in module.computations.values() if not c.is_fusion}
+    return Schedule(_arranged(found, backend), algorithm)
+
+
+def _arranged(orders: ComputationOrders, backend: Backend) -> ComputationOrders:
+    return {computation: backend.arrange(order) for computation, order in orders.items()}
 
 
 _WALKS: dict[Algorithm, Callable[[Computation], list[Instruction]]] = {
@@ -108,7 +113,7 @@ def _bytes(shape: Shape, pointer_size: int) -> int:
 
 def _best_of(flow: Dataflow, backend: Backend, pointer_size: int) -> Schedule:
     buffers = Buffers.of(flow)
-    found = {a: _with_flow(flow, a, pointer_size) for a in _CANDIDATES}
+    found = {a: _arranged(_with_flow(flow, a, pointer_size), backend) for a in _CANDIDATES}
     sizes = value_sizes(flow, pointer_size)
     peaks = {a: minimum_memory(buffers, orders, sizes, backend) for a, orders in found.items()}
     best = min(_CANDIDATES, key=peaks.__getitem__)  # of equals the first
