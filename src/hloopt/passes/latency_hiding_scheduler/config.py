@@ -7,6 +7,8 @@ from typing import Literal
 
 from hloopt.cost_models import CostModelChoice, CostModelName
 from hloopt.diagnostics import PassRefused
+from hloopt.ir.module import Module
+from hloopt.memory.scheduling_limit import scheduling_limit
 from hloopt.passes.base import PassOptions, option
 
 UNLIMITED = (1 << 64) - 1
@@ -76,6 +78,12 @@ class SchedulerConfig(PassOptions):
     memory_limit: int = option(
         UNLIMITED, "bytes: above a half of it the order minds memory, above it before all else"
     )
+    device_memory_size: int | None = option(
+        None, "preset xla-gpu: bytes that programs may use, in place of `memory_limit`"
+    )
+    memory_limit_slop_factor: int = option(
+        95, "the limit in per cent of what arguments and results leave of `device_memory_size`"
+    )
     rerun: int = option(0, "how often to schedule again, with less memory, while above the limit")
     schedule_send_recvs: bool | None = option(
         None, "whether sends and receives are asynchronous; null: true with preset xla-gpu only"
@@ -144,8 +152,8 @@ class SchedulerConfig(PassOptions):
             profile=self.profile,
         )
 
-    def resolved(self) -> SchedulerConfig:
-        """The configuration with the defaults of its preset filled in.
+    def resolved(self, module: Module | None = None) -> SchedulerConfig:
+        """The configuration with the defaults of its preset, and the limit for a module, filled in.
 
         Raises PassRefused for limits that contradict each other.
         """
@@ -154,11 +162,19 @@ class SchedulerConfig(PassOptions):
             self._check_limits()
         return replace(
             self,
+            memory_limit=self._limit(module),
             schedule_send_recvs=_given(self.schedule_send_recvs, default=is_gpu),
             aggressive_scheduling_policies=_given(
                 self.aggressive_scheduling_policies, default=is_gpu
             ),
         )
+
+    def _limit(self, module: Module | None) -> int:
+        if self.device_memory_size is None or module is None:
+            return self.memory_limit
+        if self.minds_memory:
+            raise PassRefused("memory_limit and device_memory_size cannot both be given")
+        return scheduling_limit(module, self.device_memory_size, self.memory_limit_slop_factor)
 
     def _check_limits(self) -> None:
         parallel = self.parallel_collective_overlap_limit

@@ -53,7 +53,7 @@ class LatencyHidingScheduler(ModulePass):
                 "the latency-hiding-scheduler needs a module with a schedule",
                 help="run hlo-memory-scheduler before it",
             )
-        config = self.options.resolved()
+        config = self.options.resolved(module)
         with collector_paused():
             return ModuleScheduling.of(module, config, model_of(config, module)).run(context)
 

@@ -1,0 +1,46 @@
+"""How much of a device's memory XLA:GPU lets its scheduler use."""
+
+from __future__ import annotations
+
+from hloopt.analysis.dataflow.slots import slots_of
+from hloopt.ir import Module
+from hloopt.ir.attribute_values import parse_aliasing
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
+from hloopt.memory.sizes import slot_bytes
+
+USABLE_PERCENT = 80
+"""What XLA:GPU takes of a device's memory where the module does not say."""
+
+
+def scheduling_limit(module: Module, usable: int, slop_factor: int) -> int:
+    """Bytes for temporaries: of what arguments and results leave of `usable`, so many per cent.
+
+    The header's `device_memory_size`, unless it is 0, replaces `usable`. Host memory is not
+    counted, results in place of arguments once; 0 where nothing is left. O(parts of the shapes).
+    """
+    stated = int(module.attributes.get("device_memory_size", "0"))
+    return max((stated or usable) - _argument_and_result_bytes(module), 0) * slop_factor // 100
+
+
+def _argument_and_result_bytes(module: Module) -> int:
+    result = module.entry.root.shape
+    total = _device_bytes(result)
+    for parameter in module.entry.parameters:
+        total += _device_bytes(parameter.shape)
+    for alias in parse_aliasing(module.attributes.get("input_output_alias", "{}")):
+        slot = slots_of(result).at(alias.output_index)
+        if slot is not None:
+            total -= _own_bytes(result)[slot]
+    return total
+
+
+def _device_bytes(shape: Shape) -> int:
+    return sum(_own_bytes(shape))
+
+
+def _own_bytes(shape: Shape) -> list[int]:
+    """The bytes of each part of a shape, 0 for those on the host."""
+    return [
+        0 if part.is_array and part.layout.memory_space == HOST_MEMORY_SPACE else size
+        for part, size in zip(slots_of(shape).parts, slot_bytes(shape), strict=True)
+    ]
