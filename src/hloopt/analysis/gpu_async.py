@@ -103,6 +103,16 @@ def _is_on_host(instruction: Instruction) -> bool:
     )
 
 
+def is_gpu_gemm(instruction: Instruction) -> bool:
+    """Whether cuBLAS or Triton computes it as a matrix product."""
+    if instruction.opcode is Opcode.CUSTOM_CALL:
+        return instruction.attributes.get("custom_call_target") == '"__cublas$gemm"'
+    if instruction.opcode is not Opcode.FUSION:
+        return False
+    kind = backend_config(instruction).get("fusion_backend_config", {}).get("kind")
+    return kind in ("__triton_gemm", "__triton_nested_gemm_fusion")
+
+
 def is_memory_bound(instruction: Instruction) -> bool:
     """Whether an instruction waits for memory most of the time.
 

@@ -26,13 +26,40 @@ def is_sync(instruction: Instruction) -> bool:
     return isinstance(collective, dict) and collective.get("is_sync") is True
 
 
-def with_is_sync(instruction: Instruction) -> str:
-    """The text of its backend_config with `is_sync` set, all other fields as they are."""
-    config = dict(backend_config(instruction))
-    collective = config.get("collective_backend_config")
-    fields = dict(collective) if isinstance(collective, dict) else {}
-    config["collective_backend_config"] = {**fields, "is_sync": True}
+def with_is_sync(instruction: Instruction, *, value: bool = True) -> str:
+    """The text of its backend_config with `is_sync` set, all other fields as they are.
+
+    Fields that XLA:GPU writes into each such configuration are there with their defaults.
+    """
+    collective = backend_config(instruction).get("collective_backend_config")
+    given = collective if isinstance(collective, dict) else {}
+    return with_gpu_fields(
+        instruction, collective_backend_config={**_COLLECTIVE, **given, "is_sync": value}
+    )
+
+
+def with_gpu_fields(instruction: Instruction, **values: object) -> str:
+    """The text of its backend_config with `values`, and all that XLA:GPU writes into each one."""
+    given = backend_config(instruction)
+    config = {**_FIRST, **given, **values}
+    for name, default in _LAST.items():
+        config[name] = config.pop(name, default)
     return json.dumps(config, separators=(",", ":"))
+
+
+_FIRST: dict[str, object] = {"operation_queue_id": "0"}
+_LAST: dict[str, object] = {
+    "force_earliest_schedule": False,
+    "reification_cost": [],
+    "device_type": "DEVICE_TYPE_INVALID",
+}
+_COLLECTIVE: dict[str, object] = {
+    "is_sync": False,
+    "is_pipelined": False,
+    "backend": "DEFAULT",
+    "collectives_mode": "COLLECTIVES_MODE_INVALID",
+    "kernel_strategy": "KERNEL_STRATEGY_DEFAULT",
+}
 
 
 @lru_cache(1 << 10)

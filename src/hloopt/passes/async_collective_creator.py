@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hloopt.analysis.dataflow.forwarding import is_in_place_permute
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shape import Shape, tuple_shape
 from hloopt.ir.shape_size import shape_bytes
+from hloopt.passes.async_pairs import AsyncPair, done_of, replace_by_pairs, wrap
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
-from hloopt.passes.replace import replace_instruction
 
 _OWN_OPCODES = (Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.COLLECTIVE_PERMUTE)
 _SIZED = (Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
@@ -27,8 +26,6 @@ _KINDS = {
     Opcode.REDUCE_SCATTER: "convert_reduce_scatter",
     Opcode.RAGGED_ALL_TO_ALL: "convert_ragged_all_to_all",
 }
-_OF_BOTH = ("metadata", "frontend_attributes", "backend_config")
-_ALIASING = "output_to_operand_aliasing"
 
 
 @register("async-collective-creator")
@@ -70,24 +67,17 @@ class AsyncCollectiveCreator(ModulePass):
         return module.version != before
 
     def _split_all(self, computation: Computation, context: PassContext) -> None:
-        placed: dict[Instruction, list[Instruction]] = {}
+        pairs: dict[Instruction, AsyncPair] = {}
         for instruction in list(computation.instructions):
             if instruction.opcode not in _KINDS:
                 continue
             if reason := self.why_not(instruction):
                 context.missed(instruction, reason)
                 continue
-            start, done = self._split(instruction)
-            placed[instruction] = [start, done]
+            start, done = pairs[instruction] = self._split(instruction)
             context.applied(instruction, f"split into %{start.name} and %{done.name}")
             context.count(f"{instruction.opcode}s split")
-        if placed and computation.module.is_scheduled:
-            computation.splice(placed)
-        for instruction, (start, done) in placed.items():
-            for predecessor in list(instruction.control_predecessors):
-                start.add_control_predecessor(predecessor)
-                instruction.remove_control_predecessor(predecessor)
-            replace_instruction(instruction, done)
+        replace_by_pairs(computation, pairs)
 
     def why_not(self, collective: Instruction) -> str | None:
         """Why a collective stays in one piece; None where it can be split."""
@@ -103,26 +93,15 @@ class AsyncCollectiveCreator(ModulePass):
             return None
         return f"its {size:,} bytes are less than {least:,}"
 
-    def _split(self, collective: Instruction) -> tuple[Instruction, Instruction]:
+    def _split(self, collective: Instruction) -> AsyncPair:
         opcode = collective.opcode
         if opcode in _OWN_OPCODES and not self.options.use_generic_async_start_done:
             start = _own_start(collective)
-            done_opcode = OPCODES[f"{opcode}-done"]
-        else:
-            start = _generic_start(collective)
-            done_opcode = Opcode.ASYNC_DONE
-        done = collective.parent.add(
-            done_opcode,
-            collective.shape,
-            [start],
-            name=f"{opcode}-done",
-            attributes=_shared(collective),
-        )
-        return start, done
-
-
-def _shared(collective: Instruction) -> dict[str, str]:
-    return {k: v for k, v in collective.attributes.items() if k in _OF_BOTH}
+            return AsyncPair(start, done_of(collective, start, OPCODES[f"{opcode}-done"]))
+        pair = wrap(collective)
+        if aliasing := _aliasing(collective):
+            pair.start.set_attribute("output_to_operand_aliasing", aliasing)
+        return pair
 
 
 def _own_start(collective: Instruction) -> Instruction:
@@ -144,28 +123,6 @@ def _own_start_shape(collective: Instruction) -> Shape:
         shapes = shapes[:1]
     operands = shapes[0] if len(shapes) == 1 else tuple_shape(shapes)
     return tuple_shape([operands, collective.shape])
-
-
-def _generic_start(collective: Instruction) -> Instruction:
-    """An async-start around a copy of the collective, in a new computation."""
-    module = collective.parent.module
-    body = module.add_computation("async_computation")
-    parameters = [
-        body.add(Opcode.PARAMETER, operand.shape, name=f"param_{number}", payload=str(number))
-        for number, operand in enumerate(collective.operands)
-    ]
-    body.set_root(clone_instruction(collective, parameters, body))
-    attributes = _shared(collective)
-    if aliasing := _aliasing(collective):
-        attributes[_ALIASING] = aliasing
-    return collective.parent.add(
-        Opcode.ASYNC_START,
-        tuple_shape([tuple_shape([o.shape for o in collective.operands]), collective.shape]),
-        collective.operands,
-        name=f"{collective.opcode}-start",
-        attributes=attributes,
-        called=(body,),
-    )
 
 
 def _aliasing(collective: Instruction) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from hloopt.analysis.async_operations import (
     OWN_DONES,
@@ -12,6 +13,7 @@ from hloopt.analysis.async_operations import (
     SEND_RECV_DONE,
 )
 from hloopt.analysis.dataflow.forwarding import async_start_of
+from hloopt.analysis.gpu_async import is_gpu_gemm
 from hloopt.diagnostics import PassRefused
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -44,8 +46,10 @@ class LegalizeSchedulingAnnotations(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        keep_sync_annotation: bool | Predicate = option(
-            True, "which instructions that are not asynchronous keep their annotations"
+        keep_sync_annotation: bool | Literal["gpu-gemms"] | Predicate = option(
+            True,
+            "which instructions that are not asynchronous keep their annotations: all, none, or "
+            "matrix products by cuBLAS and Triton, as XLA:GPU has it",
         )
         keep_trivial_sync_annotation: bool | Predicate = option(
             True, "which instructions stay in a group although they are alone in it"
@@ -96,6 +100,8 @@ class LegalizeSchedulingAnnotations(ModulePass):
 
     def _keeps(self, instruction: Instruction) -> bool:
         keep = self.options.keep_sync_annotation
+        if keep == "gpu-gemms":
+            keep = is_gpu_gemm
         return self._is_supported(instruction) or (keep(instruction) if callable(keep) else keep)
 
     def _is_supported(self, instruction: Instruction) -> bool:

@@ -11,10 +11,17 @@ from hloopt.passes.options import make_options
 
 PASSES = {
     "algsimp": "hloopt.passes.algebraic_simplifier:AlgebraicSimplifier",
+    "async-collective-annotator": (
+        "hloopt.passes.async_collective_annotator:AsyncCollectiveAnnotator"
+    ),
     "async-collective-creator": "hloopt.passes.async_collective_creator:AsyncCollectiveCreator",
+    "async-stream-attribute-wrapper": "hloopt.passes.async_wrappers:AsyncStreamAttributeWrapper",
     "call-inliner": "hloopt.passes.call_inliner:CallInliner",
     "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
+    "collectives-schedule-linearizer": (
+        "hloopt.passes.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
+    ),
     "computation-deduplicator": ("hloopt.passes.computation_deduplicator:ComputationDeduplicator"),
     "conditional-canonicalizer": (
         "hloopt.passes.conditional_canonicalizer:ConditionalCanonicalizer"
@@ -27,6 +34,13 @@ PASSES = {
     "cse": "hloopt.passes.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": "hloopt.passes.cse_barrier_expander:CseBarrierExpander",
     "dce": "hloopt.passes.dce:DeadCodeElimination",
+    "explicit-collectives-group-async-wrapper": (
+        "hloopt.passes.async_wrappers:ExplicitCollectivesGroupAsyncWrapper"
+    ),
+    "explicit-stream-annotation-async-wrapper": (
+        "hloopt.passes.async_wrappers:ExplicitStreamAnnotationAsyncWrapper"
+    ),
+    "fingerprint-before-lhs": "hloopt.passes.fingerprint_before_lhs:FingerprintBeforeLhs",
     "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
     "gpu-convert-async-collectives-to-sync": (
         "hloopt.passes.convert_async_collectives_to_sync:GpuConvertAsyncCollectivesToSync"
@@ -34,6 +48,10 @@ PASSES = {
     "hlo-descheduler": "hloopt.passes.memory_scheduler:Descheduler",
     "hlo-memory-scheduler": "hloopt.passes.memory_scheduler:MemoryScheduler",
     "hlo-trivial-scheduler": "hloopt.passes.memory_scheduler:TrivialScheduler",
+    "host-compute-asyncifier": "hloopt.passes.async_wrappers:HostComputeAsyncifier",
+    "host-memory-transfer-asyncifier": (
+        "hloopt.passes.host_memory_transfer_asyncifier:HostMemoryTransferAsyncifier"
+    ),
     "latency-hiding-scheduler": ("hloopt.passes.latency_hiding_scheduler:LatencyHidingScheduler"),
     "latency-hiding-scheduler-preparation": (
         "hloopt.passes.p2p_schedule_preparation:P2PSchedulePreparation"
@@ -43,6 +61,7 @@ PASSES = {
     ),
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
     "reshape-mover": "hloopt.passes.reshape_mover:ReshapeMover",
+    "scheduler-memory-fencing": ("hloopt.passes.scheduler_memory_fencing:SchedulerMemoryFencing"),
     "simplify-conditional": "hloopt.passes.conditional_simplifier.simplifier:ConditionalSimplifier",
     "simplify-sorts": "hloopt.passes.sort_simplifier:SortSimplifier",
     "simplify-while-loops": "hloopt.passes.while_loop_simplifier.simplifier:WhileLoopSimplifier",
