@@ -26,6 +26,18 @@ STREAM_ANNOTATION = "_xla_stream_annotation"
 """The frontend attribute by which programs choose streams."""
 
 
+def is_gpu_begin(instruction: Instruction) -> bool:
+    """Whether an instruction is the first half of an operation, asynchronous or not."""
+    opcode = instruction.opcode
+    return opcode is Opcode.ASYNC_START or opcode in OWN_STARTS or opcode in SEND_RECV
+
+
+def is_gpu_end(instruction: Instruction) -> bool:
+    """Whether an instruction is the second half of an operation, asynchronous or not."""
+    opcode = instruction.opcode
+    return opcode is Opcode.ASYNC_DONE or opcode in OWN_DONES or opcode in SEND_RECV_DONE
+
+
 def is_gpu_start(instruction: Instruction) -> bool:
     """Whether an instruction begins something that goes on while others run."""
     opcode = instruction.opcode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from re import fullmatch
 from typing import Any
 
 from conformance_lib.errors import RecordError
@@ -12,6 +13,7 @@ from conformance_lib.scheduling.references import find, find_computation
 from hloopt.analysis.async_operations import wrapped
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction
+from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.backend_config import backend_config, is_sync
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.memory.schedulers import schedule_module
@@ -51,6 +53,28 @@ def failures(
     for key in sorted(keys):
         for found in _CHECKS[key](view, expected[key]):
             yield f"{key} {expected[key]}: {found}"
+
+
+def differences_across(
+    outcomes: Mapping[str, RunOutcome], expected: Mapping[str, Any]
+) -> Iterator[str]:
+    """What of an expectation about several runs does not hold. Raises RecordError."""
+    match expected:
+        case {"same_fingerprint_before_lhs": [one, other], **rest} if not rest:
+            found = [_fingerprint(outcomes[name]) for name in (one, other)]
+            yield from compare("fingerprints", *found)
+        case {"ops_between_pairs_differ": {"runs": runs, "pairs": pairs, **what}, **rest} if (
+            not rest
+        ):
+            counts = [
+                _counts_between(View(outcomes[name], outcomes[name].module.entry), what)
+                for name in runs
+            ]
+            for number in pairs:
+                if len({found[number] for found in counts}) < len(counts):
+                    yield f"pair {number}: the same number in {runs}: {counts}"
+        case _:
+            raise RecordError(f"unknown expectation across runs: {expected}")
 
 
 def _check(key: str) -> Callable[[Check], Check]:
@@ -93,6 +117,25 @@ def _peak_at_most(view: View, most: int) -> Iterator[str]:
 @_check("peak_memory_equals")
 def _peak_equals(view: View, expected: int) -> Iterator[str]:
     yield from compare("peak", view.outcome.peak_memory, expected)
+
+
+@_check("scheduler_memory_limit_at_least")
+def _limit_at_least(view: View, least: int) -> Iterator[str]:
+    limit = view.outcome.memory_limit
+    if limit is None or limit < least:
+        yield f"the limit is {limit}"
+
+
+@_check("fingerprint_before_lhs")
+def _has_fingerprint(view: View, expected: bool) -> Iterator[str]:
+    found = _fingerprint(view.outcome)
+    if not fullmatch("[0-9a-f]{32}", found):
+        yield f"the fingerprint is {found!r}"
+
+
+def _fingerprint(outcome: RunOutcome) -> str:
+    text = outcome.module.attributes.get("frontend_attributes", "{}")
+    return parse_frontend_attributes(text).get("fingerprint_before_lhs", "")
 
 
 @_check("repeatable")
@@ -181,6 +224,29 @@ def _max_in_flight(view: View, expected: dict[str, Any]) -> Iterator[str]:
         most = max(most, running)
     if most > expected.get("at_most", most) or most != expected.get("equals", most):
         yield f"{most} are in flight"
+
+
+@_check("ops_between_pairs")
+def _ops_between_pairs(view: View, expected: dict[str, Any]) -> Iterator[str]:
+    counts = _counts_between(view, expected)
+    yield from compare("pairs", len(counts), expected.get("pairs", len(counts)))
+    yield from compare("counts", counts, expected.get("counts", counts))
+    if expected.get("any_positive") and not any(counts):
+        yield f"the counts are {counts}"
+
+
+def _counts_between(view: View, what: Mapping[str, Any]) -> list[int]:
+    """Per start and done, in order of the dones, the instructions between with an opcode."""
+    counts: list[int] = []
+    begin: int | None = None
+    for position, instruction in enumerate(view.order):
+        if instruction.opcode.value == what["start"]:
+            begin = position
+        elif instruction.opcode.value == what["done"] and begin is not None:
+            between = view.order[begin:position]
+            counts.append(sum(i.opcode.value == what["count"] for i in between))
+            begin = None
+    return counts
 
 
 @_check("schedule_valid")

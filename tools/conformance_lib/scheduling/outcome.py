@@ -19,6 +19,8 @@ class RunOutcome:
     error: HloError | None = None
     peak_memory: int | None = None
     """The peak that the scheduler reports."""
+    memory_limit: int | None = None
+    """The limit that XLA:GPU would give to the scheduler."""
     repeated: dict[str, bool] = field(default_factory=dict)
     """Whether scheduling again gave the same, by what was compared."""
 

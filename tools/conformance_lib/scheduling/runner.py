@@ -8,7 +8,8 @@ from typing import Any
 
 from conformance_lib.errors import NotModelled, RecordError
 from conformance_lib.records import Record
-from conformance_lib.scheduling.expectations import failures
+from conformance_lib.scheduling.expectations import differences_across, failures
+from conformance_lib.scheduling.gpu_module import gpu_post_process, gpu_schedule_module
 from conformance_lib.scheduling.models import find_model
 from conformance_lib.scheduling.outcome import RunOutcome
 from conformance_lib.scheduling.trackers import find_tracker
@@ -30,10 +31,12 @@ _FIELDS = frozenset(
         *("id", "skip", "notes", "hlo", "hlo_authored", "verify_input", "module_config"),
         *("platform", "device", "passes", "pass_options", "config", "debug_options", "expect"),
         *("variants", "steps", "then", "unschedule", "preferences", "force_schedule"),
-        *("initial_schedule", "async_names", "unit", "cases", "tolerance"),
+        *("initial_schedule", "async_names", "unit", "cases", "tolerance", "pgle_profile"),
+        *("runs", "expect_across_runs"),
     )
 )
-_PIPELINES = ("gpu-schedule-module", "gpu-schedule-post-process")
+_MERGED = ("config", "debug_options")
+"""Fields of a record whose entries a variant adds to or replaces."""
 
 
 def is_scheduling_record(record: Record) -> bool:
@@ -52,27 +55,39 @@ def run_scheduling(record: Record) -> list[str]:
         if check is None:
             raise NotModelled(f"no unit '{fields['unit']}'")
         return list(check(fields))
-    for name in fields["passes"]:
-        if name in _PIPELINES:
-            raise NotModelled(f"no pipeline '{name}'")
     if unknown := fields.keys() - _FIELDS:
         raise RecordError(f"unknown record field: {', '.join(sorted(unknown))}")
     if "steps" in fields:
         return list(_run_steps(fields))
     variants = fields.get("variants", [{}])
-    return [failure for variant in variants for failure in _run_variant(fields, variant)]
+    return [f for variant in variants for f in _run_variant(_merged(fields, variant))]
 
 
-def _run_variant(fields: Mapping[str, Any], variant: Mapping[str, Any]) -> Iterator[str]:
-    config = {**fields.get("config", {}), **variant.get("config", {})}
-    outcome = _start(fields)
-    _run(outcome, fields, config, fields["passes"])
-    for expected in (*fields.get("expect", ()), *variant.get("expect", ())):
-        yield from failures(outcome, expected)
-    for then in fields.get("then", ()):
-        _run(outcome, fields, config, then["passes"])
-        for expected in then["expect"]:
+def _merged(fields: Mapping[str, Any], variant: Mapping[str, Any]) -> dict[str, Any]:
+    """The record as a variant of it reads."""
+    merged = {**fields, **variant}
+    for name in _MERGED:
+        merged[name] = {**fields.get(name, {}), **variant.get(name, {})}
+    merged["expect"] = [*fields.get("expect", ()), *variant.get("expect", ())]
+    return merged
+
+
+def _run_variant(fields: Mapping[str, Any]) -> Iterator[str]:
+    outcomes: dict[str, RunOutcome] = {}
+    for run in fields.get("runs", [{"name": "", "hlo_subst": []}]):
+        text = fields["hlo"]
+        for old, new in run["hlo_subst"]:
+            text = text.replace(old, new)
+        outcome = outcomes[run["name"]] = _start({**fields, "hlo": text})
+        _run(outcome, fields, fields["config"], fields["passes"])
+        for expected in fields["expect"]:
             yield from failures(outcome, expected)
+        for then in fields.get("then", ()):
+            _run(outcome, fields, fields["config"], then["passes"])
+            for expected in then["expect"]:
+                yield from failures(outcome, expected)
+    for expected in fields.get("expect_across_runs", ()):
+        yield from differences_across(outcomes, expected)
 
 
 def _run_steps(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -104,6 +119,10 @@ def _run(
         for name in passes:
             if name == SCHEDULER:
                 outcome.changed = _schedule(outcome, fields, dict(config))
+            elif name == "gpu-schedule-module":
+                gpu_schedule_module(outcome, fields)
+            elif name == "gpu-schedule-post-process":
+                gpu_post_process(outcome.module)
             else:
                 module_pass = create_pass(name, _options(options.get(name, {})))
                 outcome.changed = module_pass.run(outcome.module, PassContext())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.async_operations import SEND_RECV, async_form
-from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
+from hloopt.analysis.gpu_async import is_gpu_begin, is_gpu_end
 from hloopt.analysis.latency.model import (
     FREE_TIME,
     ORDINARY_EDGE_TIME,
@@ -78,7 +78,7 @@ class GpuFixedModel(FixedModel):
 
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """O(1)."""
-        if not (is_gpu_start(source) and is_gpu_done(target)):
+        if not (is_gpu_begin(source) and is_gpu_end(target)):
             return ORDINARY_EDGE_TIME
         if frontend_attribute(source, _STREAM) == "p2p":
             return Time(_transfer_latency(source), Origin.CONSTANT)

@@ -16,7 +16,9 @@ from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.gpu_async import (
     STREAM_ANNOTATION,
     is_collectives_group,
+    is_gpu_begin,
     is_gpu_done,
+    is_gpu_end,
     is_gpu_start,
     is_memory_bound,
     is_slice_copy,
@@ -75,9 +77,11 @@ class GpuResourceTracker(ResourceTracker):
         return is_gpu_done(instruction)
 
     def own_uses(self, instruction: Instruction) -> Uses:
-        if is_gpu_start(instruction):
+        """Those of XLA's canonical starts and dones: synchronous ones and calls on the same thread
+        use a stream, too, though they are scheduled like ordinary instructions."""
+        if is_gpu_begin(instruction):
             return ((_stream(instruction), self.at_start),)
-        if is_gpu_done(instruction):
+        if is_gpu_end(instruction):
             return ((_stream(instruction), self.at_done),)
         return ()
 
