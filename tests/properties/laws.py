@@ -21,20 +21,24 @@ NEED_A_SCHEDULE = (
     "convert-async-collectives-to-sync",
     "gpu-convert-async-collectives-to-sync",
     "latency-hiding-scheduler",
+    "scheduler-memory-fencing",
 )
 """Passes that work on the order of instructions."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "algsimp": [{}],
+    "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
     "async-collective-creator": [
         {f"convert_{kind}": True for kind in KINDS},
         {**{f"convert_{kind}": True for kind in KINDS}, "use_generic_async_start_done": True},
     ],
+    "async-stream-attribute-wrapper": [{}],
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
     "call-parameter-cleanup": [{}],
     "call-splitter": [
         {"boundary": ["add", "negate", "multiply", "dot", "custom-call"]},
         {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
     ],
+    "collectives-schedule-linearizer": [{}],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
     "conditional-canonicalizer": [{}],
     "conditional-to-select": [{}],
@@ -47,13 +51,19 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"remove_cross_partition_collective_ops": True},
         {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True},
     ],
+    "explicit-collectives-group-async-wrapper": [{}],
+    "explicit-stream-annotation-async-wrapper": [{}],
+    "fingerprint-before-lhs": [{}],
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
     "gpu-convert-async-collectives-to-sync": [{}],
     "hlo-descheduler": [{}],
     "hlo-memory-scheduler": [
-        *({"algorithm": a} for a in ("default", "list", "dfs", "post-order", "bfs"))
+        *({"algorithm": a} for a in ("default", "list", "dfs", "post-order", "bfs")),
+        {"preset": "xla-gpu"},
     ],
     "hlo-trivial-scheduler": [{}],
+    "host-compute-asyncifier": [{}],
+    "host-memory-transfer-asyncifier": [{}],
     "latency-hiding-scheduler": [
         *({"preset": preset} for preset in ("xla-generic", "xla-gpu")),
         {"top_down_scheduling": True, "schedule_send_recvs": True},
@@ -63,6 +73,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "legalize-scheduling-annotations": [{"deannotate_unsupported_groups": True}],
     "propagate-call-metadata": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
+    "scheduler-memory-fencing": [{"threshold_bytes": 1, "slack_windows": 0}],
     "simplify-conditional": [{}],
     "simplify-sorts": [{}],
     "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
@@ -80,6 +91,7 @@ LEAVES_MORE_TO_DO = [
     ("simplify-while-loops", {"simplify_compare_instrs": True}),
     # What is ready first is taken in the order of the list, which the schedule then is.
     *(("hlo-memory-scheduler", {"algorithm": a}) for a in ("default", "list", "bfs")),
+    ("hlo-memory-scheduler", {"preset": "xla-gpu"}),
     # A branch that stops reading an input may have been the last to read another's output.
     ("simplify-conditional", {}),
     # The order it finds is the original order of the next run.
@@ -116,7 +128,7 @@ def prepare(name: str, module: Module) -> None:
 
 def blocks(text: str) -> list[str]:
     """The parts of a printed module, without the numbers in names that readers make up."""
-    return sorted(_MADE_UP.sub(r"\1", text).split("\n\n"))
+    return sorted(block.strip("\n") for block in _MADE_UP.sub(r"\1", text).split("\n\n"))
 
 
 _MADE_UP = re.compile(r"\b(async_wrapped|async_param|call)\.\d+")

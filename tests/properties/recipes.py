@@ -136,6 +136,14 @@ RECIPES: tuple[str, ...] = (
     f"x: (({A}), {A}, s32[]) async-start(<{A}>), calls=!negate\n"
     f"y: (({A}), {A}, s32[]) async-update(#x)\nz: {A} async-done(#y)",
     f"x: ({A}, {A}, u32[]) copy-start(<{A}>), cross_program_prefetch_index=0\ny: {A} copy-done(#x)",
+    f"x: f32[4]{{0:S(5)}} copy(<{A}>)\ny: {A} copy(#x)",
+    f"x: f32[4,4]{{1,0:S(5)}} copy(<{M}>)\n"
+    "y: f32[2,4]{1,0} dynamic-slice(#x, <s32[]>, <s32[]>), dynamic_slice_sizes={2,4}\n"
+    "z: f32[4,4]{1,0:S(5)} dynamic-update-slice(#x, #y, <s32[]>, <s32[]>)",
+    f'x: {A} fusion(<{A}>), kind=kLoop, calls=!negate, backend_config={{"operation_queue_id":"1"}}',
+    f'x: {A} call(<{A}>), to_apply=@body, backend_config={{"device_type":"DEVICE_TYPE_HOST"}}',
+    f'x: {A} call(<{A}>), to_apply=@body, frontend_attributes={{_xla_stream_annotation="1"}}',
+    f'x: {A} call(<{A}>), to_apply=@negate, frontend_attributes={{_collectives_group=""}}',
     f'x: ({A}, token[]) infeed(<token[]>), infeed_config="a"',
     f'x: token[] outfeed(<{A}>, <token[]>), outfeed_shape={A}, outfeed_config="b"',
     f"x: ({A}, u32[], token[]) send(<{A}>, <token[]>), channel_id=4, is_host_transfer=true\n"

@@ -122,3 +122,15 @@ def replace_by_pairs(computation: Computation, pairs: Mapping[Instruction, Async
             start.add_control_predecessor(predecessor)
             instruction.remove_control_predecessor(predecessor)
         replace_instruction(instruction, done)
+        if start.opcode is Opcode.ASYNC_START:
+            _share_annotations(start, done)
+
+
+def _share_annotations(start: Instruction, done: Instruction) -> None:
+    """Let the wrapped operation have what a reader of the text would give it."""
+    operation = start.called[0].root
+    for step in (start, done):
+        for name in ANNOTATIONS:
+            text = step.attributes.get(name)
+            if text is not None and operation.attributes.get(name) != text:
+                operation.set_attribute(name, text)

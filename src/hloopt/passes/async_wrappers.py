@@ -5,11 +5,7 @@ from __future__ import annotations
 from hloopt.analysis.gpu_async import COLLECTIVES_GROUP, STREAM_ANNOTATION
 from hloopt.ir.backend_config import backend_config, with_gpu_fields
 from hloopt.ir.clone import clone_computation
-from hloopt.ir.frontend_attributes import (
-    frontend_attribute,
-    frontend_attributes,
-    set_frontend_attributes,
-)
+from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -71,8 +67,8 @@ class AsyncStreamAttributeWrapper(_AsyncWrapper):
 class ExplicitStreamAnnotationAsyncWrapper(_AsyncWrapper):
     """Let calls with `_xla_stream_annotation` run on the stream it names.
 
-    Each becomes an async-start around the call, and an async-done, both with the annotation; the
-    call itself loses it. Linear in the module's size.
+    Each becomes an async-start around the call, and an async-done, both with the annotation.
+    Linear in the module's size.
     """
 
     def is_wanted(self, instruction: Instruction) -> bool:
@@ -83,10 +79,6 @@ class ExplicitStreamAnnotationAsyncWrapper(_AsyncWrapper):
 
     def split(self, instruction: Instruction) -> AsyncPair:
         pair = wrap(instruction)
-        call = pair.start.called[0].root
-        attributes = frontend_attributes(call)
-        del attributes[STREAM_ANNOTATION]
-        set_frontend_attributes(call, attributes)
         _do_not_hurry(pair.done)
         return pair
 

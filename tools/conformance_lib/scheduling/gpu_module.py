@@ -10,8 +10,8 @@ from conformance_lib.scheduling.outcome import RunOutcome
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU
 from hloopt.memory.gpu_arrangement import arrange_for_gpu
-from hloopt.memory.scheduling_limit import scheduling_limit
 from hloopt.memory.schedulers import schedule_module
+from hloopt.memory.scheduling_limit import scheduling_limit
 from hloopt.passes.library import find_pipeline
 from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep, Step
 from hloopt.passes.registry import create_pass
