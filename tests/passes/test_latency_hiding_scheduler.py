@@ -280,3 +280,95 @@ def test_statistics_count_what_dones_wait_for() -> None:
     assert found.total_wasted == 4999  # the done follows at once, and takes 1
     assert found.total_cycles == 7 + 4999
     assert {str(kind) for kind in found.wasted} == {"all-gather"}
+
+
+SUM = "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
+
+
+def test_synchronous_pairs_use_the_stream_of_collectives() -> None:
+    """XLA:GPU's answer: the pair %u, %e does not go between %t and %d."""
+    fused = "f { x = f32[64] parameter(0) ROOT y = f32[64] sine(x) }"
+    body = """
+  z = f32[64] parameter(2)
+  p = f32[64] parameter(0)
+  t = f32[64] all-reduce-start(p), to_apply=sum
+  q = f32[64] parameter(1)
+  g = f32[64] fusion(z), kind=kLoop, calls=f
+  u = f32[64] all-reduce-start(g), to_apply=sum,
+    backend_config={"collective_backend_config":{"is_sync":true}}
+  e = f32[64] all-reduce-done(u)
+  h = f32[64] fusion(e), kind=kLoop, calls=k
+  d = f32[64] all-reduce-done(t)
+  ROOT r = (f32[64], f32[64]) tuple(d, h)
+"""
+    more = f"{SUM}\n{fused}\n{fused.replace('f {', 'k {')}"
+    found = names(schedule(scheduled(body, more), preset="xla-gpu"))
+    assert found == ["z", "g", "u", "e", "p", "t", "h", "d", "r", "q"]
+
+
+def test_calls_on_the_same_thread_use_a_stream_for_a_while() -> None:
+    """XLA:GPU's answer: three operations on two streams, each as long as a collective."""
+    more = """
+f { x = f32[64] parameter(0) ROOT o = f32[64] sine(x) }
+c1 { x = f32[64] parameter(0) ROOT o = f32[64] call(x), to_apply=f }
+c2 { x = f32[64] parameter(0) ROOT o = f32[64] call(x), to_apply=f }
+c3 { x = f32[64] parameter(0) ROOT o = f32[64] call(x), to_apply=f }
+"""
+    body = """
+  z = f32[64] parameter(2)
+  start2 = ((f32[64]), f32[64]) async-start(z), calls=c2
+  y = f32[64] parameter(1)
+  start1 = ((f32[64]), f32[64]) async-start(y), calls=c1
+  w = f32[64] parameter(3)
+  start3 = ((f32[64]), f32[64]) async-start(w), calls=c3
+  p = f32[64] parameter(0)
+  cs = (f32[64]{0:S(5)}, f32[64], u32[]) copy-start(p)
+  cd = f32[64]{0:S(5)} copy-done(cs)
+  m = f32[64] multiply(y, z)
+  d3 = f32[64] async-done(start3)
+  d2 = f32[64] async-done(start2)
+  d1 = f32[64] async-done(start1)
+  ROOT g = (f32[64]{0:S(5)}, f32[64], f32[64], f32[64], f32[64]) tuple(cd, d1, d2, d3, m)
+"""
+    found = names(schedule(scheduled(body, more), preset="xla-gpu"))
+    expected = [
+        "w",
+        "start3",
+        "z",
+        "start2",
+        "d3",
+        "y",
+        "start1",
+        "d2",
+        "p",
+        "cs",
+        "m",
+        "d1",
+        "cd",
+        "g",
+    ]
+    assert found == expected
+
+
+def test_the_limit_is_what_arguments_and_results_leave() -> None:
+    """As XLA:GPU has it: arrays of 8 bytes, a table of 16, nothing on the host."""
+    text = """HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}) }
+ENTRY e { p = f32[2] parameter(0)
+  q = f32[2]{0:S(5)} parameter(1)
+  n = f32[2] negate(p)
+  ROOT r = (f32[2], f32[2]{0:S(5)}) tuple(n, q) }
+"""
+    config = SchedulerConfig(preset="xla-gpu", device_memory_size=124)
+    assert config.resolved(parse_module(text)).memory_limit == (124 - 8 - 8 - 16 + 8) * 95 // 100
+    small = SchedulerConfig(preset="xla-gpu", device_memory_size=20)
+    assert small.resolved(parse_module(text)).memory_limit == 0
+    both = SchedulerConfig(preset="xla-gpu", device_memory_size=124, memory_limit=5)
+    with pytest.raises(PassRefused, match="cannot both be given"):
+        both.resolved(parse_module(text))
+
+
+def test_what_nothing_calls_is_left_as_it_is() -> None:
+    dead = f"{SUM}\ndead {{ x = f32[] parameter(0) s = f32[] all-reduce-start(x), to_apply=sum "
+    dead += "ROOT d = f32[] all-reduce-done(s) }"
+    module = schedule(scheduled(GATHER, dead))
+    assert names(module, "dead") == ["x", "s.1", "d"]

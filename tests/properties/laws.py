@@ -109,6 +109,11 @@ CHANGES_FEW = [
     # XLA's unit tests have hardly any equal fusions, or conditionals that are applied to elements.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
     ("conditional-to-select", {}),
+    # Hardly any has work on other streams, on the host, or in groups.
+    ("async-stream-attribute-wrapper", {}),
+    ("explicit-collectives-group-async-wrapper", {}),
+    ("explicit-stream-annotation-async-wrapper", {}),
+    ("host-compute-asyncifier", {}),
 ]
 """What does something to few modules."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]

@@ -70,6 +70,41 @@ def test_what_does_not_hold_fails(fields: dict[str, Any], message: str) -> None:
 
 
 def test_what_is_not_modelled_is_skipped() -> None:
-    outcome = run(passes=["gpu-schedule-module"], expect=[])
+    outcome = run(unit="weather", cases=[])
     assert outcome.status == "skipped"
-    assert outcome.skip == "no pipeline 'gpu-schedule-module'"
+    assert outcome.skip == "no unit 'weather'"
+
+
+ENABLE = "xla_gpu_enable_latency_hiding_scheduler"
+
+
+def run_gpu(text: str, flags: dict[str, Any], **fields: Any) -> Outcome:
+    return run(hlo=text, passes=["gpu-schedule-module"], debug_options=flags, **fields)
+
+
+def test_flags_choose_passes_and_options_of_the_shipped_pipeline() -> None:
+    text = TEXT.replace(", is_scheduled=true", "")
+    hidden = [{"before": ["s", "a"]}, {"before": ["a", "d"]}, {"fingerprint_before_lhs": True}]
+    assert run_gpu(text, {ENABLE: True}, expect=hidden).failures == []
+    only_memory = run_gpu(text, {}, expect=[{"has_schedule": "e"}, {"peak_memory_at_least": 1}])
+    assert "unknown expectation: peak_memory_at_least" in only_memory.failures[0]
+    (unknown,) = run_gpu(text, {"xla_gpu_nothing": True}, expect=[]).failures
+    assert "unknown debug option: xla_gpu_nothing" in unknown
+    limit = {"xla_gpu_experimental_parallel_collective_overlap_limit": 0, ENABLE: True}
+    failures = run_gpu(text, limit, expect=[{"ok": True}]).failures
+    assert "more than parallel_collective_overlap_limit" in failures[0]
+
+
+def test_runs_are_compared_with_each_other() -> None:
+    fields: dict[str, Any] = {
+        "runs": [
+            {"name": "one", "hlo_subst": [["negate", "sine"]]},
+            {"name": "other", "hlo_subst": [["negate", "cosine"]]},
+        ],
+        "expect_across_runs": [{"same_fingerprint_before_lhs": ["one", "other"]}],
+    }
+    text = TEXT.replace(", is_scheduled=true", "")
+    (failure,) = run_gpu(text, {}, expect=[], **fields).failures
+    assert "fingerprints" in failure
+    fields["runs"][1] = {"name": "other", "hlo_subst": [["negate", "sine"]]}
+    assert run_gpu(text, {}, expect=[], **fields).failures == []

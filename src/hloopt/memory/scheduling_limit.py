@@ -8,18 +8,14 @@ from hloopt.ir.attribute_values import parse_aliasing
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
 from hloopt.memory.sizes import slot_bytes
 
-USABLE_PERCENT = 80
-"""What XLA:GPU takes of a device's memory where the module does not say."""
-
 
 def scheduling_limit(module: Module, usable: int, slop_factor: int) -> int:
     """Bytes for temporaries: of what arguments and results leave of `usable`, so many per cent.
 
-    The header's `device_memory_size`, unless it is 0, replaces `usable`. Host memory is not
-    counted, results in place of arguments once; 0 where nothing is left. O(parts of the shapes).
+    Host memory is not counted, results in place of arguments once; 0 where nothing is left. XLA:GPU
+    takes 80 % of a device's memory as usable, and 95 % of the rest. O(parts of the shapes).
     """
-    stated = int(module.attributes.get("device_memory_size", "0"))
-    return max((stated or usable) - _argument_and_result_bytes(module), 0) * slop_factor // 100
+    return max(usable - _argument_and_result_bytes(module), 0) * slop_factor // 100
 
 
 def _argument_and_result_bytes(module: Module) -> int:

@@ -8,6 +8,7 @@ from hloopt.analysis.async_operations import SYNC_COLLECTIVES, async_form
 from hloopt.ir.backend_config import with_is_sync
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.passes.async_pairs import share_annotations
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 
 
@@ -39,6 +40,8 @@ class AsyncCollectiveAnnotator(ModulePass):
             text = with_is_sync(instruction, value=is_sync)
             if instruction.attributes.get("backend_config") != text:
                 instruction.set_attribute("backend_config", text)
+                if instruction.opcode is Opcode.ASYNC_START:
+                    share_annotations(instruction)
                 context.applied(instruction, "synchronous" if is_sync else "asynchronous")
             context.count("collectives kept synchronous", is_sync)
         return module.version != before

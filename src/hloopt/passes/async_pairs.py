@@ -11,6 +11,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.passes.replace import replace_instruction
+from hloopt.text.async_rules import async_followers
 
 ANNOTATIONS = ("metadata", "frontend_attributes", "backend_config")
 """Attributes of an instruction that say something about its start and its done."""
@@ -123,13 +124,13 @@ def replace_by_pairs(computation: Computation, pairs: Mapping[Instruction, Async
             instruction.remove_control_predecessor(predecessor)
         replace_instruction(instruction, done)
         if start.opcode is Opcode.ASYNC_START:
-            _share_annotations(start, done)
+            share_annotations(start)
 
 
-def _share_annotations(start: Instruction, done: Instruction) -> None:
-    """Let the wrapped operation have what a reader of the text would give it."""
+def share_annotations(start: Instruction) -> None:
+    """Let what an async-start wraps have the annotations that a reader of the text gives it."""
     operation = start.called[0].root
-    for step in (start, done):
+    for step in (start, *async_followers(start)):
         for name in ANNOTATIONS:
             text = step.attributes.get(name)
             if text is not None and operation.attributes.get(name) != text:

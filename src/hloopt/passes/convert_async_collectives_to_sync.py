@@ -12,6 +12,7 @@ from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attr
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.passes.async_pairs import share_annotations
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 
 Pair = tuple[Instruction, Instruction]
@@ -70,8 +71,7 @@ class GpuConvertAsyncCollectivesToSync(ModulePass):
             for start, _ in pairs:
                 start.set_attribute("backend_config", with_is_sync(start))
                 if start.opcode is Opcode.ASYNC_START:
-                    operation = wrapped(start)
-                    operation.set_attribute("backend_config", start.attributes["backend_config"])
+                    share_annotations(start)
                 context.applied(start, "nothing hides its latency")
             if pairs:
                 computation.splice({done: [start] for start, done in pairs})

@@ -63,11 +63,11 @@ def differences_across(
         case {"same_fingerprint_before_lhs": [one, other], **rest} if not rest:
             found = [_fingerprint(outcomes[name]) for name in (one, other)]
             yield from compare("fingerprints", *found)
-        case {"ops_between_pairs_differ": {"runs": runs, "pairs": pairs, **what}, **rest} if (
+        case {"ops_between_pairs_differ": {"runs": runs, "pairs": pairs} as between, **rest} if (
             not rest
         ):
             counts = [
-                _counts_between(View(outcomes[name], outcomes[name].module.entry), what)
+                _counts_between(View(outcomes[name], outcomes[name].module.entry), between)
                 for name in runs
             ]
             for number in pairs:

@@ -21,6 +21,7 @@ _SCHEDULER = "latency-hiding-scheduler"
 _PREPARATION = "latency-hiding-scheduler-preparation"
 _MEMORY = "hlo-memory-scheduler"
 _FENCING = "scheduler-memory-fencing"
+_DEVICE_MEMORY = "device_memory_size"
 _LATENCY_STEPS = ("legalize-scheduling-annotations", _FENCING, _SCHEDULER)
 
 _EXPERIMENTAL = "xla_gpu_experimental_"
@@ -49,18 +50,17 @@ def gpu_schedule_module(outcome: RunOutcome, fields: Mapping[str, Any]) -> None:
     """Run the pipeline on the module of `outcome`. Raises RecordError for an unknown flag."""
     if "pgle_profile" in fields:
         raise NotModelled("no profile as cost model")
-    flags = dict(fields.get("debug_options", {}))
     module = outcome.module
     (whole,) = (
         step
         for step in find_pipeline("schedule-gpu").steps
         if isinstance(step, PipelineStep) and step.pipeline.name == "gpu-schedule-module"
     )
-    steps = tuple(_steps(whole.pipeline.steps, flags))
+    steps = tuple(_steps(whole.pipeline.steps, fields))
+    part = whole._replace(pipeline=whole.pipeline._replace(steps=steps))
     if not module.is_scheduled:
         outcome.peak_memory = min(schedule_module(module, backend=GPU).peaks.values())
-        outcome.memory_limit = _limit(module, whole.pipeline)
-    part = whole._replace(pipeline=whole.pipeline._replace(steps=steps))
+        outcome.memory_limit = _limit(module, whole.pipeline, fields)
     result = PipelineRunner(verify=False).run(Pipeline("record", (part,)), module)
     outcome.changed = result.changed
 
@@ -72,10 +72,12 @@ def gpu_post_process(module: Module) -> None:
             computation.reorder(arrange_for_gpu(list(computation.instructions)))
 
 
-def _steps(steps: tuple[Step, ...], flags: dict[str, Any]) -> Iterator[PassStep]:
-    """The steps that run with these flags, with the options that the flags stand for."""
+def _steps(steps: tuple[Step, ...], fields: Mapping[str, Any]) -> Iterator[PassStep]:
+    """The steps that run with the flags of a record, with the options they stand for."""
+    flags = dict(fields.get("debug_options", {}))
     is_enabled = flags.pop(_ENABLE, False)
     options = {_SCHEDULER: _scheduler_options(flags)}
+    options[_SCHEDULER] |= _device_memory(fields)
     if _THRESHOLD in flags:
         options[_FENCING] = {"threshold_bytes": flags.pop(_THRESHOLD)}
     for flag in _WITHOUT_EFFECT:
@@ -102,8 +104,12 @@ def _scheduler_options(flags: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _limit(module: Module, pipeline: Pipeline) -> int:
-    (scheduler,) = (s.made.options for s in pipeline.passes() if s.made.name == _SCHEDULER)
-    return scheduling_limit(
-        module, scheduler.device_memory_size, scheduler.memory_limit_slop_factor
-    )
+def _device_memory(fields: Mapping[str, Any]) -> dict[str, int]:
+    stated = fields.get("module_config", {})
+    return {name: stated[name] for name in (_DEVICE_MEMORY,) if name in stated}
+
+
+def _limit(module: Module, pipeline: Pipeline, fields: Mapping[str, Any]) -> int:
+    (step,) = (step for step in pipeline.passes() if step.made.name == _SCHEDULER)
+    options: dict[str, Any] = {**step.options, **_device_memory(fields)}
+    return scheduling_limit(module, options[_DEVICE_MEMORY], options["memory_limit_slop_factor"])

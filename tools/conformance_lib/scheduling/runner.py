@@ -101,7 +101,8 @@ def _run_steps(fields: Mapping[str, Any]) -> Iterator[str]:
 def _start(fields: Mapping[str, Any]) -> RunOutcome:
     module = parse_module(fields["hlo"])
     for name, value in fields.get("module_config", {}).items():
-        module.set_attribute(name, str(value))
+        if name != "device_memory_size":  # of the compiler, not of the text
+            module.set_attribute(name, str(value))
     if fields.get("initial_schedule") == "post_order":
         orders = {c: post_order(c) for c in module.computations.values() if not c.is_fusion}
         set_schedule(module, orders)

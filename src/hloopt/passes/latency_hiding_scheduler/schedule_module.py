@@ -155,12 +155,16 @@ class ModuleScheduling:
         return peak
 
     def computations(self) -> list[Computation]:
-        """Those with asynchronous operations, or hints that are as good, callees first."""
-        tracker = self.scheduler.tracker
+        """Those with asynchronous operations, or hints that are as good, callees first.
+
+        What nothing calls any more is never run, and left as it is.
+        """
+        tracker, life = self.scheduler.tracker, self.scheduler.life
         return [
             computation
             for computation in computation_post_order(self.module)
             if not computation.is_fusion
+            and computation in life.states
             and any(
                 asks_for_delay(instruction)
                 or (
