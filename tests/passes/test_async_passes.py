@@ -38,6 +38,8 @@ body { q = (s32[], f32[8]) parameter(0)
 mean { z = f32[8] parameter(0)
   c = f32[8] cosine(z)
   ROOT d = f32[8] multiply(c, z) }
+there { z = f32[8] parameter(0)
+  ROOT d = f32[8] exponential(z) }
 fused { z = f32[8] parameter(0)
   ROOT d = f32[8] tanh(z) }
 group { x = f32[8] parameter(0)
@@ -67,7 +69,7 @@ ENTRY main { p = f32[8] parameter(0)
   changed = f32[8]{0:S(5)} dynamic-update-slice(out, piece, zero)
   back = f32[8] copy(changed)
   called = f32[8] call(back), to_apply=mean, frontend_attributes={_xla_stream_annotation="1"}
-  remote = f32[8] call(q), to_apply=mean, backend_config={"device_type":"DEVICE_TYPE_HOST"}
+  remote = f32[8] call(q), to_apply=there, backend_config={"device_type":"DEVICE_TYPE_HOST"}
   queued = f32[8] fusion(p), kind=kLoop, calls=fused, backend_config={"operation_queue_id":"1"}
   both = (f32[8], f32[8]) call(p, queued), to_apply=group,
     frontend_attributes={_collectives_group=""}
