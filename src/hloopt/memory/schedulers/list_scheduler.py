@@ -5,46 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.memory.schedulers.walks import NO_MEMORY
+from hloopt.memory.schedulers.local_buffers import NO_MEMORY, LocalBuffers
 
 Priority = tuple[float, int]
 _FIRST: Priority = (float("inf"), 1 << 62)
-_MAKE_ALL = (Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL)
 _LAST: Priority = (float("-inf"), -1)
 
 
-def list_order(
-    computation: Computation,
-    flow: Dataflow,
-    sizes: dict[int, int],
-) -> list[Instruction]:
+def list_order(computation: Computation, buffers: LocalBuffers) -> list[Instruction]:
     """Take, again and again, the ready instruction that frees most bytes more than it needs.
 
-    `sizes` holds the bytes of values. Near-linear in the edges and the parts of tuples they carry.
+    Near-linear in the edges and the parts of tuples they carry.
     """
-    return _ListScheduler(computation, flow, sizes).run()
+    return _ListScheduler(computation, buffers).run()
 
 
 class _ListScheduler:
-    def __init__(
-        self,
-        computation: Computation,
-        flow: Dataflow,
-        sizes: dict[int, int],
-    ) -> None:
+    def __init__(self, computation: Computation, buffers: LocalBuffers) -> None:
         self.computation = computation
-        self.flow = flow
-        self.sizes = sizes
-        self.uses = {i: self._values_read(i) for i in computation.instructions}
+        self.buffers = buffers
+        self.uses = {i: self._read(i) for i in computation.instructions}
         self.uses_left: dict[int, int] = {}
-        for values in self.uses.values():
-            for value in values:
-                self.uses_left[value] = self.uses_left.get(value, 0) + 1
-        for value in dict.fromkeys(flow.members(flow.held[computation.root])):
-            self.uses_left[value] = self.uses_left.get(value, 0) + 1
-        self.position = {i: number for number, i in enumerate(flow.scope.orders[computation])}
+        for read in (*self.uses.values(), dict.fromkeys(buffers.held[computation.root])):
+            for buffer in read:
+                self.uses_left[buffer] = self.uses_left.get(buffer, 0) + 1
+        self.position = {i: number for number, i in enumerate(buffers.order)}
         self.waiting_for: dict[Instruction, int] = {}
         self.ready: dict[Instruction, tuple[Priority, int]] = {}
         self.queue: list[tuple[float, int, int, Instruction]] = []
@@ -69,15 +55,9 @@ class _ListScheduler:
                 self._adjust(instruction, last)
         return order
 
-    def _values_read(self, instruction: Instruction) -> list[int]:
-        flow = self.flow
-        found = dict.fromkeys(
-            value
-            for operand in instruction.operands
-            for value in flow.members(flow.held[operand])
-            if value != NOTHING
-        )
-        return list(found)
+    def _read(self, instruction: Instruction) -> list[int]:
+        held = self.buffers.held
+        return list(dict.fromkeys(b for operand in instruction.operands for b in held[operand]))
 
     def _users(self, instruction: Instruction) -> list[Instruction]:
         """In post-order, as XLA has them after it read the module."""
@@ -99,20 +79,19 @@ class _ListScheduler:
                 return instruction
 
     def _count_down(self, instruction: Instruction) -> set[int]:
-        """Note that the values it reads are read once less; those that have one reader left."""
+        """Note that the buffers it reads are read once less; those that have one reader left."""
         last: set[int] = set()
-        for value in self.uses[instruction]:
-            self.uses_left[value] -= 1
-            if self.uses_left[value] == 1:
-                last.add(value)
+        for buffer in self.uses[instruction]:
+            self.uses_left[buffer] -= 1
+            if self.uses_left[buffer] == 1:
+                last.add(buffer)
         return last
 
     def _adjust(self, scheduled: Instruction, last: set[int]) -> None:
         """Look again at who may be the last reader of what `scheduled` read."""
-        flow = self.flow
         readers: dict[Instruction, None] = {}
         for operand in dict.fromkeys(scheduled.operands):
-            if not last.isdisjoint(flow.members(flow.held[operand])):
+            if not last.isdisjoint(self.buffers.held[operand]):
                 readers.update(dict.fromkeys(self._users(operand)))
         for user in readers:
             entry = self.ready.get(user)
@@ -131,26 +110,13 @@ class _ListScheduler:
             return _FIRST
         if instruction.opcode is Opcode.INFEED and instruction.attributes.get("infeed_config"):
             return _LAST
-        return self._freed(self.uses[instruction]) - self._defined(instruction), len(
-            instruction.users
-        )
+        freed = self._freed(self.uses[instruction])
+        return freed - self.buffers.defined_bytes(instruction), len(instruction.users)
 
-    def _freed(self, values: Iterable[int]) -> int:
-        definer = self.flow.definer
+    def _freed(self, read: Iterable[int]) -> int:
+        buffers = self.buffers
         return sum(
-            self.sizes[value]
-            for value in values
-            if self.uses_left[value] == 1 and definer[value].opcode not in NO_MEMORY
-        )
-
-    def _defined(self, instruction: Instruction) -> int:
-        """The bytes of the values it makes; a caller makes its whole result."""
-        if instruction.opcode in NO_MEMORY:
-            return 0
-        makes_all = instruction.opcode in _MAKE_ALL
-        definer = self.flow.definer
-        return sum(
-            self.sizes[value]
-            for value in dict.fromkeys(self.flow.members(self.flow.held[instruction]))
-            if value != NOTHING and (makes_all or definer[value] is instruction)
+            buffers.size[buffer]
+            for buffer in read
+            if self.uses_left[buffer] == 1 and buffers.definer[buffer].opcode not in NO_MEMORY
         )

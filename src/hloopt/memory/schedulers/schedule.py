@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -10,8 +10,7 @@ from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, array_shape
-from hloopt.ir.shape_size import POINTER_BYTES, shape_bytes
+from hloopt.ir.shape_size import POINTER_BYTES
 from hloopt.memory.backends import CPU, Backend
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.heap_events import EventKind, HeapTrace, trace_heap
@@ -20,7 +19,8 @@ from hloopt.memory.live_ranges import LiveRanges
 from hloopt.memory.overwrite import Overwriting
 from hloopt.memory.replay import replay
 from hloopt.memory.schedulers.list_scheduler import list_order
-from hloopt.memory.schedulers.walks import bfs_order, dfs_order, own_bytes, trivial_order
+from hloopt.memory.schedulers.local_buffers import LocalBuffers, buffer_bytes
+from hloopt.memory.schedulers.walks import bfs_order, dfs_order, trivial_order
 
 ComputationOrders = dict[Computation, list[Instruction]]
 
@@ -63,21 +63,30 @@ def schedule_module(
     tuples to have `pointer_size` bytes per element. Near-linear in the module. Raises
     HloVerifyError where shapes do not fit or something depends on itself.
     """
-    if algorithm in (Algorithm.DEFAULT, Algorithm.LIST, Algorithm.DFS):
-        flow = Dataflow.of(module)
-        if algorithm is Algorithm.DEFAULT:
-            return _best_of(flow, backend, pointer_size)
-        found = _with_flow(flow, algorithm, pointer_size)
-    else:
-        walk = _WALKS[algorithm]
-        found = {c: walk(c) for c in module.computations.values() if not c.is_fusion}
-    return Schedule(_arranged(found, backend), algorithm)
+    if algorithm is Algorithm.DEFAULT:
+        return _best_of(Dataflow.of(module), backend, pointer_size)
+    computations = [c for c in module.computations.values() if not c.is_fusion]
+    return Schedule(_orders(computations, algorithm, backend, pointer_size), algorithm)
 
 
-def _arranged(orders: ComputationOrders, backend: Backend) -> ComputationOrders:
-    return {computation: backend.arrange(order) for computation, order in orders.items()}
+def _orders(
+    computations: Iterable[Computation], algorithm: Algorithm, backend: Backend, pointer_size: int
+) -> ComputationOrders:
+    orders: ComputationOrders = {}
+    for computation in computations:
+        if algorithm in _BY_SIZE:
+            buffers = LocalBuffers(computation, pointer_size)
+            order = _BY_SIZE[algorithm](computation, buffers)
+        else:
+            order = _WALKS[algorithm](computation)
+        orders[computation] = backend.arrange(order)
+    return orders
 
 
+_BY_SIZE: dict[Algorithm, Callable[[Computation, LocalBuffers], list[Instruction]]] = {
+    Algorithm.LIST: list_order,
+    Algorithm.DFS: dfs_order,
+}
 _WALKS: dict[Algorithm, Callable[[Computation], list[Instruction]]] = {
     Algorithm.POST_ORDER: post_order,
     Algorithm.BFS: bfs_order,
@@ -85,35 +94,14 @@ _WALKS: dict[Algorithm, Callable[[Computation], list[Instruction]]] = {
 }
 
 
-def _with_flow(flow: Dataflow, algorithm: Algorithm, pointer_size: int) -> ComputationOrders:
-    if algorithm is Algorithm.POST_ORDER:
-        return flow.scope.orders
-    sizes = value_sizes(flow, pointer_size)
-    if algorithm is Algorithm.LIST:
-        return {c: list_order(c, flow, sizes) for c in flow.scope.orders}
-    own = own_bytes(flow, sizes)
-    return {c: dfs_order(c, own) for c in flow.scope.orders}
-
-
 def value_sizes(flow: Dataflow, pointer_size: int = POINTER_BYTES) -> dict[int, int]:
-    """The bytes of values as schedulers count them: host memory is free, sizes of dynamic
-    dimensions are not stored."""
-    return {value: _bytes(flow.shape(value), pointer_size) for value in flow.values()}
-
-
-def _bytes(shape: Shape, pointer_size: int) -> int:
-    if shape.is_tuple:
-        return len(shape.elements) * pointer_size
-    if shape.layout.memory_space == HOST_MEMORY_SPACE:
-        return 0
-    if shape.is_dynamic:
-        shape = array_shape(shape.type_name, shape.dimensions)
-    return shape_bytes(shape)
+    """The bytes of values, as `buffer_bytes` counts them."""
+    return {value: buffer_bytes(flow.shape(value), pointer_size) for value in flow.values()}
 
 
 def _best_of(flow: Dataflow, backend: Backend, pointer_size: int) -> Schedule:
     buffers = Buffers.of(flow)
-    found = {a: _arranged(_with_flow(flow, a, pointer_size), backend) for a in _CANDIDATES}
+    found = {a: _orders(flow.scope.orders, a, backend, pointer_size) for a in _CANDIDATES}
     sizes = value_sizes(flow, pointer_size)
     peaks = {a: minimum_memory(buffers, orders, sizes, backend) for a, orders in found.items()}
     best = min(_CANDIDATES, key=peaks.__getitem__)  # of equals the first

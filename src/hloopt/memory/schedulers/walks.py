@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from hloopt.analysis.dataflow import Dataflow
-from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir import Computation, Instruction
 from hloopt.ir.ordering import depth_first, post_order
-
-NO_MEMORY = (Opcode.PARAMETER, Opcode.CONSTANT)
-"""What takes no memory while it waits for its users."""
+from hloopt.memory.schedulers.local_buffers import NO_MEMORY, LocalBuffers
 
 
-def own_bytes(flow: Dataflow, sizes: dict[int, int]) -> dict[Instruction, int]:
-    """The bytes of the values that each instruction defines. O(values)."""
-    result: dict[Instruction, int] = {}
-    for value, size in sizes.items():
-        instruction = flow.definer[value]
-        result[instruction] = result.get(instruction, 0) + size
-    return result
-
-
-def dfs_order(computation: Computation, own: dict[Instruction, int]) -> list[Instruction]:
+def dfs_order(computation: Computation, buffers: LocalBuffers) -> list[Instruction]:
     """Depth first, operands that many wait for first, then those that much memory went into.
 
     Near-linear in the edges.
     """
-    rank = _ranks(computation, own)
+    rank = _ranks(computation, buffers)
 
     def before(instruction: Instruction) -> Iterable[Instruction]:
         ahead = dict.fromkeys((*instruction.operands, *instruction.control_predecessors))
@@ -37,17 +25,17 @@ def dfs_order(computation: Computation, own: dict[Instruction, int]) -> list[Ins
 
 
 def _ranks(
-    computation: Computation, own: dict[Instruction, int]
+    computation: Computation, buffers: LocalBuffers
 ) -> dict[Instruction, tuple[int, int, str]]:
     """Per instruction what to sort operands by: extra users and bytes below it, its name."""
     extra_users: dict[Instruction, int] = {}
     total_size: dict[Instruction, int] = {}
     running = 0
-    for instruction in post_order(computation):
+    for instruction in buffers.order:
         if instruction.opcode in NO_MEMORY:
             extra_users[instruction] = total_size[instruction] = 0
             continue
-        size = own.get(instruction, 0)
+        size = buffers.defined_bytes(instruction)
         running += size
         operands = dict.fromkeys(instruction.operands)
         users = max(0, len(instruction.users) - 1) + sum(extra_users[o] for o in operands)

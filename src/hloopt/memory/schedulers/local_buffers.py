@@ -1,0 +1,83 @@
+"""What instructions of a computation hold, as the memory schedulers of XLA see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hloopt.analysis.dataflow.forwarding import Forward, forwards_of
+from hloopt.analysis.dataflow.slots import slots_of
+from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.ordering import post_order
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, array_shape
+from hloopt.ir.shape_size import POINTER_BYTES, shape_bytes
+
+NO_MEMORY = (Opcode.PARAMETER, Opcode.CONSTANT)
+"""What takes no memory while it waits for its users."""
+_NEW = -1
+_PASS_ON = frozenset(
+    (
+        *(Opcode.GET_TUPLE_ELEMENT, Opcode.TUPLE, Opcode.BITCAST, Opcode.COPY, Opcode.DOMAIN),
+        *(Opcode.OPT_BARRIER, Opcode.ADD_DEPENDENCY, Opcode.COPY_START, Opcode.COPY_DONE),
+        *(Opcode.SEND, Opcode.RECV_DONE),
+    )
+)
+
+
+class LocalBuffers:
+    """The buffers of one computation, numbered from 0.
+
+    Looked at from inside: what does not pass operands on makes all of its result, so calls, loops
+    and starts of collectives do, too, and parameters. O(slots of all instructions). Raises
+    HloVerifyError where shapes do not fit or something depends on itself.
+    """
+
+    def __init__(self, computation: Computation, pointer_size: int = POINTER_BYTES) -> None:
+        self.order = post_order(computation)
+        self.held: dict[Instruction, list[int]] = {}
+        """The buffer in each slot of an instruction."""
+        self.definer: list[Instruction] = []
+        self.size: list[int] = []
+        for instruction in self.order:
+            parts = slots_of(instruction.shape).parts
+            held = [_NEW] * len(parts)
+            for slot, source, start, width, _ in _passed_on(instruction):
+                held[slot : slot + width] = self.held[source][start : start + width]
+            for slot, buffer in enumerate(held):
+                if buffer == _NEW:
+                    held[slot] = len(self.size)
+                    self.definer.append(instruction)
+                    self.size.append(buffer_bytes(parts[slot], pointer_size))
+            self.held[instruction] = held
+
+    def defined_bytes(self, instruction: Instruction) -> int:
+        """The bytes of the buffers that an instruction makes. O(slots)."""
+        if instruction.opcode in NO_MEMORY:
+            return 0
+        held = self.held[instruction]
+        return sum(self.size[b] for b in held if self.definer[b] is instruction)
+
+
+def buffer_bytes(shape: Shape, pointer_size: int) -> int:
+    """The bytes of a part of a result as schedulers count them: host memory is free, sizes of
+    dynamic dimensions are not stored."""
+    if shape.is_tuple:
+        return len(shape.elements) * pointer_size
+    if shape.layout.memory_space == HOST_MEMORY_SPACE:
+        return 0
+    if shape.is_dynamic:
+        shape = array_shape(shape.type_name, shape.dimensions)
+    return shape_bytes(shape)
+
+
+def _passed_on(instruction: Instruction) -> Iterable[Forward]:
+    opcode = instruction.opcode
+    if opcode in _PASS_ON:
+        return forwards_of(instruction)
+    if opcode is Opcode.ASYNC_START:
+        results = slots_of(instruction.shape).element(1).start
+        return [f for f in forwards_of(instruction) if f.slot < results]
+    if opcode is Opcode.ASYNC_DONE:
+        source = instruction.operands[0]
+        results = slots_of(source.shape).element(1)
+        return [Forward(0, source, results.start, results.stop - results.start)]
+    return ()
