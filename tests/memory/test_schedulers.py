@@ -126,6 +126,13 @@ ENTRY e { a = f32[100] parameter(0)
   d = f32[100] call(b), to_apply=g
   ROOT m = f32[100] multiply(c, d) }
 """
+PERMUTE = """HloModule m
+ENTRY e { a = f32[100] parameter(0)
+  s = (f32[100], f32[100]) collective-permute-start(a), source_target_pairs={{0,1}}
+  d = f32[100] collective-permute-done(s)
+  c = f32[150] custom-call(a), custom_call_target="f"
+  ROOT r = (f32[100], f32[150]) tuple(d, c) }
+"""
 READERS = """HloModule m
 ENTRY e { a = f32[100] parameter(0)
   s = f32[100] sine(a)
@@ -139,11 +146,24 @@ ENTRY e { a = f32[100] parameter(0)
     ("text", "expected"),
     [
         (CALLS, "bacdm"),  # a call defines its result: parameters, which need nothing, go first
+        (PERMUTE, "acsdr"),  # a start makes what it sends and what it receives
         (READERS, "anscr"),  # the readers of a value are queued in post-order
     ],
 )
 def test_list_orders_of_xla_gpu(text: str, expected: str) -> None:
     assert "".join(order(text, "list")) == expected
+
+
+def test_users_of_constants_count_in_dfs_orders_of_xla_gpu() -> None:
+    text = """HloModule m
+ENTRY e { a = f32[100] parameter(0)
+  c = f32[100] sine(a)
+  k = f32[] constant(1)
+  x = f32[9] broadcast(k), dimensions={}
+  y = f32[9] broadcast(k), dimensions={}
+  ROOT r = (f32[100], f32[9], f32[9]) tuple(c, x, y) }
+"""
+    assert "".join(order(text, "dfs")) == "kxyacr"
 
 
 LOOP = """HloModule m

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.test_pass_pairs import differences
-from tests.passes.test_async_passes import program
+from tests.passes.test_async_passes import CREATOR, program
 
 from hloopt.ir import Module
 from hloopt.passes.base import PassContext
@@ -56,9 +56,11 @@ def test_passes_make_the_same_graph(name: str, compiler: Any) -> None:
 @pytest.mark.parametrize("devices", [1, 2, 4])
 def test_the_schedule_for_memory_is_the_same(devices: int, compiler: Any) -> None:
     module = parse_module(program(devices))
-    create_pass("async-collective-creator", {"convert_all_reduce": True}).run(module, PassContext())
-    result = compiler.schedule(print_module(module), target="h100_sxm")
+    create_pass("async-collective-creator", CREATOR).run(module, PassContext())
+    text = print_module(module)
+    result = compiler.schedule(text, target="h100_sxm")
     (step,) = (s for s in result.steps if s.name == "latency-hiding-scheduler")
+    module = parse_module(text)
     create_pass("hlo-memory-scheduler", {"preset": "xla-gpu"}).run(module, PassContext())
     for computation in parse_module(step.before).computations.values():
         if not computation.is_fusion and computation.name in module.computations:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from hloopt.ir import Computation, Instruction
+from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import depth_first, post_order
 from hloopt.memory.schedulers.local_buffers import NO_MEMORY, LocalBuffers
 
@@ -32,7 +32,7 @@ def _ranks(
     total_size: dict[Instruction, int] = {}
     running = 0
     for instruction in buffers.order:
-        if instruction.opcode in NO_MEMORY:
+        if instruction.opcode is Opcode.PARAMETER:
             extra_users[instruction] = total_size[instruction] = 0
             continue
         size = buffers.defined_bytes(instruction)
