@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import depth_first, post_order
-from hloopt.memory.schedulers.local_buffers import NO_MEMORY, LocalBuffers
+from hloopt.memory.schedulers.local_buffers import LocalBuffers
 
 
 def dfs_order(computation: Computation, buffers: LocalBuffers) -> list[Instruction]:
@@ -27,7 +27,10 @@ def dfs_order(computation: Computation, buffers: LocalBuffers) -> list[Instructi
 def _ranks(
     computation: Computation, buffers: LocalBuffers
 ) -> dict[Instruction, tuple[int, int, str]]:
-    """Per instruction what to sort operands by: extra users and bytes below it, its name."""
+    """Per instruction what to sort operands by: extra users and bytes below it, its name.
+
+    Parameters count for nothing, constants with their users.
+    """
     extra_users: dict[Instruction, int] = {}
     total_size: dict[Instruction, int] = {}
     running = 0
