@@ -154,16 +154,17 @@ def test_list_orders_of_xla_gpu(text: str, expected: str) -> None:
     assert "".join(order(text, "list")) == expected
 
 
-def test_users_of_constants_count_in_dfs_orders_of_xla_gpu() -> None:
+def test_calls_make_no_bytes_in_dfs_orders_of_xla() -> None:
     text = """HloModule m
+f { x = f32[100] parameter(0)
+  ROOT y = f32[100] negate(x) }
 ENTRY e { a = f32[100] parameter(0)
-  c = f32[100] sine(a)
-  k = f32[] constant(1)
-  x = f32[9] broadcast(k), dimensions={}
-  y = f32[9] broadcast(k), dimensions={}
-  ROOT r = (f32[100], f32[9], f32[9]) tuple(c, x, y) }
+  c = f32[100] call(a), to_apply=f
+  n = f32[4] parameter(1)
+  s = f32[4] sine(n)
+  ROOT r = (f32[100], f32[4]) tuple(c, s) }
 """
-    assert "".join(order(text, "dfs")) == "kxyacr"
+    assert "".join(order(text, "dfs")) == "nsacr"
 
 
 LOOP = """HloModule m

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import depth_first, post_order
-from hloopt.memory.schedulers.local_buffers import LocalBuffers
+from hloopt.memory.schedulers.local_buffers import NO_MEMORY, LocalBuffers
 
 
 def dfs_order(computation: Computation, buffers: LocalBuffers) -> list[Instruction]:
@@ -29,16 +29,17 @@ def _ranks(
 ) -> dict[Instruction, tuple[int, int, str]]:
     """Per instruction what to sort operands by: extra users and bytes below it, its name.
 
-    Parameters count for nothing, constants with their users.
+    Parameters and constants count for nothing; calls, unlike in list orders, make no bytes.
     """
     extra_users: dict[Instruction, int] = {}
     total_size: dict[Instruction, int] = {}
     running = 0
     for instruction in buffers.order:
-        if instruction.opcode is Opcode.PARAMETER:
+        if instruction.opcode in NO_MEMORY:
             extra_users[instruction] = total_size[instruction] = 0
             continue
-        size = buffers.defined_bytes(instruction)
+        is_call = instruction.opcode is Opcode.CALL
+        size = 0 if is_call else buffers.defined_bytes(instruction)
         running += size
         operands = dict.fromkeys(instruction.operands)
         users = max(0, len(instruction.users) - 1) + sum(extra_users[o] for o in operands)
