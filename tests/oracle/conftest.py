@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,3 +26,16 @@ def xla() -> Iterator[XlaProcess]:
 def xla_print(xla: XlaProcess) -> Callable[[str], str | None]:
     """What XLA prints for a text, constants in full; None where it refuses it or dies of it."""
     return lambda text: xla.read(text, style="whole").text
+
+
+@pytest.fixture(scope="module")
+def compiler(shared: Path) -> Any:
+    """The driver of XLA:GPU; skips where the packages that hold the compiler are missing."""
+    if "XLA_GPU_PYTHON" not in os.environ:
+        pytest.skip("set XLA_GPU_PYTHON to a Python that has XLA:GPU (oracle/XLA_GPU.md)")
+    sys.path.insert(0, str(shared / "oracle"))
+    try:
+        import xla_gpu  # type: ignore[import-not-found, unused-ignore]  # beside the data
+    finally:
+        sys.path.pop(0)
+    return xla_gpu
