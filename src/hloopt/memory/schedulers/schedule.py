@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -66,26 +66,29 @@ def schedule_module(
     if algorithm is Algorithm.DEFAULT:
         return _best_of(Dataflow.of(module), backend, pointer_size)
     computations = [c for c in module.computations.values() if not c.is_fusion]
-    return Schedule(_orders(computations, algorithm, backend, pointer_size), algorithm)
+    if algorithm in _WALKS:
+        found = {c: backend.arrange(_WALKS[algorithm](c)) for c in computations}
+    else:
+        found = _orders(_local(computations, pointer_size), algorithm, backend)
+    return Schedule(found, algorithm)
 
 
-def _orders(
-    computations: Iterable[Computation], algorithm: Algorithm, backend: Backend, pointer_size: int
-) -> ComputationOrders:
-    orders: ComputationOrders = {}
-    for computation in computations:
-        if algorithm in _BY_SIZE:
-            buffers = LocalBuffers(computation, pointer_size)
-            order = _BY_SIZE[algorithm](computation, buffers)
-        else:
-            order = _WALKS[algorithm](computation)
-        orders[computation] = backend.arrange(order)
-    return orders
+_Local = Mapping[Computation, LocalBuffers]
+
+
+def _local(computations: Iterable[Computation], pointer_size: int) -> _Local:
+    return {computation: LocalBuffers(computation, pointer_size) for computation in computations}
+
+
+def _orders(local: _Local, algorithm: Algorithm, backend: Backend) -> ComputationOrders:
+    find = _BY_SIZE[algorithm]
+    return {c: backend.arrange(find(c, buffers)) for c, buffers in local.items()}
 
 
 _BY_SIZE: dict[Algorithm, Callable[[Computation, LocalBuffers], list[Instruction]]] = {
     Algorithm.LIST: list_order,
     Algorithm.DFS: dfs_order,
+    Algorithm.POST_ORDER: lambda _, buffers: buffers.order,
 }
 _WALKS: dict[Algorithm, Callable[[Computation], list[Instruction]]] = {
     Algorithm.POST_ORDER: post_order,
@@ -101,7 +104,8 @@ def value_sizes(flow: Dataflow, pointer_size: int = POINTER_BYTES) -> dict[int, 
 
 def _best_of(flow: Dataflow, backend: Backend, pointer_size: int) -> Schedule:
     buffers = Buffers.of(flow)
-    found = {a: _orders(flow.scope.orders, a, backend, pointer_size) for a in _CANDIDATES}
+    local = _local(flow.scope.orders, pointer_size)
+    found = {algorithm: _orders(local, algorithm, backend) for algorithm in _CANDIDATES}
     sizes = value_sizes(flow, pointer_size)
     peaks = {a: minimum_memory(buffers, orders, sizes, backend) for a, orders in found.items()}
     best = min(_CANDIDATES, key=peaks.__getitem__)  # of equals the first
