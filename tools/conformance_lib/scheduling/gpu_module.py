@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.errors import RecordError
 from conformance_lib.scheduling.outcome import RunOutcome
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU
@@ -39,24 +42,43 @@ _ENABLE = "xla_gpu_enable_latency_hiding_scheduler"
 _PARALLELISM = f"{_EXPERIMENTAL}pipeline_parallelism_opt_level"
 _SELECTIVE = f"{_EXPERIMENTAL}enable_selective_memcpy_overlap"
 _THRESHOLD = f"{_EXPERIMENTAL}scheduler_memory_fencing_threshold_bytes"
+_CHECKER = "xla_gpu_pgle_accuracy_checker"
 _WITHOUT_EFFECT = (
     "xla_gpu_enable_analytical_sol_latency_estimator",  # the devices of the records have no such
-    "xla_gpu_pgle_accuracy_checker",  # is about profiles
+    _CHECKER,  # is an option of the profile
 )
 _PARALLELISM_LEVEL = "PIPELINE_PARALLELISM_OPT_LEVEL_"
 
 
 def gpu_schedule_module(outcome: RunOutcome, fields: Mapping[str, Any]) -> None:
     """Run the pipeline on the module of `outcome`. Raises RecordError for an unknown flag."""
-    if "pgle_profile" in fields:
-        raise NotModelled("no profile as cost model")
+    with TemporaryDirectory() as folder:
+        _schedule(outcome, fields, _cost_model(fields, Path(folder)))
+
+
+def _cost_model(fields: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The options of the scheduler that say how long things take: a profile, or constants."""
+    if "pgle_profile" not in fields:
+        return {"cost_model": "fixed"}
+    costs = fields["pgle_profile"]["costs"]
+    entries = [{"name": name, "costUs": cost} for name, cost in costs.items()]
+    path = folder / "profile.json"
+    path.write_text(json.dumps({"costs": entries}))
+    checker = fields.get("debug_options", {}).get(_CHECKER, "")
+    level = "error" if checker.endswith("_ERROR") else "warn"
+    return {"cost_model": "profile", "profile": str(path), "pgle_accuracy_checker": level}
+
+
+def _schedule(
+    outcome: RunOutcome, fields: Mapping[str, Any], cost_model: Mapping[str, Any]
+) -> None:
     module = outcome.module
     (whole,) = (
         step
         for step in find_pipeline("schedule-gpu").steps
         if isinstance(step, PipelineStep) and step.pipeline.name == "gpu-schedule-module"
     )
-    steps = tuple(_steps(whole.pipeline.steps, fields))
+    steps = tuple(_steps(whole.pipeline.steps, fields, cost_model))
     part = whole._replace(pipeline=whole.pipeline._replace(steps=steps))
     if not module.is_scheduled:
         outcome.peak_memory = min(schedule_module(module, backend=GPU).peaks.values())
@@ -72,12 +94,14 @@ def gpu_post_process(module: Module) -> None:
             computation.reorder(arrange_for_gpu(list(computation.instructions)))
 
 
-def _steps(steps: tuple[Step, ...], fields: Mapping[str, Any]) -> Iterator[PassStep]:
+def _steps(
+    steps: tuple[Step, ...], fields: Mapping[str, Any], cost_model: Mapping[str, Any]
+) -> Iterator[PassStep]:
     """The steps that run with the flags of a record, with the options they stand for."""
     flags = dict(fields.get("debug_options", {}))
-    is_enabled = flags.pop(_ENABLE, False)
+    is_enabled = flags.pop(_ENABLE, False) or "pgle_profile" in fields
     options = {_SCHEDULER: _scheduler_options(flags)}
-    options[_SCHEDULER] |= _device_memory(fields)
+    options[_SCHEDULER] |= {**_device_memory(fields), **cost_model}
     if _THRESHOLD in flags:
         options[_FENCING] = {"threshold_bytes": flags.pop(_THRESHOLD)}
     for flag in _WITHOUT_EFFECT:

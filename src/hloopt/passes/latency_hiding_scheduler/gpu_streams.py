@@ -67,9 +67,14 @@ def device_groups(start: Instruction) -> DeviceGroups:
         return named_groups(wrapped(start))
     found: DeviceGroups = ()
     for instruction in start.called[0].instructions:
-        if instruction.opcode in COLLECTIVES and not instruction.opcode.endswith("-done"):
+        opcode = instruction.opcode
+        if opcode is Opcode.ASYNC_START:
+            groups = device_groups(instruction)
+        elif opcode in COLLECTIVES and not opcode.endswith("-done"):
             groups = named_groups(instruction)
-            if not groups:
-                return ()
-            found += groups
+        else:
+            continue
+        if not groups:
+            return ()
+        found += groups
     return found
