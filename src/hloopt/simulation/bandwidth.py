@@ -1,0 +1,33 @@
+"""How much of the memory's bandwidth instructions and operations want while they run."""
+
+from __future__ import annotations
+
+from hloopt.analysis.cost import CostAnalysis
+from hloopt.analysis.cost.roofline import Roofline
+from hloopt.ir import Instruction, Module
+from hloopt.simulation.operations import Operation
+from hloopt.targets import Target
+
+
+class Bandwidth:
+    """Shares of a target's bandwidth, from 0 to 1.
+
+    An instruction wants what its memory traffic takes of the time that it takes at least
+    (`Roofline`): 1 if it is bound by memory. An operation wants what its traffic takes of its
+    latency, in the memory of the device.
+    """
+
+    def __init__(self, module: Module, target: Target, cycles_per_microsecond: float) -> None:
+        self._bytes_per_cycle = target.memory_bandwidth / (cycles_per_microsecond * 1e6)
+        self._roofline = Roofline(CostAnalysis(module), target)
+
+    def of_work(self, instruction: Instruction) -> float:
+        """What an instruction of the main stream wants."""
+        bound = self._roofline.of(instruction)
+        return bound.memory / bound.seconds if bound.seconds else 0.0
+
+    def of_operation(self, operation: Operation) -> float:
+        """What an operation wants that takes its latency. O(leaves)."""
+        if operation.latency <= 0:
+            return 0.0
+        return min(1.0, operation.traffic / self._bytes_per_cycle / operation.latency)

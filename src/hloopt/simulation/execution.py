@@ -1,0 +1,229 @@
+"""One run of a module by its schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from hloopt.analysis.calls import callees_first
+from hloopt.analysis.latency import LatencyModel
+from hloopt.analysis.loops.trip_count import trip_count
+from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.simulation.bandwidth import Bandwidth
+from hloopt.simulation.clock import Clock, SharedClock
+from hloopt.simulation.operations import Operation
+from hloopt.simulation.streams import Streams
+
+Loops: TypeAlias = Literal["trips", "once", "cost"]
+"""How long a loop takes: all its trips, one trip, or what the model says of the instruction, as in
+XLA's figures. The last goes for calls and conditionals as well."""
+
+_ENTERED = (Opcode.WHILE, Opcode.CALL, Opcode.CONDITIONAL)
+
+
+@dataclass(slots=True)
+class ComputationRun:
+    """One run of a computation by itself. Times are cycles since it began."""
+
+    computation: Computation
+    order: Sequence[Instruction]
+    begin: list[float] = field(default_factory=list)
+    """By position, when the main stream comes to an instruction."""
+    end: list[float] = field(default_factory=list)
+    """By position, when it is through with it, waiting aside."""
+    work: list[float] = field(default_factory=list)
+    """By position, how long that takes where nothing slows it down."""
+    operations: list[Operation] = field(default_factory=list)
+    """Those with start and done here, by done."""
+    calls: dict[Instruction, list[tuple[Computation, int]]] = field(default_factory=dict)
+    """Loops, calls and conditionals: what each runs, and how often."""
+    duration: float = 0.0
+    demand: float = 0.0
+    """The share of the bandwidth it wants on average, if bandwidth is shared."""
+    runs: int = 0
+    """How often it runs in one run of the module."""
+    runs_known: bool = True
+    """Whether that is known; loops of unknown trip counts take one trip."""
+
+    @property
+    def exposed(self) -> float:
+        """Cycles of waiting in one run, computations it calls aside."""
+        return sum(operation.exposed for operation in self.operations)
+
+    @property
+    def positions(self) -> dict[Instruction, int]:
+        """The position of each instruction. O(instructions)."""
+        return {instruction: position for position, instruction in enumerate(self.order)}
+
+
+@dataclass(slots=True)
+class Simulation:
+    """One run of a module."""
+
+    module: Module
+    model: LatencyModel
+    loops: Loops
+    runs: dict[Computation, ComputationRun] = field(default_factory=dict)
+    """What runs: the entry, loops, branches and calls; callees first."""
+    unknown_loops: list[Instruction] = field(default_factory=list)
+    """Loops that run whose trip count is not known."""
+
+    @property
+    def entry(self) -> ComputationRun:
+        return self.runs[self.module.entry]
+
+    @property
+    def makespan(self) -> float:
+        """Cycles from the first instruction to the last."""
+        return self.entry.duration
+
+    @property
+    def exposed(self) -> float:
+        """Cycles of waiting for operations, all runs together."""
+        return sum(run.exposed * run.runs for run in self.runs.values())
+
+    def exposed_by_kind(self) -> dict[Opcode, float]:
+        """Of each kind of operation there is, cycles of waiting for it, all runs together."""
+        result: dict[Opcode, float] = {}
+        for run, operation in self.operations():
+            total = result.get(operation.kind, 0.0)
+            result[operation.kind] = total + operation.exposed * run.runs
+        return result
+
+    def operations(self) -> Iterator[tuple[ComputationRun, Operation]]:
+        """Every operation, with the computation it is in; callees first."""
+        for run in self.runs.values():
+            for operation in run.operations:
+                yield run, operation
+
+
+def simulate(
+    module: Module,
+    model: LatencyModel,
+    streams: Streams,
+    *,
+    loops: Loops = "trips",
+    bandwidth: Bandwidth | None = None,
+) -> Simulation:
+    """Run a module in the order in which its instructions stand.
+
+    The main stream takes one instruction after another. A start begins an operation on its
+    stream, a done waits for it: XLA's figures (`analysis.latency.statistics`), but for limits of
+    streams and what is called. A computation runs by itself: operations that its caller has under
+    way do not matter to it. Of a conditional the branch that takes longest runs. With
+    `bandwidth` what runs at the same time shares it (`SharedClock`). O(instructions), and with
+    `bandwidth` times the operations under way.
+    """
+    return _Simulator(module, model, streams, loops, bandwidth).run()
+
+
+class _Simulator:
+    def __init__(
+        self,
+        module: Module,
+        model: LatencyModel,
+        streams: Streams,
+        loops: Loops,
+        bandwidth: Bandwidth | None,
+    ) -> None:
+        self.streams = streams
+        self.bandwidth = bandwidth
+        self.result = Simulation(module, model, loops)
+
+    def run(self) -> Simulation:
+        for computation in self._entered_computations():
+            self.result.runs[computation] = self._run(computation)
+        self._count_runs()
+        return self.result
+
+    def _entered_computations(self) -> list[Computation]:
+        """The entry and what it enters, callees first."""
+        module = self.result.module
+        found = {module.entry}
+        stack = [module.entry]
+        while stack:
+            for caller in stack.pop().instructions:
+                if caller.opcode in _ENTERED:
+                    new = [callee for callee in caller.called if callee not in found]
+                    found.update(new)
+                    stack += new
+        return [computation for computation in callees_first(module) if computation in found]
+
+    def _run(self, computation: Computation) -> ComputationRun:
+        model, streams, bandwidth = self.result.model, self.streams, self.bandwidth
+        run = ComputationRun(computation, list(computation.instructions))
+        clock = Clock() if bandwidth is None else SharedClock()
+        under_way: dict[Instruction, Operation] = {}
+        done_of = {d.operands[0]: d for d in run.order if streams.is_done(d)}
+        dones = set(done_of.values())
+        traffic = 0.0
+        for instruction in run.order:
+            if instruction.opcode in _ENTERED:
+                run.calls[instruction] = self._calls(instruction)
+            run.begin.append(clock.now)
+            cost, demand = self._work(instruction, run.calls.get(instruction))
+            clock.run(cost, demand)
+            run.work.append(cost)
+            traffic += cost * demand
+            run.end.append(clock.now)
+            if instruction in done_of and streams.is_start(instruction):
+                done = done_of[instruction]
+                latency = model.latency(instruction, done)
+                operation = Operation(instruction, done, streams.of(instruction), latency)
+                wanted = 0.0 if bandwidth is None else bandwidth.of_operation(operation)
+                clock.launch(operation, wanted)
+                under_way[instruction] = operation
+                traffic += latency * wanted
+            elif instruction in dones:
+                waited_for = under_way.pop(instruction.operands[0], None)
+                if waited_for is not None:
+                    clock.wait(waited_for)
+                    run.operations.append(waited_for)
+        run.duration = clock.now
+        run.demand = traffic / run.duration if run.duration else 0.0
+        return run
+
+    def _work(
+        self, instruction: Instruction, calls: list[tuple[Computation, int]] | None
+    ) -> tuple[float, float]:
+        """How long the main stream is busy with an instruction, and the bandwidth it wants."""
+        if calls is None or self.result.loops == "cost":
+            cost = self.result.model.node_cost(instruction)
+            if self.bandwidth is None or cost <= 0:
+                return cost, 0.0
+            return cost, self.bandwidth.of_work(instruction)
+        called = [(self.result.runs[callee], times) for callee, times in calls]
+        duration = sum(run.duration * times for run, times in called)
+        traffic = sum(run.duration * times * run.demand for run, times in called)
+        return duration, traffic / duration if duration else 0.0
+
+    def _calls(self, instruction: Instruction) -> list[tuple[Computation, int]]:
+        """What an instruction runs, and how often."""
+        if instruction.opcode is Opcode.WHILE:
+            trips = self._trip_count(instruction)
+            body, condition = instruction.called
+            return [(body, trips), (condition, trips + 1)]
+        if instruction.opcode is Opcode.CONDITIONAL:
+            runs = self.result.runs
+            return [(max(instruction.called, key=lambda branch: runs[branch].duration), 1)]
+        return [(instruction.called[0], 1)]
+
+    def _trip_count(self, loop: Instruction) -> int:
+        """How many trips are made; one where that is not known."""
+        if self.result.loops == "once":
+            return 1
+        count = trip_count(loop)
+        if count is None:
+            self.result.unknown_loops.append(loop)
+            return 1
+        return count
+
+    def _count_runs(self) -> None:
+        runs, unknown = self.result.runs, set(self.result.unknown_loops)
+        runs[self.result.module.entry].runs = 1
+        for run in reversed(list(runs.values())):
+            for caller, calls in run.calls.items():
+                for callee, times in calls:
+                    runs[callee].runs += run.runs * times
+                    runs[callee].runs_known &= run.runs_known and caller not in unknown

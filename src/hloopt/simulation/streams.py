@@ -1,0 +1,50 @@
+"""Which operations run beside the main stream, and on what, as a scheduler sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hloopt.ir import Instruction
+from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.patterns import pattern
+from hloopt.simulation.operations import Stream
+
+UNLISTED = Stream("async", None)
+"""What runs operations that use no resource of the scheduler: calls on other threads."""
+
+_PREFIX = pattern("^k(GpuAsyncStream)?")
+_WORD = pattern(r"(?<=[a-z])(?=[A-Z0-9])")
+
+
+@dataclass(slots=True)
+class Streams:
+    """The resources of a scheduler as streams: the limit of each says how much is in flight."""
+
+    tracker: ResourceTracker
+    is_limited: bool = True
+    """Whether limits count; XLA's figures do without."""
+    _streams: dict[int, Stream] = field(default_factory=dict)
+
+    def may_be_asynchronous(self, instruction: Instruction) -> bool:
+        """A quick no for most instructions."""
+        return self.tracker.may_be_asynchronous(instruction.opcode)
+
+    def is_start(self, instruction: Instruction) -> bool:
+        """Whether it begins an operation that runs beside others."""
+        return self.may_be_asynchronous(instruction) and self.tracker.is_start(instruction)
+
+    def is_done(self, instruction: Instruction) -> bool:
+        """Whether it waits for the end of such an operation."""
+        return self.may_be_asynchronous(instruction) and self.tracker.is_done(instruction)
+
+    def of(self, start: Instruction) -> Stream:
+        """The stream of the operation that `start` begins."""
+        uses = self.tracker.uses(start)
+        if not uses:
+            return UNLISTED
+        number = uses[0][0]
+        if number not in self._streams:
+            resource = self.tracker.resources[number]
+            name = _WORD.sub("-", _PREFIX.sub("", resource.name)).lower()
+            self._streams[number] = Stream(name, resource.limit if self.is_limited else None)
+        return self._streams[number]
