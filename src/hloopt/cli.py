@@ -28,6 +28,7 @@ COMMANDS = {
     "passes": "list passes, or describe one",
     "pipelines": "list pipelines, or show one",
     "run": "run a program with NumPy, on all its devices",
+    "schedule": "what is in flight when, what hides it, and what waits",
     "verify": "check modules against the rules of HLO",
 }
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""

@@ -47,7 +47,7 @@ def cost_page(report: CostReport) -> str:
         f'aria-label="roofline">{_picture(report, shown, axes)}</svg>\n{_LEGEND}{notes_list(notes)}'
     )
     tips = [_tip(report, point) for point in shown]
-    return html_page(f"{report.module} on {report.target.title}", "cost", body, tips)
+    return html_page(f"{report.module} on {report.target.title}", ("cost",), body, tips)
 
 
 def _tip(report: CostReport, point: Point) -> list[str]:

@@ -25,7 +25,7 @@ def memory_page(model: dict[str, Any]) -> str:
         )
         verdict = f'<p class="{"fits" if fit["fits"] else "exhausted"}">{escape(text)}</p>\n'
     body = facts_list(_facts(model)) + verdict + _BODY + notes_list(model["assumptions"])
-    return html_page(title, "memory", body, packed(model))
+    return html_page(title, ("canvas", "memory"), body, packed(model))
 
 
 def _facts(model: dict[str, Any]) -> Iterator[tuple[str, str]]:

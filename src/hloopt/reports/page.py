@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 
-def html_page(title: str, name: str, body: str, data: Any) -> str:
-    """A document whose style and script are `pages/NAME.css` and `.js`, with those of all pages.
+def html_page(title: str, parts: Sequence[str], body: str, data: Any) -> str:
+    """A document with the styles and scripts `pages/PART.css` and `.js`, those of all pages first.
 
-    The script finds `data` parsed in `data`, and can call `showTip(event, lines)`.
+    Scripts find `data` parsed in `data`, and can call `showTip(event, lines)`.
     """
+    parts = ("page", *parts)
+    styles, scripts = ("".join(_text(f"{part}.{kind}") for part in parts) for kind in ("css", "js"))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return "".join(
         (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width">',
             f"<title>{escape(title)}</title>\n",
-            f"<style>\n{_part('page.css')}{_part(f'{name}.css')}</style></head><body>\n",
+            f"<style>\n{styles}</style></head><body>\n",
             f'<h1>{escape(title)}</h1>\n{body}<div id="tip"></div>\n',
             f'<script type="application/json" id="data">{text}</script>\n',
-            f"<script>\n{_part('page.js')}{_part(f'{name}.js')}</script></body></html>\n",
+            f"<script>\n{scripts}</script></body></html>\n",
         )
     )
 
 
-def _part(name: str) -> str:
+def _text(name: str) -> str:
     return files("hloopt.reports").joinpath("pages", name).read_text(encoding="utf-8")
 
 

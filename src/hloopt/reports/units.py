@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 _STEPS = ("", " k", " M", " G", " T", " P", " E")
 
@@ -38,6 +39,22 @@ def human_seconds(seconds: float) -> str:
         if seconds >= 0.9995 * scale:
             return f"{seconds / scale:,.{digits}f} {unit}"
     return f"{seconds * 1e9:.0f} ns" if seconds >= 1e-9 else "< 1 ns"
+
+
+@dataclass(frozen=True, slots=True)
+class CycleUnit:
+    """What the cycles of a model of time stand for."""
+
+    seconds: float | None
+    """Of one cycle; None where cycles are an abstract unit."""
+
+    def text(self, cycles: float) -> str:
+        """A time as people read it: `12.3 ms`; `5.0 k`, abstract."""
+        return human_count(cycles) if self.seconds is None else human_seconds(cycles * self.seconds)
+
+    def label(self, cycles: float) -> str:
+        """The same, with the unit also where it is abstract."""
+        return f"{self.text(cycles)} cycles" if self.seconds is None else self.text(cycles)
 
 
 def human_ratio(number: float) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
 from typing import Literal, TypeAlias
 
 from hloopt.analysis.calls import callees_first
-from hloopt.analysis.latency import LatencyModel
+from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.simulation.bandwidth import Bandwidth
@@ -56,6 +58,22 @@ class ComputationRun:
         """The position of each instruction. O(instructions)."""
         return {instruction: position for position, instruction in enumerate(self.order)}
 
+    def work_under(self, operation: Operation, most: int = 10) -> list[tuple[Instruction, float]]:
+        """What runs in the main stream while an operation does, and how long; the longest `most`.
+
+        O(log instructions), and linear in those under it.
+        """
+        first = bisect_right(self.end, operation.begin)
+        overlaps = []
+        for position in range(first, len(self.order)):
+            if self.begin[position] >= operation.finish:
+                break
+            begin = max(self.begin[position], operation.begin)
+            time = min(self.end[position], operation.finish) - begin
+            if time > 0 and self.order[position] is not operation.done:
+                overlaps.append((self.order[position], time))
+        return nlargest(most, overlaps, key=lambda overlap: overlap[1])
+
 
 @dataclass(slots=True)
 class Simulation:
@@ -68,6 +86,8 @@ class Simulation:
     """What runs: the entry, loops, branches and calls; callees first."""
     unknown_loops: list[Instruction] = field(default_factory=list)
     """Loops that run whose trip count is not known."""
+    guessed: list[Instruction] = field(default_factory=list)
+    """Instructions and starts of operations whose time the model does not know."""
 
     @property
     def entry(self) -> ComputationRun:
@@ -169,7 +189,9 @@ class _Simulator:
             run.end.append(clock.now)
             if instruction in done_of and streams.is_start(instruction):
                 done = done_of[instruction]
-                latency = model.latency(instruction, done)
+                latency, origin = model.edge_time(instruction, done)
+                if origin is Origin.GUESS:
+                    self.result.guessed.append(instruction)
                 operation = Operation(instruction, done, streams.of(instruction), latency)
                 wanted = 0.0 if bandwidth is None else bandwidth.of_operation(operation)
                 clock.launch(operation, wanted)
@@ -189,7 +211,9 @@ class _Simulator:
     ) -> tuple[float, float]:
         """How long the main stream is busy with an instruction, and the bandwidth it wants."""
         if calls is None or self.result.loops == "cost":
-            cost = self.result.model.node_cost(instruction)
+            cost, origin = self.result.model.node_time(instruction)
+            if origin is Origin.GUESS:
+                self.result.guessed.append(instruction)
             if self.bandwidth is None or cost <= 0:
                 return cost, 0.0
             return cost, self.bandwidth.of_work(instruction)
@@ -203,7 +227,7 @@ class _Simulator:
         if instruction.opcode is Opcode.WHILE:
             trips = self._trip_count(instruction)
             body, condition = instruction.called
-            return [(body, trips), (condition, trips + 1)]
+            return [(condition, trips + 1), (body, trips)]
         if instruction.opcode is Opcode.CONDITIONAL:
             runs = self.result.runs
             return [(max(instruction.called, key=lambda branch: runs[branch].duration), 1)]

@@ -56,14 +56,12 @@ class MemoryUse:
     """Bytes by position."""
     limit: int
 
-    def has_room(self, operation: Operation, positions: Mapping[Instruction, int], at: int) -> bool:
-        """Whether there is room for an operation to be under way at a position.
+    def has_room(self, operation: Operation, first: int, last: int) -> bool:
+        """Whether an operation may be under way at those positions, too.
 
-        Begun earlier than now it holds its result longer, ended later its operands.
+        It holds its result there, or its operands, which may end otherwise. O(positions).
         """
-        is_before = at < positions[operation.start]
-        held = operation.result_bytes if is_before else operation.operand_bytes
-        return self.usage[at] + held <= self.limit
+        return max(self.usage[first : last + 1]) + operation.size <= self.limit
 
 
 def explain_hiding(run: ComputationRun, memory: MemoryUse | None = None) -> list[Hiding]:
@@ -104,20 +102,58 @@ def _is_exposed(operation: Operation) -> bool:
 
 @dataclass(slots=True)
 class _Elsewhere:
-    """Independent work outside of an operation."""
+    """Independent work outside of an operation that stands from position `start` to `done`."""
 
+    start: int
+    done: int
+    least: float
+    """The time below which work does not matter."""
     taken: float = 0.0
-    free: float = 0.0
     longest_taken: tuple[float, int] = (0.0, -1)
     """Its time and position."""
+    free: float = 0.0
     longest_free: tuple[float, int] = (0.0, -1)
+    nearest_free: list[int] = field(default_factory=lambda: [-1, -1])
+    """The position of the last that matters before the operation, and of the first after it."""
+
+    def add_taken(self, work: float, position: int) -> None:
+        self.taken += work
+        self.longest_taken = max(self.longest_taken, (work, position))
+
+    def add_free(self, work: float, position: int) -> None:
+        self.free += work
+        self.longest_free = max(self.longest_free, (work, position))
+        if work < self.least:
+            return
+        if position < self.start:
+            self.nearest_free[0] = position
+        elif self.nearest_free[1] < 0:
+            self.nearest_free[1] = position
+
+    def free_places(self) -> list[int]:
+        """The positions where there is work to be had, what is near first."""
+        before, after = self.nearest_free
+        places = [place for place in (before, after) if place >= 0]
+        places.sort(key=lambda place: max(self.start - place, place - self.done))
+        return places or [self.longest_free[1]]
+
+    def way_to(self, place: int) -> tuple[int, int]:
+        """The positions from the operation to a place outside of it, that included."""
+        return (place, self.start) if place < self.start else (self.done, place)
 
 
 def _find_elsewhere(
     run: ComputationRun, exposed: list[Hiding], positions: Mapping[Instruction, int]
 ) -> list[_Elsewhere]:
     """For each of `exposed` what runs elsewhere."""
-    found = [_Elsewhere() for _ in exposed]
+    found = [
+        _Elsewhere(
+            positions[hiding.operation.start],
+            positions[hiding.operation.done],
+            _MATTERS * hiding.operation.exposed,
+        )
+        for hiding in exposed
+    ]
     everyone = (1 << len(exposed)) - 1
     related = _related(run, exposed)
     on_stream: dict[Stream, int] = {}
@@ -133,13 +169,9 @@ def _find_elsewhere(
         for stream in under_way.full:
             crowded |= on_stream.get(stream, 0)
         for number in _bits(left & crowded):
-            elsewhere = found[number]
-            elsewhere.taken += work
-            elsewhere.longest_taken = max(elsewhere.longest_taken, (work, position))
+            found[number].add_taken(work, position)
         for number in _bits(left & ~crowded):
-            elsewhere = found[number]
-            elsewhere.free += work
-            elsewhere.longest_free = max(elsewhere.longest_free, (work, position))
+            found[number].add_free(work, position)
     return found
 
 
@@ -223,12 +255,14 @@ def _judge(
 ) -> None:
     operation = hiding.operation
     hiding.taken, hiding.free = elsewhere.taken, elsewhere.free
-    enough = _MATTERS * operation.exposed
+    enough = elsewhere.least
     if elsewhere.free >= enough:
-        position = elsewhere.longest_free[1]
-        has_room = memory is None or memory.has_room(operation, positions, position)
-        hiding.reason = Reason.ORDER if has_room else Reason.MEMORY_LIMIT
-        hiding.examples = (run.order[position],)
+        places = elsewhere.free_places()
+        roomy = [
+            p for p in places if memory is None or memory.has_room(operation, *elsewhere.way_to(p))
+        ]
+        hiding.reason = Reason.ORDER if roomy else Reason.MEMORY_LIMIT
+        hiding.examples = (run.order[(roomy or places)[0]],)
     elif elsewhere.taken >= enough:
         hiding.reason = Reason.OVERLAP_LIMIT
         hiding.examples = (run.order[elsewhere.longest_taken[1]],)
@@ -246,6 +280,6 @@ def _neighbors(operation: Operation, positions: Mapping[Instruction, int]) -> It
     before = [i for i in dependencies(operation.start) if i in positions]
     if before:
         yield max(before, key=positions.__getitem__)
-    after = [u for u in (*operation.done.users, *operation.done.control_successors)]
+    after = [*operation.done.users, *operation.done.control_successors]
     if after:
         yield min(after, key=positions.__getitem__)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hloopt.analysis.async_operations import async_form
+from hloopt.analysis.async_operations import async_form, wrapped
+from hloopt.analysis.cost import CostAnalysis
+from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
-from hloopt.ir.shape_size import shape_bytes
 
 
 class Stream(NamedTuple):
@@ -58,31 +58,30 @@ class Operation:
         return self.begin - self.issued
 
     @property
-    def operand_bytes(self) -> int:
-        """Bytes of what it takes, tables of tuples aside."""
-        return _leaf_bytes(operand.shape for operand in self.start.operands)
-
-    @property
-    def result_bytes(self) -> int:
-        """Bytes of what it leaves."""
-        return _leaf_bytes((self.done.shape,))
-
-    @property
     def size(self) -> int:
-        """Bytes that it is about: the larger of operands and result."""
-        return max(self.operand_bytes, self.result_bytes)
+        """Bytes that it is about: the larger of what it takes and what it leaves."""
+        return max(self._moved())
 
     @property
     def traffic(self) -> int:
         """Bytes it reads and writes in the memory of the device."""
-        shapes = [operand.shape for operand in self.start.operands]
-        return _leaf_bytes((*shapes, self.done.shape), on_device=True)
+        read, written = self._moved()
+        if any(map(_is_on_host, (operand.shape for operand in self.start.operands))):
+            read = 0
+        return read if _is_on_host(self.done.shape) else read + written
+
+    def _moved(self) -> tuple[int, int]:
+        """Bytes read and written, wherever. Linear in what a wrapped fusion does."""
+        if self.start.opcode is Opcode.ASYNC_START:
+            work = wrapped(self.start)
+            if work.opcode is Opcode.FUSION:  # of slices of larger arrays, it may be
+                cost = CostAnalysis(self.start.parent.module).of(work)
+                return cost.bytes_read, cost.bytes_written
+        read = sum(leaf_bytes(operand.shape) for operand in self.start.operands)
+        return read, leaf_bytes(self.done.shape)
 
 
-def _leaf_bytes(shapes: Iterable[Shape], *, on_device: bool = False) -> int:
-    return sum(
-        shape_bytes(leaf)
-        for shape in shapes
-        for leaf in shape.leaves()
-        if leaf.is_array and not (on_device and leaf.layout.memory_space == HOST_MEMORY_SPACE)
+def _is_on_host(shape: Shape) -> bool:
+    return any(
+        leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE for leaf in shape.leaves()
     )

@@ -1,18 +1,9 @@
-const $ = id => document.getElementById(id);
 const { buffers, texts, allocations } = data;
 const count = buffers.size.length, positions = Math.max(data.positions, 1);
 const text = (column, i) => texts[buffers[column][i]];
 const THROUGHOUT = new Set(["parameter", "output", "constant"]);
 const KINDS = { parameter: "#0891b2", output: "#16a34a", constant: "#a855f7", temporary: "#d97706" };
-const LABELS = 78;  // pixels left of the pictures
 const ROWS = 100;
-
-function bytes(size) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let unit = 0;
-  while (size >= 1023.95 && unit < units.length - 1) { size /= 1024; unit++; }
-  return (unit ? size.toFixed(1) : size) + " " + units[unit];
-}
 
 // -- data --------------------------------------------------------------------------------------
 
@@ -91,18 +82,12 @@ function applyFilter() {
   redraw();
 }
 
-const colors = new Map();
 function colorOf(i) {
   const by = $("color").value;
   if (by === "kind") return KINDS[text("kind", i)] || "#888";
   const label = by === "scope" ? text("op_name", i).split("/").slice(0, 3).join("/") : text(by, i);
   if (!label) return "#888";
-  if (!colors.has(label)) {
-    let hash = 0;
-    for (const letter of label) hash = (hash * 31 + letter.charCodeAt(0)) >>> 0;
-    colors.set(label, `hsl(${hash % 360} ${55 + hash % 30}% ${45 + (hash >> 8) % 15}%)`);
-  }
-  return colors.get(label);
+  return colorOfText(label);
 }
 
 // -- drawing -----------------------------------------------------------------------------------
@@ -110,31 +95,6 @@ function colorOf(i) {
 const xOf = (p, width) => LABELS + (p - view.left) / (view.right - view.left) * (width - LABELS);
 const positionAt = (x, width) =>
   view.left + (x - LABELS) / (width - LABELS) * (view.right - view.left);
-
-function prepare(canvas) {
-  const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-  if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
-  if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
-  const context = canvas.getContext("2d");
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  context.font = "11px system-ui, sans-serif";
-  return { context, width, height, ink: getComputedStyle(document.body).color };
-}
-
-function axis({ context, width, height, ink }, low, high, yOf) {
-  context.fillStyle = context.strokeStyle = ink;
-  context.textAlign = "right";
-  const step = 2 ** Math.ceil(Math.log2(Math.max((high - low) / 6, 1)));
-  for (let size = Math.ceil(low / step) * step; size <= high; size += step) {
-    const y = yOf(size);
-    context.globalAlpha = .8;
-    context.fillText(bytes(size), LABELS - 6, Math.min(Math.max(y + 4, 9), height - 2));
-    context.globalAlpha = .15;
-    context.fillRect(LABELS, y, width - LABELS, 1);
-  }
-  context.globalAlpha = 1;
-}
 
 // Marks of the peak and of the chosen position, over the whole height.
 function marks({ context, width, height, ink }) {
@@ -255,17 +215,10 @@ function list() {
     + ` of ${data.positions}${name ? `: %${name}` : ""}${at === data.peakPosition ? " (the peak)" : ""}`
     + (alive.length > ROWS ? `; the ${ROWS} largest` : "");
   $("rows").replaceChildren(...alive.slice(0, ROWS).map(i => {
-    const row = document.createElement("tr");
     const cells = [bytes(buffers.size[i]), (100 * buffers.size[i] / Math.max(data.peak, 1)).toFixed(1) + " %",
       text("kind", i), text("shape", i), buffers.start[i], buffers.end[i], "%" + text("name", i),
       text("op_name", i), text("source", i)];
-    row.append(...cells.map(value => {
-      const cell = document.createElement("td");
-      cell.textContent = value;
-      return cell;
-    }));
-    row.onclick = () => show(i);
-    return row;
+    return tableRow(cells, () => show(i));
   }));
 }
 
@@ -309,11 +262,10 @@ function reset() {
   setTime(0, positions);
 }
 
-function handle(canvas, lines) {
-  let drag = null;
-  canvas.addEventListener("wheel", event => {
-    event.preventDefault();
-    const factor = Math.exp((event.deltaY || event.deltaX) * .0015);
+const handle = (canvas, lines) => navigate(canvas, {
+  lines, reset,
+  view: () => ({ ...view }),
+  zoom(event, factor) {
     if (event.shiftKey && canvas === $("packing")) {
       const middle = view.top - event.offsetY / canvas.clientHeight * (view.top - view.bottom);
       setAddresses(middle - (middle - view.bottom) * factor, middle + (view.top - middle) * factor);
@@ -321,35 +273,17 @@ function handle(canvas, lines) {
       const middle = positionAt(event.offsetX, canvas.clientWidth);
       setTime(middle - (middle - view.left) * factor, middle + (view.right - middle) * factor);
     }
-  }, { passive: false });
-  canvas.addEventListener("pointerdown", event => {
-    canvas.setPointerCapture(event.pointerId);
-    drag = { x: event.offsetX, y: event.offsetY, moved: false, ...view };
-  });
-  canvas.addEventListener("pointermove", event => {
-    if (drag) {
-      const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
-      drag.moved ||= Math.abs(dx) + Math.abs(dy) > 3;
-      if (!drag.moved) return;
-      showTip(event, null);
-      const positionsMoved = dx / (canvas.clientWidth - LABELS) * (drag.right - drag.left);
-      setTime(drag.left - positionsMoved, drag.right - positionsMoved);
-      if (canvas === $("packing")) {
-        const bytesMoved = dy / canvas.clientHeight * (drag.top - drag.bottom);
-        setAddresses(drag.bottom + bytesMoved, drag.top + bytesMoved);
-      }
-      return;
+  },
+  move(dx, dy, from) {
+    const positionsMoved = dx / (canvas.clientWidth - LABELS) * (from.right - from.left);
+    setTime(from.left - positionsMoved, from.right - positionsMoved);
+    if (canvas === $("packing")) {
+      const bytesMoved = dy / canvas.clientHeight * (from.top - from.bottom);
+      setAddresses(from.bottom + bytesMoved, from.top + bytesMoved);
     }
-    showTip(event, event.offsetX < LABELS ? null : lines(event));
-  });
-  canvas.addEventListener("pointerup", event => {
-    if (drag && !drag.moved && event.offsetX >= LABELS)
-      choose(Math.floor(positionAt(event.offsetX, canvas.clientWidth)));
-    drag = null;
-  });
-  canvas.addEventListener("pointerleave", event => showTip(event, null));
-  canvas.addEventListener("dblclick", reset);
-}
+  },
+  choose: event => choose(Math.floor(positionAt(event.offsetX, canvas.clientWidth))),
+});
 
 function timeLines(event) {
   const position = Math.floor(positionAt(event.offsetX, $("time").clientWidth));

@@ -1,0 +1,156 @@
+"""`hloopt schedule`: when a module does what, and what waits."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.common import (
+    HloCommand,
+    at_work,
+    color_option,
+    format_option,
+    make_console,
+    parse_amount,
+    print_json,
+    print_titles,
+    top_option,
+)
+from hloopt.commands.cost_model_options import cost_model_options
+
+if TYPE_CHECKING:
+    from hloopt.reports.schedule_findings import ScheduleFindings, ScheduleSettings
+
+_DEFAULT_TARGET = "h100_sxm"
+
+
+@click.command(cls=HloCommand)
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@cost_model_options
+@click.option(
+    "--target",
+    "target_name",
+    metavar="NAME|FILE.yaml",
+    help="a device: its memory is the limit, unless --memory-limit says otherwise",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(["xla-gpu", "xla-generic"]),
+    help="whose streams and overlap limits; default: the module tells",
+)
+@click.option(
+    "--devices",
+    type=click.IntRange(1),
+    metavar="N",
+    help="how many devices run the module; default: its replicas times its partitions",
+)
+@click.option(
+    "--loops",
+    type=click.Choice(["trips", "once", "cost"]),
+    default="trips",
+    show_default=True,
+    help="all trips, one, or what the cost model says of a loop, as in XLA's figures",
+)
+@click.option(
+    "--share-bandwidth",
+    is_flag=True,
+    help="let what runs at the same time share the memory bandwidth of the target",
+)
+@click.option(
+    "--memory-limit",
+    callback=parse_amount,
+    metavar="80GiB",
+    help="the memory there is: more in flight may not fit",
+)
+@top_option("operations", 10, least=0)
+@click.option("--html", metavar="FILE", help="also write the timeline as a page")
+@click.option("--trace", metavar="FILE", help="also write a trace for Perfetto and Chrome")
+@format_option
+@color_option
+def command(**options: Any) -> int:
+    """A run of a module by its schedule: what is in flight when, what hides it, and what waits.
+
+    Of every asynchronous operation its time, how much of it other work hides, what that is, and
+    why it is not more. A module that is not scheduled is put in the order of XLA's default memory
+    scheduler. What the figures rest on is printed below them; docs/schedule.md explains them.
+
+    \b
+    hloopt schedule step.hlo --cost-table costs.json --top 20
+    hloopt schedule step.hlo --html timeline.html --trace trace.json
+    """
+    from hloopt.files import find_inputs
+
+    paths = find_inputs(options["files"])
+    for name in ("html", "trace"):
+        if options[name] is not None and len(paths) > 1:
+            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
+    settings = _settings(options)
+    with at_work(paths) as each:
+        results = [(path, _analyze(path, settings, options["devices"])) for path in each]
+    has_pictures = bool(options["html"] or options["trace"])
+    if has_pictures and _write_pictures(results[0][1], options):
+        return 0
+    if options["output_format"] == "json":
+        from hloopt.reports.schedule_json import schedule_to_json
+
+        print_json([{"file": path, **schedule_to_json(found)} for path, found in results])
+        return 0
+    from hloopt.reports.schedule_text import render_schedule
+
+    console = make_console(options["color"])
+    for found in print_titles(console, results):
+        render_schedule(found, console, top=options["top"])
+    return 0
+
+
+def _settings(options: dict[str, Any]) -> ScheduleSettings:
+    from hloopt.reports.schedule_findings import ScheduleSettings
+    from hloopt.targets import load_target
+
+    name, limit = options["target_name"], options["memory_limit"]
+    target = load_target(name or _DEFAULT_TARGET)
+    if limit is None and name is not None:
+        limit = target.memory_size
+    return ScheduleSettings(
+        cost_model=options["cost_model"],
+        preset=options["preset"],
+        loops=options["loops"],
+        shared_bandwidth=target if options["share_bandwidth"] else None,
+        memory_limit=limit,
+    )
+
+
+def _analyze(path: str, settings: ScheduleSettings, devices: int | None) -> ScheduleFindings:
+    from hloopt.files import load
+    from hloopt.reports.schedule_findings import ScheduleFindings, set_devices
+
+    module = load(path)
+    if devices is not None:
+        set_devices(module, devices)
+    return ScheduleFindings.of(module, settings)
+
+
+def _write_pictures(found: ScheduleFindings, options: dict[str, Any]) -> bool:
+    """Write what was asked for; whether standard output has it, so nothing else may go there."""
+    from hloopt.files import STANDARD_STREAM, write_whole
+    from hloopt.reports.schedule_timeline import Timeline
+
+    timeline = Timeline.of(found)
+    texts: dict[str, str] = {}
+    if options["html"]:
+        from hloopt.reports.schedule_html import schedule_page
+
+        texts[options["html"]] = schedule_page(found, timeline)
+    if options["trace"]:
+        import json
+
+        from hloopt.reports.schedule_trace import schedule_trace
+
+        texts[options["trace"]] = json.dumps(schedule_trace(found, timeline))
+    for path, text in texts.items():
+        write_whole(path, text)
+        if path != STANDARD_STREAM:
+            print(f"wrote {path}", file=sys.stderr)
+    return STANDARD_STREAM in texts

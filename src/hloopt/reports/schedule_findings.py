@@ -1,0 +1,265 @@
+"""All that is known of a module's schedule: what takes how long, what waits, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from hloopt.analysis.async_operations import SYNC_COLLECTIVES, wrapped
+from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
+from hloopt.collector import collector_paused
+from hloopt.cost_models import CostModelChoice, latency_model
+from hloopt.diagnostics import HloError
+from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.opcode import COLLECTIVES
+from hloopt.ir.schedule import set_schedule
+from hloopt.ir.shape_size import shape_bytes
+from hloopt.memory.backends import GPU, backend_of
+from hloopt.memory.buffers import Buffers
+from hloopt.memory.schedulers import schedule_module
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.passes.latency_hiding_scheduler.gpu_streams import device_groups
+from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
+from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
+from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.reports.units import CycleUnit
+from hloopt.simulation import ComputationRun, Loops, Operation, Simulation, Streams, simulate
+from hloopt.simulation.bandwidth import Bandwidth
+from hloopt.simulation.critical_path import CriticalPaths
+from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding
+from hloopt.targets import Target
+
+Preset: TypeAlias = Literal["xla-generic", "xla-gpu"]
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleSettings:
+    """How to look at schedules."""
+
+    cost_model: CostModelChoice = field(default_factory=CostModelChoice)
+    preset: Preset | None = None
+    """Whose streams and limits; None: the module tells."""
+    loops: Loops = "trips"
+    shared_bandwidth: Target | None = None
+    """The target whose memory bandwidth is shared; None: nobody slows anybody down."""
+    memory_limit: int | None = None
+    """Bytes there are."""
+
+
+@dataclass(slots=True)
+class ScheduleMemory:
+    """Memory as the latency-hiding scheduler of XLA reckons: without arguments of the entry."""
+
+    usage: dict[Computation, list[int]]
+    """By computation that runs the bytes in use at each position, its callers' included."""
+    arguments: int
+    """Bytes that the arguments of the entry take in addition."""
+    limit: int | None
+
+    @property
+    def peak(self) -> int:
+        """The most in use at one time, arguments included."""
+        return self.arguments + max(max(usage, default=0) for usage in self.usage.values())
+
+    def use_of(self, computation: Computation) -> MemoryUse | None:
+        """What a run uses, against the limit; None without one."""
+        if self.limit is None:
+            return None
+        return MemoryUse(self.usage[computation], self.limit - self.arguments)
+
+
+@dataclass(slots=True)
+class ScheduleFindings:
+    """A run of a module by its schedule, and what there is to say of it."""
+
+    order: str
+    """`schedule`, or who found one for a module without."""
+    preset: Preset
+    unit: CycleUnit
+    simulation: Simulation
+    paths: CriticalPaths
+    hidings: list[tuple[ComputationRun, Hiding]]
+    """Of every operation; those with most exposed time in one run of the module first."""
+    statistics: dict[Computation, ScheduleStatistics]
+    """By computation what XLA prints of it."""
+    memory: ScheduleMemory
+    notes: list[str]
+    """What the figures rest on, one sentence each."""
+
+    @property
+    def module(self) -> Module:
+        return self.simulation.module
+
+    @classmethod
+    def of(cls, module: Module, settings: ScheduleSettings) -> ScheduleFindings:
+        """Run a module and look at it.
+
+        One without a schedule gets that of XLA's default memory scheduler. Near-linear in the
+        module. Raises HloError for a bad choice of a model, or a module that makes no sense.
+        """
+        with collector_paused():
+            order = _ensure_schedule(module)
+            preset = settings.preset or preset_of(module)
+            config = SchedulerConfig(preset=preset).resolved()
+            is_gpu = preset == "xla-gpu"
+            tracker = GpuResourceTracker(config) if is_gpu else ResourceTracker(config)
+            simulation = run_module(module, settings, tracker)
+            memory = _measure_memory(module, simulation, is_gpu=is_gpu, limit=settings.memory_limit)
+            hidings = [
+                (run, hiding)
+                for run in simulation.runs.values()
+                for hiding in explain_hiding(run, memory.use_of(run.computation))
+            ]
+            hidings.sort(key=lambda pair: -pair[1].operation.exposed * pair[0].runs)
+            statistics = {
+                run.computation: schedule_statistics(
+                    run.order, simulation.model, tracker.is_start, tracker.is_done
+                )
+                for run in simulation.runs.values()
+                if run.operations or run.computation.is_entry
+            }
+            return cls(
+                order,
+                preset,
+                cycle_unit(settings, simulation),
+                simulation,
+                CriticalPaths.of(simulation),
+                hidings,
+                statistics,
+                memory,
+                _notes(simulation, settings),
+            )
+
+
+def preset_of(module: Module) -> Preset:
+    """Whose scheduler a module is for. O(instructions of the entry)."""
+    return "xla-gpu" if backend_of(module) is GPU else "xla-generic"
+
+
+def cycle_unit(settings: ScheduleSettings, simulation: Simulation) -> CycleUnit:
+    """Constants by kind of instruction are no times, whatever XLA calls them."""
+    if settings.cost_model.resolved() == "fixed":
+        return CycleUnit(None)
+    return CycleUnit(1e-6 / simulation.model.cycles_per_microsecond)
+
+
+def run_module(module: Module, settings: ScheduleSettings, tracker: ResourceTracker) -> Simulation:
+    """A run of a module as the settings say. Raises HloError for a bad choice of a model."""
+    is_gpu = isinstance(tracker, GpuResourceTracker)
+    model = latency_model(settings.cost_model, module, is_gpu=is_gpu)
+    bandwidth = None
+    if settings.shared_bandwidth is not None:
+        bandwidth = Bandwidth(module, settings.shared_bandwidth, model.cycles_per_microsecond)
+    return simulate(module, model, Streams(tracker), loops=settings.loops, bandwidth=bandwidth)
+
+
+def _ensure_schedule(module: Module) -> str:
+    if module.is_scheduled:
+        return "schedule"
+    schedule = schedule_module(module, backend=backend_of(module))
+    set_schedule(module, schedule.orders)
+    return f"{schedule.algorithm} (the module is not scheduled)"
+
+
+def _measure_memory(
+    module: Module, simulation: Simulation, *, is_gpu: bool, limit: int | None
+) -> ScheduleMemory:
+    flow = Dataflow.of(module)
+    life = BufferLife.of(flow, Buffers.of(flow), shape_bytes if is_gpu else leaf_bytes)
+    usage = {computation: usage_over_time(life, computation) for computation in simulation.runs}
+    arguments = sum(leaf_bytes(parameter.shape) for parameter in module.entry.parameters)
+    return ScheduleMemory(usage, arguments, limit)
+
+
+# -- facts about operations -----------------------------------------------------------------------
+
+
+def group_size(operation: Operation) -> int | None:
+    """How many devices meet in a collective; None for what is none."""
+    start = operation.start
+    collective = wrapped(start) if start.opcode is Opcode.ASYNC_START else start
+    if collective.opcode not in COLLECTIVES:
+        return None
+    groups = device_groups(start)
+    if "source_target_pairs" in collective.attributes:
+        return len({device for pair in groups for device in pair})
+    return max(map(len, groups)) if groups else _all_devices(collective)
+
+
+def _all_devices(collective: Instruction) -> int:
+    module = collective.parent.module
+    mode = collective_mode(collective)
+    if mode is CollectiveMode.CROSS_REPLICA:
+        return module.replica_count
+    if mode is CollectiveMode.CROSS_PARTITION:
+        return module.num_partitions
+    return module.replica_count * module.num_partitions
+
+
+def set_devices(module: Module, count: int) -> None:
+    """Let a module run on `count` devices: more or fewer partitions. Raises HloError."""
+    if count % module.replica_count:
+        raise HloError(
+            f"{count} devices are no multiple of the module's {module.replica_count} replicas"
+        )
+    module.set_attribute("num_partitions", str(count // module.replica_count))
+
+
+# -- notes ----------------------------------------------------------------------------------------
+
+
+def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
+    notes = []
+    if settings.cost_model.resolved() == "fixed":
+        notes.append(
+            "times are XLA's constants by kind of instruction, in abstract cycles: they tell what "
+            "overlaps, not how long it takes"
+        )
+    guessed = dict.fromkeys(simulation.guessed)
+    if guessed:
+        notes.append(f"the model does not know the time of {_some(list(guessed))}: constants")
+    if simulation.unknown_loops:
+        notes.append(
+            "loops whose trip count is not known take one trip: " + _some(simulation.unknown_loops)
+        )
+    if settings.loops == "once":
+        notes.append("loops take one trip")
+    if synchronous := _synchronous(simulation):
+        notes.append(
+            "collectives that are not asynchronous hold the main stream up for what the model "
+            f"says of any instruction: {_some(synchronous)}"
+        )
+    if settings.shared_bandwidth is not None:
+        notes.append(
+            "what runs at the same time shares the memory bandwidth of "
+            f"{settings.shared_bandwidth.title}"
+        )
+    return notes
+
+
+def _synchronous(simulation: Simulation) -> list[Instruction]:
+    """Collectives that run in the main stream."""
+    starts = {operation.start for _, operation in simulation.operations()}
+    return [
+        instruction
+        for run in simulation.runs.values()
+        if run.runs
+        for instruction in run.order
+        if instruction.opcode in SYNC_COLLECTIVES
+        or (
+            instruction.opcode in COLLECTIVES
+            and instruction.opcode.value.endswith("-start")
+            and instruction not in starts
+        )
+    ]
+
+
+def _some(instructions: list[Instruction]) -> str:
+    """The first names, and how many more there are."""
+    names = ", ".join(f"%{instruction.name}" for instruction in instructions[:_SHOWN])
+    more = len(instructions) - _SHOWN
+    return f"{names} and {more:,} more" if more > 0 else names

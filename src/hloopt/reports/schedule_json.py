@@ -1,0 +1,98 @@
+"""Findings about a schedule as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hloopt.ir.attribute_values import parse_metadata
+from hloopt.reports.schedule_findings import ScheduleFindings, group_size
+from hloopt.simulation import ComputationRun, Simulation
+from hloopt.simulation.hiding import Hiding
+
+
+def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
+    """All of it but what runs when. Times in cycles of the model, sizes in bytes.
+
+    Times of an operation are those of one run of its computation, which runs `runs` times.
+    """
+    simulation, memory = findings.simulation, findings.memory
+    return {
+        "module": findings.module.name,
+        "order": findings.order,
+        "preset": findings.preset,
+        "seconds_per_cycle": findings.unit.seconds,
+        **totals_to_json(simulation),
+        "critical_path": findings.paths.lengths[findings.module.entry],
+        "memory": {"peak": memory.peak, "arguments": memory.arguments, "limit": memory.limit},
+        "computations": [
+            _computation_to_json(findings, run) for run in simulation.runs.values() if run.runs
+        ],
+        "operations": [_operation_to_json(run, hiding) for run, hiding in findings.hidings],
+        "assumptions": findings.notes,
+    }
+
+
+def totals_to_json(simulation: Simulation) -> dict[str, Any]:
+    """The figures of a whole run."""
+    return {
+        "makespan": simulation.makespan,
+        "exposed": simulation.exposed,
+        "exposed_by_kind": {
+            kind.value: cycles for kind, cycles in simulation.exposed_by_kind().items()
+        },
+        "operations_in_flight": sum(1 for _ in simulation.operations()),
+    }
+
+
+def _computation_to_json(findings: ScheduleFindings, run: ComputationRun) -> dict[str, Any]:
+    statistics = findings.statistics.get(run.computation)
+    return {
+        "name": run.computation.name,
+        "runs": run.runs,
+        "runs_known": run.runs_known,
+        "duration": run.duration,
+        "exposed": run.exposed,
+        "critical_path": findings.paths.lengths[run.computation],
+        "on_critical_path": [
+            {"instruction": step.instruction.name, "time": step.time}
+            for step in findings.paths.steps[run.computation]
+        ],
+        "memory_peak": max(findings.memory.usage[run.computation], default=0),
+        "xla": None
+        if statistics is None
+        else {
+            "total_cycles": statistics.total_cycles,
+            "total_wasted_cycles": statistics.total_wasted,
+            "wasted_cycles": {kind.value: time for kind, time in statistics.wasted.items()},
+        },
+    }
+
+
+def _operation_to_json(run: ComputationRun, hiding: Hiding) -> dict[str, Any]:
+    operation = hiding.operation
+    metadata = operation.start.attributes.get("metadata")
+    return {
+        "start": operation.start.name,
+        "done": operation.done.name,
+        "computation": run.computation.name,
+        "runs": run.runs,
+        "kind": operation.kind.value,
+        "stream": operation.stream.name,
+        "op_name": parse_metadata(metadata).op_name if metadata else "",
+        "bytes": operation.size,
+        "group_size": group_size(operation),
+        "latency": operation.latency,
+        "issued": operation.issued,
+        "begin": operation.begin,
+        "finish": operation.finish,
+        "hidden": operation.hidden,
+        "exposed": operation.exposed,
+        "reason": hiding.reason.value,
+        "examples": [instruction.name for instruction in hiding.examples],
+        "work_under": hiding.under,
+        "work_elsewhere": {"stream_free": hiding.free, "stream_full": hiding.taken},
+        "under": [
+            {"instruction": instruction.name, "time": time}
+            for instruction, time in run.work_under(operation)
+        ],
+    }

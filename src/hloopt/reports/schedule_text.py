@@ -1,0 +1,246 @@
+"""Findings about a schedule as a terminal page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hloopt.ir import Opcode
+from hloopt.reports.memory_text import page_width, plain_table
+from hloopt.reports.schedule_chart import legend, peak_label, schedule_chart
+from hloopt.reports.schedule_findings import ScheduleFindings, group_size
+from hloopt.reports.units import human_bytes, middle, more_text
+from hloopt.simulation import ComputationRun, Loops
+from hloopt.simulation.hiding import Hiding, Reason
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+_MAKESPANS: Mapping[Loops, str] = {
+    "trips": "of one run, loops with all their trips",
+    "once": "of one run, loops with one trip",
+    "cost": "of the entry, loops and calls as the cost model says",
+}
+_CHARTS = 2
+_UNDER = 3
+_NAME_WIDTH = 30
+
+
+def render_schedule(findings: ScheduleFindings, console: Console, *, top: int = 10) -> None:
+    """Print totals, pictures, kinds of operations, and the `top` operations most exposed."""
+    from rich.text import Text
+
+    width = page_width(console)
+    title = Text.assemble(
+        "Schedule of ", (findings.module.name, "bold"), f", order: {findings.order}"
+    )
+    console.print(title, width=width)
+    console.print(_totals(findings), width=width)
+    for run in _charted(findings):
+        console.print()
+        console.print(_chart_title(findings, run), width=width)
+        usage = findings.memory.usage[run.computation]
+        console.print(schedule_chart(run, usage, findings.unit, width))
+    console.print(legend(), width=width)
+    if findings.hidings:
+        console.print()
+        console.print(_kinds_table(findings), width=width)
+        console.print()
+        _render_operations(findings, console, width, top)
+    for note in findings.notes:
+        console.print(Text(f"* {note}", style="dim"), width=width)
+
+
+def _totals(findings: ScheduleFindings) -> Table:
+    from rich.text import Text
+
+    simulation, unit, memory = findings.simulation, findings.unit, findings.memory
+    makespan, exposed = simulation.makespan, simulation.exposed
+    table = plain_table(show_header=False)
+    table.add_column("field", style="bold", no_wrap=True)
+    table.add_column("figure", justify="right", no_wrap=True)
+    table.add_column("meaning", style="dim")
+    table.add_row("makespan", unit.label(makespan), _MAKESPANS[simulation.loops])
+    waiting = f"{share(exposed, makespan)} of it waits for operations"
+    table.add_row("exposed", Text(unit.label(exposed), style="red" if exposed else ""), waiting)
+    path = findings.paths.lengths[findings.module.entry]
+    table.add_row("critical path", unit.label(path), "what dependencies alone would take")
+    table.add_row(
+        "peak", human_bytes(memory.peak), f"{human_bytes(memory.arguments)} of it arguments"
+    )
+    if memory.limit is not None:
+        room = memory.limit - memory.peak
+        text = f"{human_bytes(abs(room))} {'left' if room >= 0 else 'too little'}"
+        table.add_row("limit", human_bytes(memory.limit), text)
+    xla = findings.statistics[findings.module.entry]
+    table.add_row(
+        "XLA's figures",
+        unit.text(xla.total_cycles),
+        f"of the entry, {unit.text(xla.total_wasted)} wasted; loops as one instruction",
+    )
+    return table
+
+
+def share(part: float, whole: float) -> str:
+    """`12.5%`."""
+    return f"{part / whole:.1%}" if whole else "0%"
+
+
+# -- pictures -------------------------------------------------------------------------------------
+
+
+def _charted(findings: ScheduleFindings) -> list[ComputationRun]:
+    """The runs worth a picture: where most time is exposed; the entry where nothing is."""
+    runs = [run for run in findings.simulation.runs.values() if run.runs and run.operations]
+    runs.sort(key=lambda run: (-run.exposed * run.runs, -run.duration * run.runs))
+    return runs[:_CHARTS] or [findings.simulation.entry]
+
+
+def _chart_title(findings: ScheduleFindings, run: ComputationRun) -> Text:
+    from rich.text import Text
+
+    times = "" if run.runs == 1 else f", one of {run.runs:,} runs"
+    peak = peak_label(findings.memory.usage[run.computation], findings.memory.arguments)
+    return Text.assemble(
+        (f"%{run.computation.name}", "bold"),
+        f"{times}: {findings.unit.label(run.duration)}, "
+        f"{share(run.exposed, run.duration)} exposed, memory up to {peak}",
+    )
+
+
+# -- kinds ----------------------------------------------------------------------------------------
+
+
+def _kinds_table(findings: ScheduleFindings) -> Table:
+    from rich.text import Text
+
+    totals: dict[Opcode, list[float]] = {}
+    for run, hiding in findings.hidings:
+        operation = hiding.operation
+        total = totals.setdefault(operation.kind, [0.0] * 5)
+        figures = (1, operation.size, operation.latency, operation.hidden, operation.exposed)
+        for column, figure in enumerate(figures):
+            total[column] += figure * run.runs
+    table = plain_table()
+    table.add_column("all runs", style="bold", no_wrap=True)
+    for name in ("number", "bytes", "latency", "hidden", "exposed", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
+    unit, makespan = findings.unit, findings.simulation.makespan
+    for kind, (count, size, latency, hidden, exposed) in sorted(
+        totals.items(), key=lambda item: (-item[1][4], item[0])
+    ):
+        table.add_row(
+            kind.value,
+            f"{int(count):,}",
+            human_bytes(int(size)),
+            unit.text(latency),
+            unit.text(hidden),
+            Text(unit.text(exposed), style="red" if exposed else ""),
+            share(exposed, makespan),
+        )
+    return table
+
+
+# -- operations -----------------------------------------------------------------------------------
+
+
+def _render_operations(findings: ScheduleFindings, console: Console, width: int, top: int) -> None:
+    """Each operation: a line of figures, then why not more is hidden, and what runs under it."""
+    from rich.text import Text
+
+    count = len(findings.hidings)
+    console.print(Text(f"{count:,} operations, most exposed first; times of one run", style="bold"))
+    name_width = width - 49
+    head = f"{'exposed':>9} {'hidden':>9} {'latency':>9} {'runs':>5} {'bytes':>9} {'on':>3}"
+    console.print(Text(f"{head}  operation", style="bold"))
+    for run, hiding in findings.hidings[:top]:
+        console.print(_figures(findings, run, hiding, name_width))
+        for line in _explanation(findings, run, hiding):
+            console.print(_indented(line, width))
+    if count > top:
+        console.print(Text(more_text(count - top, width), style="dim"))
+
+
+def _figures(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding, width: int) -> Text:
+    from rich.text import Text
+
+    unit, operation = findings.unit, hiding.operation
+    group = group_size(operation)
+    return Text.assemble(
+        (f"{unit.text(operation.exposed):>9} ", "red" if operation.exposed else ""),
+        f"{unit.text(operation.hidden):>9} {unit.text(operation.latency):>9} {run.runs:>5} "
+        f"{human_bytes(operation.size):>9} {'-' if group is None else group:>3}  ",
+        (middle(f"%{operation.start.name}", width), "bold"),
+    )
+
+
+def _explanation(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding) -> list[str]:
+    lines = []
+    if hiding.reason is not Reason.HIDDEN:
+        lines.append(why(findings, hiding))
+    work = run.work_under(hiding.operation, len(run.order))
+    if work:
+        shown = ", ".join(
+            f"{_name(instruction.name)} {findings.unit.text(time)}"
+            for instruction, time in work[:_UNDER]
+        )
+        more = f", {len(work) - _UNDER:,} more" if len(work) > _UNDER else ""
+        lines.append(f"under it: {shown}{more}")
+    else:
+        lines.append("nothing runs under it")
+    return lines
+
+
+def why(findings: ScheduleFindings, hiding: Hiding) -> str:
+    """Why an operation is not better hidden, in a sentence."""
+    unit, operation = findings.unit, hiding.operation
+    names = [_name(instruction.name) for instruction in hiding.examples]
+    match hiding.reason:
+        case Reason.DEPENDENCY:
+            feeds = f"; it follows {names[0]}" if names else ""
+            needs = f", {names[1]} needs it" if len(names) > 1 else ""
+            return f"dependency: all other work feeds or needs it{feeds}{needs}"
+        case Reason.NOTHING_LEFT:
+            return (
+                f"nothing left to run: the {unit.label(hiding.under)} of work that neither feeds "
+                "nor needs it run under it"
+            )
+        case Reason.OVERLAP_LIMIT if operation.queued > hiding.taken or not names:
+            return (
+                f"overlap limit: it waits {unit.label(operation.queued)} for "
+                f"'{operation.stream.name}', which takes {operation.stream.limit} at a time"
+            )
+        case Reason.OVERLAP_LIMIT:
+            return (
+                f"overlap limit: {unit.label(hiding.taken)} of other work, as {names[0]}, run "
+                f"while '{operation.stream.name}' is full ({operation.stream.limit} at a time)"
+            )
+        case Reason.MEMORY_LIMIT:
+            return (
+                f"memory limit: {unit.label(hiding.free)} of other work would do, but there is no "
+                f"room to be in flight during {names[0]}"
+            )
+        case Reason.ORDER:
+            return (
+                f"order: {unit.label(hiding.free)} of other work could run under it, "
+                f"{names[0]} is nearest"
+            )
+    return "hidden"
+
+
+def _name(name: str) -> str:
+    return "%" + middle(name, _NAME_WIDTH)
+
+
+def _indented(line: str, width: int) -> Text:
+    """A line below another, broken between words where it is too long."""
+    from textwrap import fill
+
+    from rich.text import Text
+
+    text = fill(
+        line, width, initial_indent=" " * 10, subsequent_indent=" " * 12, break_on_hyphens=False
+    )
+    return Text(text, style="dim")

@@ -1,0 +1,80 @@
+"""A schedule as a trace: for Perfetto (ui.perfetto.dev) and chrome://tracing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.schedule_timeline import Slice, Timeline
+
+_PROCESS = 1
+
+
+def schedule_trace(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
+    """The trace-event format of Chrome: a thread per lane, memory as a counter, and an arrow from
+    each start to what waits for it. A microsecond per abstract cycle. Linear.
+    """
+    seconds = findings.unit.seconds
+    scale = 1.0 if seconds is None else seconds * 1e6
+    unit = ", 1 us per cycle" if seconds is None else ""
+    events: list[dict[str, Any]] = [_named("process_name", 0, findings.module.name + unit)]
+    for lane, name in enumerate(timeline.lanes):
+        events.append(_named("thread_name", lane, name))
+        events.append(_event("M", "thread_sort_index", lane, 0.0, args={"sort_index": lane}))
+    for number, piece in enumerate(timeline.slices):
+        events.append(_slice_event(findings, piece, scale))
+        if piece.operation is not None and not piece.is_wait:
+            events.append(_event("s", "in flight", piece.lane, piece.begin * scale, id=number))
+    arrows = {
+        piece.operation: number
+        for number, piece in enumerate(timeline.slices)
+        if piece.operation is not None and not piece.is_wait
+    }
+    for piece in timeline.slices:
+        if piece.is_wait and piece.operation is not None:
+            events.append(
+                _event(
+                    "f",
+                    "in flight",
+                    piece.lane,
+                    piece.begin * scale,
+                    id=arrows[piece.operation],
+                    bp="e",
+                )
+            )
+    for time, size in timeline.memory:
+        events.append(_event("C", "memory (bytes)", 0, time * scale, args={"in use": size}))
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _slice_event(findings: ScheduleFindings, piece: Slice, scale: float) -> dict[str, Any]:
+    instruction, operation = piece.instruction, piece.operation
+    name = f"wait for {instruction.name}" if piece.is_wait else instruction.name
+    arguments: dict[str, Any] = {
+        "opcode": instruction.opcode.value,
+        "computation": instruction.parent.name,
+    }
+    if operation is not None:
+        arguments |= {
+            "bytes": operation.size,
+            "latency": findings.unit.label(operation.latency),
+            "hidden": findings.unit.label(operation.hidden),
+            "exposed": findings.unit.label(operation.exposed),
+        }
+    return _event(
+        "X",
+        name,
+        piece.lane,
+        piece.begin * scale,
+        dur=(piece.end - piece.begin) * scale,
+        cat="wait" if piece.is_wait else "operation" if operation else "instruction",
+        args=arguments,
+    )
+
+
+def _event(phase: str, name: str, thread: int, time: float, **more: Any) -> dict[str, Any]:
+    return {"ph": phase, "name": name, "ts": time, "pid": _PROCESS, "tid": thread, **more}
+
+
+def _named(what: str, thread: int, name: str) -> dict[str, Any]:
+    return _event("M", what, thread, 0.0, args={"name": name})
