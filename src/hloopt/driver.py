@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hloopt.memory.model import MemoryReport
     from hloopt.passes.validation import Validator
     from hloopt.reports.module_diff import ModuleDiff
+    from hloopt.reports.schedule_diff import ScheduleChange
 
 
 class Settings(NamedTuple):
@@ -79,6 +80,8 @@ class Outcome:
     diff: ModuleDiff | None = None
     memory: tuple[MemoryReport, MemoryReport] | None = None
     """Before and after."""
+    schedule: ScheduleChange | None = None
+    """None where no schedule with asynchronous operations changed."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -164,6 +167,7 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
 def _report(outcome: Outcome, memory: bool | None) -> None:
     from hloopt.reports.memory_diff import compare_memory
     from hloopt.reports.module_diff import diff_modules
+    from hloopt.reports.schedule_diff import compare_schedules
 
     name = outcome.source.name if outcome.source else outcome.name
     before = parse_module(Source(name, outcome.before))
@@ -172,3 +176,4 @@ def _report(outcome: Outcome, memory: bool | None) -> None:
     outcome.memory, note = compare_memory(before, after, memory)
     if note is not None:
         outcome.notes.append(note)
+    outcome.schedule = compare_schedules(before, after)

@@ -38,7 +38,8 @@ def command(
     """Compare two HLO modules; exit 1 if they differ.
 
     Computations are matched by name, then by structure; instructions likewise. Where they differ,
-    their memory is compared, too: each size, and what entered or left the peak.
+    their memory is compared, too: each size, and what entered or left the peak. So are schedules
+    with asynchronous operations: how long they take, and how long they wait.
     """
     from hloopt.files import read_module
     from hloopt.reports.diff import diff_to_json, render_diff
@@ -48,13 +49,20 @@ def command(
         render_memory_change,
     )
     from hloopt.reports.module_diff import diff_modules
+    from hloopt.reports.schedule_diff import (
+        compare_schedules,
+        render_schedule_change,
+        schedule_change_to_json,
+    )
 
     modules = read_module(before), read_module(after)
     diff = diff_modules(*modules)
     reports, note = compare_memory(*modules, False if diff.is_identical else memory)
+    schedule = None if diff.is_identical else compare_schedules(*modules)
     if output_format == "json":
         change = None if reports is None else memory_change_to_json(*reports)
-        print_json({**diff_to_json(diff), "memory": change})
+        times = None if schedule is None else schedule_change_to_json(schedule)
+        print_json({**diff_to_json(diff), "memory": change, "schedule": times})
     else:
         console = make_console(color)
         render_diff(diff, console, side_by_side=side_by_side, top=top, text=text)
@@ -64,4 +72,7 @@ def command(
         elif note is not None:
             console.print()
             console.print(note, style="dim", markup=False)
+        if schedule is not None:
+            console.print()
+            render_schedule_change(schedule, console)
     return 0 if diff.is_identical else EXIT_FOUND

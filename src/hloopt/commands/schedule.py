@@ -21,7 +21,8 @@ from hloopt.commands.common import (
 from hloopt.commands.cost_model_options import cost_model_options
 
 if TYPE_CHECKING:
-    from hloopt.reports.schedule_findings import ScheduleFindings, ScheduleSettings
+    from hloopt.reports.schedule_findings import ScheduleFindings
+    from hloopt.reports.schedule_run import ScheduleSettings
 
 _DEFAULT_TARGET = "h100_sxm"
 
@@ -106,7 +107,7 @@ def command(**options: Any) -> int:
 
 
 def _settings(options: dict[str, Any]) -> ScheduleSettings:
-    from hloopt.reports.schedule_findings import ScheduleSettings
+    from hloopt.reports.schedule_run import ScheduleSettings
     from hloopt.targets import load_target
 
     name, limit = options["target_name"], options["memory_limit"]
@@ -124,7 +125,8 @@ def _settings(options: dict[str, Any]) -> ScheduleSettings:
 
 def _analyze(path: str, settings: ScheduleSettings, devices: int | None) -> ScheduleFindings:
     from hloopt.files import load
-    from hloopt.reports.schedule_findings import ScheduleFindings, set_devices
+    from hloopt.reports.schedule_findings import ScheduleFindings
+    from hloopt.reports.schedule_run import set_devices
 
     module = load(path)
     if devices is not None:

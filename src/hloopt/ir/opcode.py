@@ -176,6 +176,14 @@ COLLECTIVES = frozenset(
     )
 )
 
+STARTS = frozenset(
+    (
+        *(Opcode.ALL_REDUCE_START, Opcode.ALL_GATHER_START, Opcode.COLLECTIVE_PERMUTE_START),
+        *(Opcode.COPY_START, Opcode.ASYNC_START, Opcode.SEND, Opcode.RECV),
+    )
+)
+"""What begins something that another instruction waits for."""
+
 PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
 
 CONTROL_FLOW_CALLERS = frozenset((Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL, *ASYNC))

@@ -1,4 +1,4 @@
-"""What a pipeline did to a module: passes, difference, memory; remarks, times, statistics."""
+"""What a pipeline did to a module: passes, difference, memory, schedule; remarks, times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = False) -> None:
-    """Passes, then what changed, then memory before and after."""
+    """Passes, then what changed, then memory and schedule before and after."""
     from hloopt.reports.diff import render_diff
     from hloopt.reports.memory_diff import render_memory_change
     from hloopt.reports.memory_text import render_memory
@@ -41,6 +41,11 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
         if before is not after:
             console.print()
             render_memory_change(before, after, console)
+        console.print()
+    if outcome.schedule is not None:
+        from hloopt.reports.schedule_diff import render_schedule_change
+
+        render_schedule_change(outcome.schedule, console)
         console.print()
 
 
@@ -144,6 +149,7 @@ def outcome_to_json(outcome: Outcome) -> dict[str, object]:
     from hloopt.reports.diff import diff_to_json
     from hloopt.reports.memory_diff import peak_change_to_json
     from hloopt.reports.memory_json import memory_to_json
+    from hloopt.reports.schedule_diff import schedule_change_to_json
 
     return {
         "module": outcome.name,
@@ -183,6 +189,9 @@ def outcome_to_json(outcome: Outcome) -> dict[str, object]:
             }
             if outcome.memory is not None
             else None
+        ),
+        "schedule": (
+            None if outcome.schedule is None else schedule_change_to_json(outcome.schedule)
         ),
     }
 

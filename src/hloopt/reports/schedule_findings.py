@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
 
-from hloopt.analysis.async_operations import SYNC_COLLECTIVES, wrapped
+from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.collector import collector_paused
-from hloopt.cost_models import CostModelChoice, latency_model
-from hloopt.diagnostics import HloError
-from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.ir.schedule import set_schedule
 from hloopt.ir.shape_size import shape_bytes
-from hloopt.memory.backends import GPU, backend_of
+from hloopt.memory.backends import backend_of
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.schedulers import schedule_module
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.latency_hiding_scheduler.gpu_streams import device_groups
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
-from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.reports.schedule_run import (
+    Preset,
+    ScheduleSettings,
+    cycle_unit,
+    preset_of,
+    run_module,
+    tracker_of,
+)
 from hloopt.reports.units import CycleUnit
-from hloopt.simulation import ComputationRun, Loops, Operation, Simulation, Streams, simulate
-from hloopt.simulation.bandwidth import Bandwidth
+from hloopt.simulation import ComputationRun, Simulation
 from hloopt.simulation.critical_path import CriticalPaths
 from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding
-from hloopt.targets import Target
 
-Preset: TypeAlias = Literal["xla-generic", "xla-gpu"]
 _SHOWN = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleSettings:
-    """How to look at schedules."""
-
-    cost_model: CostModelChoice = field(default_factory=CostModelChoice)
-    preset: Preset | None = None
-    """Whose streams and limits; None: the module tells."""
-    loops: Loops = "trips"
-    shared_bandwidth: Target | None = None
-    """The target whose memory bandwidth is shared; None: nobody slows anybody down."""
-    memory_limit: int | None = None
-    """Bytes there are."""
 
 
 @dataclass(slots=True)
@@ -104,11 +87,11 @@ class ScheduleFindings:
         with collector_paused():
             order = _ensure_schedule(module)
             preset = settings.preset or preset_of(module)
-            config = SchedulerConfig(preset=preset).resolved()
-            is_gpu = preset == "xla-gpu"
-            tracker = GpuResourceTracker(config) if is_gpu else ResourceTracker(config)
+            tracker = tracker_of(preset)
             simulation = run_module(module, settings, tracker)
-            memory = _measure_memory(module, simulation, is_gpu=is_gpu, limit=settings.memory_limit)
+            memory = _measure_memory(
+                simulation, is_gpu=preset == "xla-gpu", limit=settings.memory_limit
+            )
             hidings = [
                 (run, hiding)
                 for run in simulation.runs.values()
@@ -135,28 +118,6 @@ class ScheduleFindings:
             )
 
 
-def preset_of(module: Module) -> Preset:
-    """Whose scheduler a module is for. O(instructions of the entry)."""
-    return "xla-gpu" if backend_of(module) is GPU else "xla-generic"
-
-
-def cycle_unit(settings: ScheduleSettings, simulation: Simulation) -> CycleUnit:
-    """Constants by kind of instruction are no times, whatever XLA calls them."""
-    if settings.cost_model.resolved() == "fixed":
-        return CycleUnit(None)
-    return CycleUnit(1e-6 / simulation.model.cycles_per_microsecond)
-
-
-def run_module(module: Module, settings: ScheduleSettings, tracker: ResourceTracker) -> Simulation:
-    """A run of a module as the settings say. Raises HloError for a bad choice of a model."""
-    is_gpu = isinstance(tracker, GpuResourceTracker)
-    model = latency_model(settings.cost_model, module, is_gpu=is_gpu)
-    bandwidth = None
-    if settings.shared_bandwidth is not None:
-        bandwidth = Bandwidth(module, settings.shared_bandwidth, model.cycles_per_microsecond)
-    return simulate(module, model, Streams(tracker), loops=settings.loops, bandwidth=bandwidth)
-
-
 def _ensure_schedule(module: Module) -> str:
     if module.is_scheduled:
         return "schedule"
@@ -165,48 +126,13 @@ def _ensure_schedule(module: Module) -> str:
     return f"{schedule.algorithm} (the module is not scheduled)"
 
 
-def _measure_memory(
-    module: Module, simulation: Simulation, *, is_gpu: bool, limit: int | None
-) -> ScheduleMemory:
+def _measure_memory(simulation: Simulation, *, is_gpu: bool, limit: int | None) -> ScheduleMemory:
+    module = simulation.module
     flow = Dataflow.of(module)
     life = BufferLife.of(flow, Buffers.of(flow), shape_bytes if is_gpu else leaf_bytes)
     usage = {computation: usage_over_time(life, computation) for computation in simulation.runs}
     arguments = sum(leaf_bytes(parameter.shape) for parameter in module.entry.parameters)
     return ScheduleMemory(usage, arguments, limit)
-
-
-# -- facts about operations -----------------------------------------------------------------------
-
-
-def group_size(operation: Operation) -> int | None:
-    """How many devices meet in a collective; None for what is none."""
-    start = operation.start
-    collective = wrapped(start) if start.opcode is Opcode.ASYNC_START else start
-    if collective.opcode not in COLLECTIVES:
-        return None
-    groups = device_groups(start)
-    if "source_target_pairs" in collective.attributes:
-        return len({device for pair in groups for device in pair})
-    return max(map(len, groups)) if groups else _all_devices(collective)
-
-
-def _all_devices(collective: Instruction) -> int:
-    module = collective.parent.module
-    mode = collective_mode(collective)
-    if mode is CollectiveMode.CROSS_REPLICA:
-        return module.replica_count
-    if mode is CollectiveMode.CROSS_PARTITION:
-        return module.num_partitions
-    return module.replica_count * module.num_partitions
-
-
-def set_devices(module: Module, count: int) -> None:
-    """Let a module run on `count` devices: more or fewer partitions. Raises HloError."""
-    if count % module.replica_count:
-        raise HloError(
-            f"{count} devices are no multiple of the module's {module.replica_count} replicas"
-        )
-    module.set_attribute("num_partitions", str(count // module.replica_count))
 
 
 # -- notes ----------------------------------------------------------------------------------------

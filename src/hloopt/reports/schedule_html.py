@@ -7,8 +7,9 @@ from typing import Any
 
 from hloopt.ir import Instruction
 from hloopt.ir.attribute_values import parse_metadata
+from hloopt.reports.group_sizes import group_size
 from hloopt.reports.page import facts_list, html_page, notes_list
-from hloopt.reports.schedule_findings import ScheduleFindings, group_size
+from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_text import share, why
 from hloopt.reports.schedule_timeline import Timeline
 from hloopt.reports.units import human_bytes
@@ -131,7 +132,8 @@ def _rounded(time: float) -> float:
 _BODY = """<div class="bar">
 <input id="filter" type="search" placeholder="filter: name, op_name, opcode" aria-label="filter">
 <label>color <select id="color"><option value="name">name but for numbers</option>
-<option value="opcode">opcode</option><option value="scope">scope</option><option value="computation">computation</option></select>
+<option value="opcode">opcode</option><option value="scope">scope</option>
+<option value="computation">computation</option></select>
 </label>
 <label>go to <select id="computation"></select></label>
 <button id="worst">most exposed</button> <button id="all">whole run</button>

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hloopt.ir.attribute_values import parse_metadata
-from hloopt.reports.schedule_findings import ScheduleFindings, group_size
-from hloopt.simulation import ComputationRun, Simulation
+from hloopt.reports.group_sizes import group_size
+from hloopt.reports.schedule_diff import totals_to_json
+from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.simulation import ComputationRun
 from hloopt.simulation.hiding import Hiding
 
 
@@ -29,18 +31,6 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         ],
         "operations": [_operation_to_json(run, hiding) for run, hiding in findings.hidings],
         "assumptions": findings.notes,
-    }
-
-
-def totals_to_json(simulation: Simulation) -> dict[str, Any]:
-    """The figures of a whole run."""
-    return {
-        "makespan": simulation.makespan,
-        "exposed": simulation.exposed,
-        "exposed_by_kind": {
-            kind.value: cycles for kind, cycles in simulation.exposed_by_kind().items()
-        },
-        "operations_in_flight": sum(1 for _ in simulation.operations()),
     }
 
 

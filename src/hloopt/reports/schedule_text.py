@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hloopt.ir import Opcode
+from hloopt.reports.group_sizes import group_size
 from hloopt.reports.memory_text import page_width, plain_table
 from hloopt.reports.schedule_chart import legend, peak_label, schedule_chart
-from hloopt.reports.schedule_findings import ScheduleFindings, group_size
+from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.units import human_bytes, middle, more_text
 from hloopt.simulation import ComputationRun, Loops
 from hloopt.simulation.hiding import Hiding, Reason

@@ -58,6 +58,15 @@ function colorOf(i) {
 const xOf = (t, width) => LABELS + (t - view.left) / (view.right - view.left) * (width - LABELS);
 const timeAt = (x, width) => view.left + (x - LABELS) / (width - LABELS) * (view.right - view.left);
 
+// A time with as many digits as tell it from one a `step` away.
+function tick(cycles, step) {
+  if (data.secondsPerCycle === null) return cycles.toLocaleString("en", { maximumFractionDigits: 3 });
+  const [scale, unit] = [[1, "s"], [1e-3, "ms"], [1e-6, "us"]]
+    .find(([scale]) => cycles * data.secondsPerCycle >= .9995 * scale) ?? [1e-6, "us"];
+  const digits = Math.max(0, Math.ceil(-Math.log10(step * data.secondsPerCycle / scale) - 1e-9));
+  return (cycles * data.secondsPerCycle / scale).toFixed(Math.min(digits, 9)) + " " + unit;
+}
+
 function drawAxis({ context, width, height, ink }) {
   const raw = (view.right - view.left) / Math.max(width / 130, 1);
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -67,7 +76,7 @@ function drawAxis({ context, width, height, ink }) {
   for (let t = Math.ceil(view.left / step) * step; t <= view.right; t += step) {
     const x = xOf(t, width);
     context.globalAlpha = .8;
-    if (x > LABELS + 24 && x < width - 30) context.fillText(time(t), x, 12);
+    if (x > LABELS + 24 && x < width - 30) context.fillText(tick(t, step), x, 12);
     context.globalAlpha = .12;
     context.fillRect(x, AXIS - 4, 1, height);
   }
