@@ -9,12 +9,13 @@ from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.collector import collector_paused
 from hloopt.ir import Computation, Instruction, Module
-from hloopt.ir.opcode import COLLECTIVES
+from hloopt.ir.opcode import STARTS
 from hloopt.ir.schedule import set_schedule
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.memory.backends import backend_of
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.schedulers import schedule_module
+from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards, Edge
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
 from hloopt.reports.schedule_run import (
@@ -89,14 +90,12 @@ class ScheduleFindings:
             preset = settings.preset or preset_of(module)
             tracker = tracker_of(preset)
             simulation = run_module(module, settings, tracker)
-            memory = _measure_memory(
-                simulation, is_gpu=preset == "xla-gpu", limit=settings.memory_limit
-            )
-            hidings = [
-                (run, hiding)
-                for run in simulation.runs.values()
-                for hiding in explain_hiding(run, memory.use_of(run.computation))
-            ]
+            flow = Dataflow.of(module)
+            buffers = Buffers.of(flow)
+            shape_size = shape_bytes if preset == "xla-gpu" else leaf_bytes
+            life = BufferLife.of(flow, buffers, shape_size)
+            memory = _measure_memory(simulation, life, settings.memory_limit)
+            hidings = _explain(simulation, memory, BufferHazards(flow, buffers))
             hidings.sort(key=lambda pair: -pair[1].operation.exposed * pair[0].runs)
             statistics = {
                 run.computation: schedule_statistics(
@@ -126,13 +125,23 @@ def _ensure_schedule(module: Module) -> str:
     return f"{schedule.algorithm} (the module is not scheduled)"
 
 
-def _measure_memory(simulation: Simulation, *, is_gpu: bool, limit: int | None) -> ScheduleMemory:
-    module = simulation.module
-    flow = Dataflow.of(module)
-    life = BufferLife.of(flow, Buffers.of(flow), shape_bytes if is_gpu else leaf_bytes)
+def _measure_memory(simulation: Simulation, life: BufferLife, limit: int | None) -> ScheduleMemory:
     usage = {computation: usage_over_time(life, computation) for computation in simulation.runs}
-    arguments = sum(leaf_bytes(parameter.shape) for parameter in module.entry.parameters)
-    return ScheduleMemory(usage, arguments, limit)
+    parameters = simulation.module.entry.parameters
+    return ScheduleMemory(usage, sum(leaf_bytes(p.shape) for p in parameters), limit)
+
+
+def _explain(
+    simulation: Simulation, memory: ScheduleMemory, hazards: BufferHazards
+) -> list[tuple[ComputationRun, Hiding]]:
+    result = []
+    for run in simulation.runs.values():
+        found: list[Edge] = []
+        for operation in run.operations:
+            found += list(hazards.edges(operation.done, found))
+        use = memory.use_of(run.computation)
+        result += [(run, hiding) for hiding in explain_hiding(run, hazards=found, memory=use)]
+    return result
 
 
 # -- notes ----------------------------------------------------------------------------------------
@@ -147,13 +156,22 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
         )
     guessed = dict.fromkeys(simulation.guessed)
     if guessed:
-        notes.append(f"the model does not know the time of {_some(list(guessed))}: constants")
+        notes.append(
+            f"the model does not know how long these take, a constant stands in: "
+            f"{_some(list(guessed))}"
+        )
     if simulation.unknown_loops:
         notes.append(
             "loops whose trip count is not known take one trip: " + _some(simulation.unknown_loops)
         )
     if settings.loops == "once":
         notes.append("loops take one trip")
+    unpaired = [instruction for run in simulation.runs.values() for instruction in run.unpaired]
+    if unpaired:
+        notes.append(
+            "nothing is said of operations that start in one trip or computation and are done in "
+            f"another: {_some(unpaired)}"
+        )
     if synchronous := _synchronous(simulation):
         notes.append(
             "collectives that are not asynchronous hold the main stream up for what the model "
@@ -169,18 +187,16 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
 
 def _synchronous(simulation: Simulation) -> list[Instruction]:
     """Collectives that run in the main stream."""
-    starts = {operation.start for _, operation in simulation.operations()}
+    asynchronous = {operation.start for _, operation in simulation.operations()}
+    for run in simulation.runs.values():
+        asynchronous.update(run.unpaired)
     return [
         instruction
         for run in simulation.runs.values()
         if run.runs
         for instruction in run.order
         if instruction.opcode in SYNC_COLLECTIVES
-        or (
-            instruction.opcode in COLLECTIVES
-            and instruction.opcode.value.endswith("-start")
-            and instruction not in starts
-        )
+        or (instruction.opcode in STARTS and instruction not in asynchronous)
     ]
 
 

@@ -153,8 +153,8 @@ def _render_operations(findings: ScheduleFindings, console: Console, width: int,
 
     count = len(findings.hidings)
     console.print(Text(f"{count:,} operations, most exposed first; times of one run", style="bold"))
-    name_width = width - 49
-    head = f"{'exposed':>9} {'hidden':>9} {'latency':>9} {'runs':>5} {'bytes':>9} {'on':>3}"
+    name_width = width - 51
+    head = f"{'exposed':>9} {'hidden':>9} {'latency':>9} {'runs':>5} {'bytes':>10} {'on':>3}"
     console.print(Text(f"{head}  operation", style="bold"))
     for run, hiding in findings.hidings[:top]:
         console.print(_figures(findings, run, hiding, name_width))
@@ -172,7 +172,7 @@ def _figures(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding, wi
     return Text.assemble(
         (f"{unit.text(operation.exposed):>9} ", "red" if operation.exposed else ""),
         f"{unit.text(operation.hidden):>9} {unit.text(operation.latency):>9} {run.runs:>5} "
-        f"{human_bytes(operation.size):>9} {'-' if group is None else group:>3}  ",
+        f"{human_bytes(operation.size):>10} {'-' if group is None else group:>3}  ",
         (middle(f"%{operation.start.name}", width), "bold"),
     )
 

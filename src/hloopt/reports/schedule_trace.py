@@ -6,6 +6,7 @@ from typing import Any
 
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_timeline import Slice, Timeline
+from hloopt.simulation import Operation
 
 _PROCESS = 1
 
@@ -21,27 +22,14 @@ def schedule_trace(findings: ScheduleFindings, timeline: Timeline) -> dict[str, 
     for lane, name in enumerate(timeline.lanes):
         events.append(_named("thread_name", lane, name))
         events.append(_event("M", "thread_sort_index", lane, 0.0, args={"sort_index": lane}))
-    for number, piece in enumerate(timeline.slices):
-        events.append(_slice_event(findings, piece, scale))
-        if piece.operation is not None and not piece.is_wait:
-            events.append(_event("s", "in flight", piece.lane, piece.begin * scale, id=number))
-    arrows = {
-        piece.operation: number
-        for number, piece in enumerate(timeline.slices)
-        if piece.operation is not None and not piece.is_wait
-    }
+    arrows: dict[Operation, int] = {}
     for piece in timeline.slices:
-        if piece.is_wait and piece.operation is not None:
-            events.append(
-                _event(
-                    "f",
-                    "in flight",
-                    piece.lane,
-                    piece.begin * scale,
-                    id=arrows[piece.operation],
-                    bp="e",
-                )
-            )
+        events.append(_slice_event(findings, piece, scale))
+        if piece.operation is not None and piece.operation.exposed > 0:
+            number = arrows.setdefault(piece.operation, len(arrows))
+            end = {"ph": "f", "bp": "e"} if piece.is_wait else {"ph": "s"}
+            arrow = _event("", "waited for", piece.lane, piece.begin * scale, cat="operation")
+            events.append(arrow | end | {"id": number})
     for time, size in timeline.memory:
         events.append(_event("C", "memory (bytes)", 0, time * scale, args={"in use": size}))
     return {"traceEvents": events, "displayTimeUnit": "ns"}

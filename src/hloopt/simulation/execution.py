@@ -40,6 +40,8 @@ class ComputationRun:
     """Those with start and done here, by done."""
     calls: dict[Instruction, list[tuple[Computation, int]]] = field(default_factory=dict)
     """Loops, calls and conditionals: what each runs, and how often."""
+    unpaired: list[Instruction] = field(default_factory=list)
+    """Starts and dones whose other half is elsewhere, in another trip of a loop for example."""
     duration: float = 0.0
     demand: float = 0.0
     """The share of the bandwidth it wants on average, if bandwidth is shared."""
@@ -187,8 +189,11 @@ class _Simulator:
             run.work.append(cost)
             traffic += cost * demand
             run.end.append(clock.now)
-            if instruction in done_of and streams.is_start(instruction):
-                done = done_of[instruction]
+            if streams.is_start(instruction):
+                done = done_of.get(instruction)
+                if done is None:
+                    run.unpaired.append(instruction)
+                    continue
                 latency, origin = model.edge_time(instruction, done)
                 if origin is Origin.GUESS:
                     self.result.guessed.append(instruction)
@@ -198,10 +203,12 @@ class _Simulator:
                 under_way[instruction] = operation
                 traffic += latency * wanted
             elif instruction in dones:
-                waited_for = under_way.pop(instruction.operands[0], None)
-                if waited_for is not None:
-                    clock.wait(waited_for)
-                    run.operations.append(waited_for)
+                waited_for = under_way.get(instruction.operands[0])
+                if waited_for is None:
+                    run.unpaired.append(instruction)
+                    continue
+                clock.wait(waited_for)
+                run.operations.append(waited_for)
         run.duration = clock.now
         run.demand = traffic / run.duration if run.duration else 0.0
         return run

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate
+from operator import xor
 
 from hloopt.ir import Instruction
 from hloopt.ir.ordering import dependencies
@@ -64,22 +67,32 @@ class MemoryUse:
         return max(self.usage[first : last + 1]) + operation.size <= self.limit
 
 
-def explain_hiding(run: ComputationRun, memory: MemoryUse | None = None) -> list[Hiding]:
+def explain_hiding(
+    run: ComputationRun,
+    *,
+    hazards: Iterable[tuple[Instruction, Instruction]] = (),
+    memory: MemoryUse | None = None,
+) -> list[Hiding]:
     """What hides each operation of a run, and why not more does; in the order of `operations`.
 
     Work is independent of an operation if it neither feeds the start nor needs the done: then it
-    can be put between them, together with what stands in its way. O(edges · exposed operations /
-    64), and for distinct sets of independent operations O(operations) each.
+    can be put between them, together with what stands in its way. `hazards` are pairs of which
+    the first must come before the second beside what they depend on. O(edges · exposed operations
+    / 64), and O(exposed operations) for each instruction that takes time.
     """
     positions = run.positions
-    busy = Prefix(run.work)
+    work = _real_work(run)
+    busy = Prefix(work)
     result = []
     for operation in run.operations:
         under = busy.between(positions[operation.start] + 1, positions[operation.done])
         result.append(Hiding(operation, under=under))
     exposed = [hiding for hiding in result if _is_exposed(hiding.operation)]
-    for hiding, elsewhere in zip(exposed, _find_elsewhere(run, exposed, positions), strict=True):
-        _judge(hiding, elsewhere, run, positions, memory)
+    related = _related(run, exposed, hazards)
+    for hiding, elsewhere in zip(
+        exposed, _find_elsewhere(run, work, exposed, related), strict=True
+    ):
+        _judge(hiding, elsewhere, run, work, memory)
     return result
 
 
@@ -94,6 +107,15 @@ class Prefix:
     def between(self, first: int, end: int) -> float:
         """The sum of the values from position `first` to before `end`. O(1)."""
         return self._sums[max(first, end)] - self._sums[first]
+
+
+def _real_work(run: ComputationRun) -> list[float]:
+    """By position the work that can hide something: not what starts and dones themselves take."""
+    steps = {i for operation in run.operations for i in (operation.start, operation.done)}
+    return [
+        0.0 if instruction in steps else time
+        for instruction, time in zip(run.order, run.work, strict=True)
+    ]
 
 
 def _is_exposed(operation: Operation) -> bool:
@@ -116,14 +138,13 @@ class _Elsewhere:
     nearest_free: list[int] = field(default_factory=lambda: [-1, -1])
     """The position of the last that matters before the operation, and of the first after it."""
 
-    def add_taken(self, work: float, position: int) -> None:
-        self.taken += work
-        self.longest_taken = max(self.longest_taken, (work, position))
-
-    def add_free(self, work: float, position: int) -> None:
-        self.free += work
-        self.longest_free = max(self.longest_free, (work, position))
-        if work < self.least:
+    def add(self, free: float, taken: float, position: int) -> None:
+        """Count work at a position by whether the stream has room then."""
+        self.taken += taken
+        self.longest_taken = max(self.longest_taken, (taken, position))
+        self.free += free
+        self.longest_free = max(self.longest_free, (free, position))
+        if free < self.least:
             return
         if position < self.start:
             self.nearest_free[0] = position
@@ -143,9 +164,10 @@ class _Elsewhere:
 
 
 def _find_elsewhere(
-    run: ComputationRun, exposed: list[Hiding], positions: Mapping[Instruction, int]
+    run: ComputationRun, work: list[float], exposed: list[Hiding], related: list[int]
 ) -> list[_Elsewhere]:
     """For each of `exposed` what runs elsewhere."""
+    positions = run.positions
     found = [
         _Elsewhere(
             positions[hiding.operation.start],
@@ -155,76 +177,82 @@ def _find_elsewhere(
         for hiding in exposed
     ]
     everyone = (1 << len(exposed)) - 1
-    related = _related(run, exposed)
-    on_stream: dict[Stream, int] = {}
-    for number, hiding in enumerate(exposed):
-        stream = hiding.operation.stream
-        on_stream[stream] = on_stream.get(stream, 0) | 1 << number
-    for position, under_way in _under_way(run, exposed, positions):
-        work = run.work[position]
-        if work <= 0:
+    full = {stream: _full_shares(run, stream) for stream in _streams(exposed)}
+    on_stream = {
+        stream: sum(1 << n for n, h in enumerate(exposed) if h.operation.stream is stream)
+        for stream in full
+    }
+    between = _between(found, len(work))
+    for position, time in enumerate(work):
+        if time <= 0:
             continue
-        left = everyone & ~related[position] & ~under_way.exposed
-        crowded = 0
-        for stream in under_way.full:
-            crowded |= on_stream.get(stream, 0)
-        for number in _bits(left & crowded):
-            found[number].add_taken(work, position)
-        for number in _bits(left & ~crowded):
-            found[number].add_free(work, position)
+        left = everyone & ~related[position] & ~between[position]
+        for stream, shares in full.items():
+            taken = time * shares[position]
+            for number in _bits(left & on_stream[stream]):
+                found[number].add(time - taken, taken, position)
     return found
 
 
-@dataclass(slots=True)
-class _UnderWay:
-    """What is between start and done at a position."""
-
-    exposed: int = 0
-    """The exposed operations among them, as a bit set."""
-    count: dict[Stream, int] = field(default_factory=dict)
-    full: set[Stream] = field(default_factory=set)
-
-    def change(self, stream: Stream, by: int) -> None:
-        """Let operations begin or end."""
-        count = self.count[stream] = self.count.get(stream, 0) + by
-        if stream.limit is not None and count >= stream.limit:
-            self.full.add(stream)
-        else:
-            self.full.discard(stream)
+def _streams(exposed: list[Hiding]) -> Iterable[Stream]:
+    return dict.fromkeys(hiding.operation.stream for hiding in exposed)
 
 
-def _under_way(
-    run: ComputationRun, exposed: list[Hiding], positions: Mapping[Instruction, int]
-) -> Iterator[tuple[int, _UnderWay]]:
-    """Each position with what is under way there; the same object all the time."""
-    numbers = {hiding.operation: number for number, hiding in enumerate(exposed)}
-    begins = {positions[operation.start]: operation for operation in run.operations}
-    ends = {positions[operation.done]: operation for operation in run.operations}
-    state = _UnderWay()
-    for position in range(len(run.order)):
-        ending = ends.get(position)
-        if ending is not None:
-            state.change(ending.stream, -1)
-            if ending in numbers:
-                state.exposed &= ~(1 << numbers[ending])
-        yield position, state
-        beginning = begins.get(position)
-        if beginning is not None:
-            state.change(beginning.stream, 1)
-            if beginning in numbers:
-                state.exposed |= 1 << numbers[beginning]
+def _between(found: list[_Elsewhere], count: int) -> list[int]:
+    """By position the operations between whose start and done it is, as a bit set."""
+    changes = [0] * (count + 1)
+    for number, operation in enumerate(found):
+        changes[operation.start] ^= 1 << number
+        changes[operation.done] ^= 1 << number
+    return list(accumulate(changes, xor))
 
 
-def _related(run: ComputationRun, exposed: list[Hiding]) -> list[int]:
+def _full_shares(run: ComputationRun, stream: Stream) -> list[float]:
+    """By position for how much of an instruction's time a stream is full."""
+    shares = [0.0] * len(run.order)
+    for first, last in _full_times(run, stream):
+        position = bisect_right(run.end, first)
+        while position < len(shares) and run.begin[position] < last:
+            begin, end = run.begin[position], run.end[position]
+            if end > begin:
+                shares[position] += (min(end, last) - max(begin, first)) / (end - begin)
+            position += 1
+    return shares
+
+
+def _full_times(run: ComputationRun, stream: Stream) -> Iterator[tuple[float, float]]:
+    """From when to when a stream takes no further operation, in order."""
+    own = [operation for operation in run.operations if operation.stream is stream]
+    if stream.limit is None:
+        return
+    changes = [(operation.begin, 1) for operation in own]
+    changes += [(operation.finish, -1) for operation in own]
+    count, since = 0, 0.0
+    for time, change in sorted(changes):
+        if count + change >= stream.limit > count:
+            since = time
+        elif count >= stream.limit > count + change:
+            yield since, time
+        count += change
+
+
+def _related(
+    run: ComputationRun,
+    exposed: list[Hiding],
+    hazards: Iterable[tuple[Instruction, Instruction]],
+) -> list[int]:
     """By position the operations, as a bit set, that an instruction feeds or needs."""
     own: dict[Instruction, int] = {}
     for number, hiding in enumerate(exposed):
         for instruction in (hiding.operation.start, hiding.operation.done):
             own[instruction] = own.get(instruction, 0) | 1 << number
+    before = {instruction: dependencies(instruction) for instruction in run.order}
+    for earlier, later in hazards:
+        before[later] = (*before[later], earlier)
     needs: dict[Instruction, int] = {}
     for instruction in run.order:
         bits = own.get(instruction, 0)
-        for source in dependencies(instruction):
+        for source in before[instruction]:
             bits |= needs[source]
         needs[instruction] = bits
     feeds = dict(own)
@@ -233,7 +261,7 @@ def _related(run: ComputationRun, exposed: list[Hiding]) -> list[int]:
         bits = feeds.get(instruction, 0)
         result.append(bits | needs[instruction])
         if bits:
-            for source in dependencies(instruction):
+            for source in before[instruction]:
                 feeds[source] = feeds.get(source, 0) | bits
     result.reverse()
     return result
@@ -250,7 +278,7 @@ def _judge(
     hiding: Hiding,
     elsewhere: _Elsewhere,
     run: ComputationRun,
-    positions: Mapping[Instruction, int],
+    work: list[float],
     memory: MemoryUse | None,
 ) -> None:
     operation = hiding.operation
@@ -272,14 +300,39 @@ def _judge(
         hiding.reason = Reason.NOTHING_LEFT
     else:
         hiding.reason = Reason.DEPENDENCY
-        hiding.examples = tuple(_neighbors(operation, positions))
+        before, after = _neighbors(operation, run, work)
+        hiding.examples = tuple(instruction for instruction in (before, after) if instruction)
 
 
-def _neighbors(operation: Operation, positions: Mapping[Instruction, int]) -> Iterator[Instruction]:
-    """The last of what the start waits for, and the first of what the done is needed for."""
-    before = [i for i in dependencies(operation.start) if i in positions]
-    if before:
-        yield max(before, key=positions.__getitem__)
-    after = [*operation.done.users, *operation.done.control_successors]
-    if after:
-        yield min(after, key=positions.__getitem__)
+def _neighbors(
+    operation: Operation, run: ComputationRun, work: list[float]
+) -> tuple[Instruction | None, Instruction | None]:
+    """The last work that the start waits for, and the first that needs the done."""
+    positions = run.positions
+
+    def users(instruction: Instruction) -> Iterable[Instruction]:
+        return (*instruction.users, *instruction.control_successors)
+
+    before = _nearest_work(operation.start, dependencies, positions, work)
+    after = _nearest_work(operation.done, users, positions, work)
+    return max(before, key=positions.__getitem__, default=None), min(
+        after, key=positions.__getitem__, default=None
+    )
+
+
+def _nearest_work(
+    origin: Instruction,
+    neighbors: Callable[[Instruction], Iterable[Instruction]],
+    positions: Mapping[Instruction, int],
+    work: list[float],
+) -> list[Instruction]:
+    """What takes time in one direction, with nothing that does on the way."""
+    found: list[Instruction] = []
+    seen = {origin}
+    stack = [origin]
+    while stack:
+        for neighbor in neighbors(stack.pop()):
+            if neighbor not in seen:
+                seen.add(neighbor)
+                (found if work[positions[neighbor]] > 0 else stack).append(neighbor)
+    return found
