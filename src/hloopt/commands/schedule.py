@@ -19,23 +19,16 @@ from hloopt.commands.common import (
     top_option,
 )
 from hloopt.commands.cost_model_options import cost_model_options
+from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
 
 if TYPE_CHECKING:
     from hloopt.reports.schedule_findings import ScheduleFindings
     from hloopt.reports.schedule_run import ScheduleSettings
 
-_DEFAULT_TARGET = "h100_sxm"
-
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @cost_model_options
-@click.option(
-    "--target",
-    "target_name",
-    metavar="NAME|FILE.yaml",
-    help="a device: its memory is the limit, unless --memory-limit says otherwise",
-)
 @click.option(
     "--preset",
     type=click.Choice(["xla-gpu", "xla-generic"]),
@@ -60,10 +53,10 @@ _DEFAULT_TARGET = "h100_sxm"
     help="let what runs at the same time share the memory bandwidth of the target",
 )
 @click.option(
-    "--memory-limit",
+    "--limit",
     callback=parse_amount,
     metavar="80GiB",
-    help="the memory there is: more in flight may not fit",
+    help="the memory there is: more in flight may not fit; default: that of --target",
 )
 @top_option("operations", 10, least=0)
 @click.option("--html", metavar="FILE", help="also write the timeline as a page")
@@ -78,8 +71,9 @@ def command(**options: Any) -> int:
     scheduler. What the figures rest on is printed below them; docs/schedule.md explains them.
 
     \b
-    hloopt schedule step.hlo --cost-table costs.json --top 20
-    hloopt schedule step.hlo --html timeline.html --trace trace.json
+    hloopt schedule step.hlo --target h100_sxm
+    hloopt schedule step.hlo --profile step.pbtxt --top 20
+    hloopt schedule step.hlo --target b200 --html timeline.html --trace trace.json
     """
     from hloopt.files import find_inputs
 
@@ -110,12 +104,13 @@ def _settings(options: dict[str, Any]) -> ScheduleSettings:
     from hloopt.reports.schedule_run import ScheduleSettings
     from hloopt.targets import load_target
 
-    name, limit = options["target_name"], options["memory_limit"]
-    target = load_target(name or _DEFAULT_TARGET)
-    if limit is None and name is not None:
+    choice: CostModelChoice = options["cost_model"]
+    limit = options["limit"]
+    target = load_target(choice.target or DEFAULT_TARGET)
+    if limit is None and choice.target is not None:
         limit = target.memory_size
     return ScheduleSettings(
-        cost_model=options["cost_model"],
+        cost_model=choice,
         preset=options["preset"],
         loops=options["loops"],
         shared_bandwidth=target if options["share_bandwidth"] else None,
