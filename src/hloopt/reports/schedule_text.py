@@ -153,7 +153,7 @@ def _render_operations(findings: ScheduleFindings, console: Console, width: int,
 
     count = len(findings.hidings)
     console.print(Text(f"{count:,} operations, most exposed first; times of one run", style="bold"))
-    name_width = width - 51
+    name_width = width - 52
     head = f"{'exposed':>9} {'hidden':>9} {'latency':>9} {'runs':>5} {'bytes':>10} {'on':>3}"
     console.print(Text(f"{head}  operation", style="bold"))
     for run, hiding in findings.hidings[:top]:

@@ -50,11 +50,12 @@ class CriticalPaths:
             calls = run.calls.get(instruction)
             if calls is not None and enters:
                 cost = sum(self.lengths[callee] * times for callee, times in calls)
-            if instruction in latency:
-                start = instruction.operands[0]
-                if finish[start] + latency[instruction] >= longest:
-                    longest, before = finish[start] + latency[instruction], start
             finish[instruction] = longest + cost
+            if instruction in latency:  # a done is through when its operation is, as in XLA
+                start = instruction.operands[0]
+                ended = finish[start] + latency[instruction]
+                if ended >= finish[instruction]:
+                    finish[instruction], before = ended, start
             last[instruction] = before
         ending = max(finish, key=finish.__getitem__, default=None)
         self.lengths[computation] = 0.0 if ending is None else finish[ending]
