@@ -18,6 +18,8 @@ LAYERS = {
     # What an opcode makes of constants is said in one place, the kernels of the interpreter.
     "analysis": {*_GROUND, "ir", "targets", "interpreter"},
     "memory": {*_GROUND, "ir", "analysis", "targets"},
+    # What is asynchronous, and on which stream, is said in one place, the scheduler.
+    "simulation": {*_GROUND, "ir", "analysis", "targets", "passes"},
     "shrink": {*_GROUND, "ir", "verifier", "interpreter", "analysis"},
     "xla": {*_GROUND, "ir", "text", "interpreter"},
 }

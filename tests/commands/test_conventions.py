@@ -47,7 +47,12 @@ def test_options_have_one_name_for_one_thing(path: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["cost", "memory", *(f"analyze {name}" for name in ("call-graph", "loops", "replication"))],
+    [
+        "cost",
+        "memory",
+        "schedule",
+        *(f"analyze {name}" for name in ("call-graph", "loops", "replication")),
+    ],
 )
 def test_json_is_a_list_with_the_file_and_the_module_of_each_report(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -22,9 +22,10 @@ def table(node: dict[str, float], latency: dict[str, float]) -> TableModel:
     return TableModel(CostTable(node, latency), FixedModel())
 
 
-def streams(**limits: int) -> Streams:
-    """Those that all targets share."""
-    return Streams(ResourceTracker(SchedulerConfig(**limits).resolved()))
+def streams(all_reduces: int = 1) -> Streams:
+    """Those that all targets share, with room for so many all-reduces."""
+    config = SchedulerConfig(all_reduce_overlap_limit=all_reduces)
+    return Streams(ResourceTracker(config.resolved()))
 
 
 def run(
@@ -32,11 +33,11 @@ def run(
     node: dict[str, float],
     latency: dict[str, float] | None = None,
     loops: Loops = "trips",
-    **limits: int,
+    all_reduces: int = 1,
 ) -> Simulation:
     """A run with instructions that take no time but for `node`."""
     free = {instruction.name: 0.0 for instruction in module.instructions()}
-    return simulate(module, table(free | node, latency or {}), streams(**limits), loops=loops)
+    return simulate(module, table(free | node, latency or {}), streams(all_reduces), loops=loops)
 
 
 _START = (

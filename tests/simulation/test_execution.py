@@ -118,7 +118,7 @@ def test_a_stream_takes_as_many_operations_as_its_limit() -> None:
     module = scheduled(TWO, ADD)
     latency = {"start1": 10.0, "start2": 10.0}
     assert run(module, {}, latency).makespan == 20
-    assert run(module, {}, latency, all_reduce_overlap_limit=2).makespan == 10
+    assert run(module, {}, latency, all_reduces=2).makespan == 10
     free = table({i.name: 0.0 for i in module.instructions()}, latency)
     unlimited = Streams(streams().tracker, is_limited=False)
     assert simulate(module, free, unlimited).makespan == 10

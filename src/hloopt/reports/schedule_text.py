@@ -79,7 +79,7 @@ def _totals(findings: ScheduleFindings) -> Table:
     table.add_row(
         "XLA's figures",
         unit.text(xla.total_cycles),
-        f"of the entry, {unit.text(xla.total_wasted)} wasted; loops as one instruction",
+        f"of the entry, {unit.text(xla.total_wasted)} wasted; no trips of loops",
     )
     return table
 
@@ -152,7 +152,8 @@ def _render_operations(findings: ScheduleFindings, console: Console, width: int,
     from rich.text import Text
 
     count = len(findings.hidings)
-    console.print(Text(f"{count:,} operations, most exposed first; times of one run", style="bold"))
+    what = "1 operation" if count == 1 else f"{count:,} operations"
+    console.print(Text(f"{what}, most exposed first; times of one run", style="bold"))
     name_width = width - 52
     head = f"{'exposed':>9} {'hidden':>9} {'latency':>9} {'runs':>5} {'bytes':>10} {'on':>3}"
     console.print(Text(f"{head}  operation", style="bold"))

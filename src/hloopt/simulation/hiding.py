@@ -247,8 +247,10 @@ def _related(
         for instruction in (hiding.operation.start, hiding.operation.done):
             own[instruction] = own.get(instruction, 0) | 1 << number
     before = {instruction: dependencies(instruction) for instruction in run.order}
+    positions = run.positions
     for earlier, later in hazards:
-        before[later] = (*before[later], earlier)
+        if positions[earlier] < positions[later]:  # else a copy is to come between them
+            before[later] = (*before[later], earlier)
     needs: dict[Instruction, int] = {}
     for instruction in run.order:
         bits = own.get(instruction, 0)

@@ -1,0 +1,87 @@
+"""`hloopt schedule`: files, formats, errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.reports.test_schedule import TEXT
+
+from hloopt.cli import main
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    path = tmp_path / "step.hlo"
+    path.write_text(TEXT)
+    return str(path)
+
+
+def test_pages_and_traces_are_files_of_their_own(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, trace = tmp_path / "t.html", tmp_path / "t.json"
+    assert main(["schedule", module, "--html", str(page), "--trace", str(trace)]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"wrote {page}\nwrote {trace}\n"
+    assert "makespan" in captured.out
+    assert page.read_text().startswith("<!doctype html>")
+    assert json.loads(trace.read_text())["traceEvents"]
+
+
+def test_standard_output_has_one_thing(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", module, "--trace", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["traceEvents"]
+
+
+def test_pictures_are_of_one_file(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other.hlo").write_text(TEXT)
+    assert main(["schedule", str(tmp_path), "--html", "x.html"]) == 2
+    assert "--html is for one file, not 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "h100"], "no target 'h100'"),
+        (["--cost-model", "table"], "needs a file"),
+        (["--cost-table", "none.json"], "cannot read none.json"),
+        (["--limit", "much"], "no amount"),
+        (["--devices", "0"], "0 is not in the range"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], message: str, module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["schedule", module, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_file_is_written_for_a_module_that_makes_no_sense(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, page = tmp_path / "x.hlo", tmp_path / "x.html"
+    path.write_text(TEXT.replace("ROOT r = f32[64,64]", "ROOT r = f32[64,65]"))
+    assert main(["schedule", str(path), "--html", str(page)]) == 2
+    assert f"--> {path}:" in capsys.readouterr().err
+    assert not page.exists()
+
+
+def test_times_of_a_table_are_real_ones(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "costs.json"
+    table.write_text('{"node": {"work": 250}, "latency": {"gather": 1000, "reduce": 500}}')
+    assert main(["schedule", module, "--cost-table", str(table)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"749\.0 us +251\.0 us +1\.0 ms .* %gather", out)
+    assert "a constant stands in" in out
+
+
+def test_bandwidth_can_be_shared(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", module, "--share-bandwidth", "--target", "b200"]) == 0
+    assert "shares the memory bandwidth of NVIDIA B200" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,308 @@
+"""Schedules as text, data, pages and traces."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from rich.console import Console
+from tests.simulation.programs import ADD, programs
+from tests.simulation.test_execution import LOOP, LOOP_ENTRY
+
+from hloopt.analysis.latency import TableModel
+from hloopt.cost_models import CostModelChoice
+from hloopt.diagnostics import HloError
+from hloopt.ir import Module
+from hloopt.reports.group_sizes import group_size
+from hloopt.reports.schedule_diff import (
+    compare_schedules,
+    render_schedule_change,
+    schedule_change_to_json,
+)
+from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.schedule_html import packed, schedule_page
+from hloopt.reports.schedule_json import schedule_to_json
+from hloopt.reports.schedule_run import ScheduleSettings, set_devices
+from hloopt.reports.schedule_text import render_schedule
+from hloopt.reports.schedule_timeline import Timeline
+from hloopt.reports.schedule_trace import schedule_trace
+from hloopt.reports.units import CycleUnit
+from hloopt.text import parse_module
+
+TEXT = f"""HloModule step, is_scheduled=true, num_partitions=8
+{ADD}
+square {{
+  x1 = f32[64,64] parameter(0)
+  ROOT dot = f32[64,64] dot(x1, x1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}
+ENTRY e {{
+  p = f32[8,64] parameter(0)
+  q = f32[64,64] parameter(1)
+  gather = (f32[8,64], f32[64,64]) all-gather-start(p), channel_id=1, dimensions={{0}},
+    replica_groups={{{{0,1,2,3,4,5,6,7}}}}, use_global_device_ids=true,
+    metadata={{op_name="jit(f)/gather"}}
+  work = f32[64,64] fusion(q), kind=kLoop, calls=square
+  gathered = f32[64,64] all-gather-done(gather)
+  reduce = f32[64,64] all-reduce-start(gathered), channel_id=2, replica_groups={{}}, to_apply=add
+  reduced = f32[64,64] all-reduce-done(reduce)
+  ROOT r = f32[64,64] add(reduced, work)
+}}
+"""
+LOOPED = f"HloModule looped, is_scheduled=true\n{ADD}\n{LOOP}\nENTRY e {{{LOOP_ENTRY}}}"
+
+
+def find(text: str = TEXT, **settings: Any) -> ScheduleFindings:
+    return ScheduleFindings.of(parse_module(text), ScheduleSettings(**settings))
+
+
+def rendered(findings: ScheduleFindings, width: int = 80) -> str:
+    stream = io.StringIO()
+    render_schedule(findings, Console(file=stream, width=width))
+    return stream.getvalue()
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+@pytest.mark.parametrize("text", [TEXT, LOOPED])
+def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
+    for line in rendered(find(text), width).splitlines():
+        assert len(line) <= width
+
+
+def test_the_page_says_what_waits_and_why() -> None:
+    page = rendered(find())
+    assert "Schedule of step, order: schedule" in page
+    assert re.search(r"makespan +10\.0 k cycles", page)
+    assert re.search(r"5\.0 k +1 +5\.0 k +1 +16\.0 KiB +8 +%reduce", page)
+    assert re.search(r"4\.0 k +1\.0 k +5\.0 k +1 +16\.0 KiB +8 +%gather", page)
+    assert "nothing left to run: the 1.0 k cycles" in page
+    assert "under it: %work 1.0 k" in page
+    assert "XLA's constants by kind of instruction" in page
+
+
+def test_the_picture_shows_work_waiting_and_streams() -> None:
+    page = rendered(find())
+    (main,) = (line for line in page.splitlines() if "main stream" in line)
+    (gather,) = (line for line in page.splitlines() if line.strip().startswith("all-gather ━"))
+    assert main.count("░") > 5 * main.count("█")
+    assert gather.count("━") in (31, 32)  # 5,000 of 10,000 cycles in 63 columns
+
+
+def test_a_module_without_a_schedule_gets_one_and_says_so() -> None:
+    findings = find(TEXT.replace(", is_scheduled=true", ""))
+    assert findings.order.endswith("(the module is not scheduled)")
+    assert findings.order.partition(" ")[0] in ("list", "dfs", "post-order")
+    assert "(the module is not scheduled)" in rendered(findings)
+
+
+def test_collectives_that_are_not_asynchronous_are_told() -> None:
+    text = TEXT.replace("all-reduce-start", "all-reduce").replace("all-reduce-done", "copy")
+    assert any("not asynchronous" in note and "%reduce" in note for note in find(text).notes)
+
+
+def test_a_limit_is_compared_with_the_peak() -> None:
+    assert "1.0 MiB left" not in rendered(find())
+    assert re.search(r"limit +1\.0 KiB .* too little", rendered(find(memory_limit=1024)))
+
+
+def test_memory_has_arguments_and_what_is_alive_beside_them() -> None:
+    memory = find().memory
+    assert memory.arguments == 4 * (8 * 64 + 64 * 64)
+    assert memory.peak == memory.arguments + max(max(usage) for usage in memory.usage.values())
+
+
+def test_devices_take_part_in_groups_that_name_none() -> None:
+    module = parse_module(TEXT)
+    set_devices(module, 32)
+    findings = ScheduleFindings.of(module, ScheduleSettings())
+    groups = {h.operation.start.name: group_size(h.operation) for _, h in findings.hidings}
+    assert groups == {"gather": 8, "reduce": 32}
+    with pytest.raises(HloError, match="no multiple of the module's 4 replicas"):
+        set_devices(parse_module(TEXT.replace("num_part", "replica_count=4, num_part")), 6)
+
+
+# -- data -----------------------------------------------------------------------------------------
+
+
+def test_json_adds_up() -> None:
+    found = json.loads(json.dumps(schedule_to_json(find(LOOPED))))
+    assert found["exposed"] == sum(found["exposed_by_kind"].values())
+    assert found["exposed"] == sum(o["exposed"] * o["runs"] for o in found["operations"])
+    durations = {c["name"]: c["duration"] for c in found["computations"]}
+    assert durations["e"] == found["makespan"]
+    (operation,) = found["operations"]
+    assert operation["latency"] == operation["hidden"] + operation["exposed"]
+    assert operation["reason"] == "nothing left to run"
+    assert operation["runs"] == 5
+
+
+def test_figures_of_xla_are_beside_ours() -> None:
+    found = schedule_to_json(find())
+    (entry,) = found["computations"]
+    assert entry["xla"]["total_cycles"] == found["makespan"]
+    assert entry["xla"]["wasted_cycles"] == found["exposed_by_kind"]
+
+
+@pytest.mark.parametrize(
+    ("cycles", "abstract", "real"), [(5000.0, "5.0 k", "5.0 ms"), (0.5, "0.5", "500 ns")]
+)
+def test_cycles_are_times_where_the_model_knows_times(
+    cycles: float, abstract: str, real: str
+) -> None:
+    assert CycleUnit(None).text(cycles) == abstract
+    assert CycleUnit(None).label(cycles) == f"{abstract} cycles"
+    assert CycleUnit(1e-6).label(cycles) == real
+
+
+def test_a_target_gives_times() -> None:
+    findings = find(cost_model=CostModelChoice(target="h100_sxm"))
+    assert findings.unit.seconds == 1e-6
+    assert re.search(r"makespan +[\d.]+ us", rendered(findings))
+
+
+# -- the timeline ---------------------------------------------------------------------------------
+
+
+@given(programs())
+def test_slices_of_a_lane_do_not_overlap(program: tuple[Module, TableModel]) -> None:
+    findings = ScheduleFindings.of(program[0], ScheduleSettings())
+    timeline = Timeline.of(findings)
+    last: dict[int, float] = {}
+    for piece in timeline.slices:
+        assert 0 <= piece.begin < piece.end <= findings.simulation.makespan
+        assert piece.begin >= last.get(piece.lane, 0.0) - 1e-9
+        last[piece.lane] = piece.end
+    main = sum(piece.end - piece.begin for piece in timeline.slices if piece.lane == 0)
+    assert main == pytest.approx(findings.simulation.makespan)
+
+
+def test_loops_are_laid_out_within_the_time_of_all_trips() -> None:
+    findings = find(LOOPED)
+    timeline = Timeline.of(findings)
+    assert timeline.lanes == ["main", "main 1", "all-reduce"]
+    spans = {computation.name: span for computation, span in timeline.spans.items()}
+    assert spans["condition"][1] == spans["body"][0]
+    assert spans["e"] == (0, findings.simulation.makespan)
+    (beside,) = (p for p in timeline.slices if p.lane == 2)
+    assert spans["body"][0] <= beside.begin < beside.end <= spans["body"][1]
+
+
+def test_memory_changes_in_the_order_of_time() -> None:
+    times = [time for time, _ in Timeline.of(find()).memory]
+    assert times == sorted(set(times))
+
+
+class _Page(HTMLParser):
+    """Collects what a page loads, its tags and its data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.ids: set[str] = set()
+        self.scripts: list[str] = []
+        self._in_script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.loads += [value or "" for name, value in attrs if name in ("src", "href")]
+        self.ids.add(found.get("id") or "")
+        self._in_script = tag == "script"
+        if self._in_script:
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_script:
+            self.scripts[-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_script = False
+
+
+def test_the_page_needs_nothing_else() -> None:
+    findings = find(TEXT.replace("jit(f)/gather", "</script><b>"))
+    timeline = Timeline.of(findings)
+    page = _Page()
+    page.feed(schedule_page(findings, timeline))
+    assert page.loads == []
+    assert json.loads(page.scripts[0]) == json.loads(json.dumps(packed(findings, timeline)))
+    wanted = set(re.findall(r'\$\("(\w+)"\)', page.scripts[1]))
+    assert wanted <= page.ids
+
+
+def test_columns_of_the_page_fit_together() -> None:
+    findings = find()
+    data = packed(findings, Timeline.of(findings))
+    lengths = {len(column) for column in data["slices"].values()}
+    assert len(lengths) == 1
+    for number, operation in enumerate(data["operations"]):
+        drawn = [i for i, n in enumerate(data["slices"]["operation"]) if n == number]
+        assert operation["start"] in {data["texts"][data["slices"]["name"][i]] for i in drawn}
+
+
+def test_the_trace_is_as_the_trace_event_format_wants_it() -> None:
+    """Chrome's Trace Event Format: complete, counter, flow and metadata events."""
+    findings = find(LOOPED)
+    trace = json.loads(json.dumps(schedule_trace(findings, Timeline.of(findings))))
+    events = trace["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X", "C", "s", "f"}
+    for event in events:
+        assert {"name", "ph", "ts", "pid", "tid"} <= event.keys()
+        assert event["ts"] >= 0
+        if event["ph"] == "X":
+            assert event["dur"] > 0
+    threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert list(threads.values()) == ["main", "main 1", "all-reduce"]
+    assert {e["tid"] for e in events if e["ph"] == "X"} == set(threads)
+    arrows = [{k: e[k] for k in ("id", "name", "cat")} for e in events if e["ph"] in "sf"]
+    assert len(arrows) == 2
+    assert arrows[0] == arrows[1]
+    for event in events:
+        if event["ph"] in "sf":  # an arrow is bound to the slice around it
+            assert any(
+                e["ph"] == "X"
+                and e["tid"] == event["tid"]
+                and e["ts"] <= event["ts"] < e["ts"] + e["dur"]
+                for e in events
+            )
+
+
+# -- before and after -----------------------------------------------------------------------------
+
+BEHIND = TEXT.replace("  work = f32[64,64] fusion(q), kind=kLoop, calls=square\n", "").replace(
+    "  ROOT r", "  work = f32[64,64] fusion(q), kind=kLoop, calls=square\n  ROOT r"
+)
+
+
+def test_two_schedules_are_compared() -> None:
+    change = compare_schedules(parse_module(BEHIND), parse_module(TEXT))
+    assert change is not None
+    stream = io.StringIO()
+    render_schedule_change(change, Console(file=stream, width=80))
+    table = stream.getvalue()
+    assert re.search(r"makespan +11\.0 k +10\.0 k +-9\.1%", table)
+    assert re.search(r"all-gather +5\.0 k +4\.0 k +-20\.0%", table)
+    assert re.search(r"all-reduce +5\.0 k +5\.0 k +=", table)
+    data = schedule_change_to_json(change)
+    assert data["before"]["exposed"] - data["after"]["exposed"] == 1000
+
+
+def test_a_first_schedule_has_nothing_before_it() -> None:
+    unscheduled = parse_module(TEXT.replace(", is_scheduled=true", ""))
+    change = compare_schedules(unscheduled, parse_module(TEXT))
+    assert change is not None
+    assert change.before is None
+    assert compare_schedules(parse_module(TEXT), unscheduled) is None
+
+
+def test_without_asynchronous_operations_nothing_is_compared() -> None:
+    text = "HloModule m, is_scheduled=true\nENTRY e { ROOT p = f32[] parameter(0) }"
+    assert compare_schedules(parse_module(text), parse_module(text)) is None
+    module = parse_module(TEXT)
+    assert compare_schedules(module, module) is None
