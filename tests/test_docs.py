@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hloopt.analysis.replication import ReplicationAnalysis
+from hloopt.cli import main
 from hloopt.diagnostics import Source
 from hloopt.interpreter.kernels import custom_call
 from hloopt.interpreter.machine import run_module
@@ -62,6 +63,28 @@ def test_the_example_of_the_memory_report_runs(
     Path("step.hlo").write_text(MODULE, encoding="utf-8")
     exec(blocks(root, "memory.md", "python")[0], {})
     assert capsys.readouterr().out.splitlines()[0].startswith("4 f32[]")
+
+
+def test_the_example_of_the_schedule_is_what_it_prints(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    page = (root / "docs" / "schedule.md").read_text(encoding="utf-8")
+    command = re.search(r"`hloopt (schedule tests/[^`]*)`", page)
+    assert command
+    assert main([*command[1].split(), "--color", "never"]) == 0
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert blocks(root, "schedule.md", "text")[0].splitlines() == printed
+
+
+def test_the_example_of_schedules_from_python_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    golden = (root / "tests" / "golden" / "schedule" / "pairs.hlo").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    Path("step.hlo").write_text(golden, encoding="utf-8")
+    exec(blocks(root, "schedule.md", "python")[0], {})
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
