@@ -15,7 +15,7 @@ from hloopt.ir.shape_size import shape_bytes
 from hloopt.memory.backends import backend_of
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.schedulers import schedule_module
-from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards, Edge
+from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
 from hloopt.reports.schedule_run import (
@@ -136,11 +136,9 @@ def _explain(
 ) -> list[tuple[ComputationRun, Hiding]]:
     result = []
     for run in simulation.runs.values():
-        found: list[Edge] = []
-        for operation in run.operations:
-            found += list(hazards.edges(operation.done, found))
+        edges = [edge for operation in run.operations for edge in hazards.edges(operation.done, [])]
         use = memory.use_of(run.computation)
-        result += [(run, hiding) for hiding in explain_hiding(run, hazards=found, memory=use)]
+        result += [(run, hiding) for hiding in explain_hiding(run, hazards=edges, memory=use)]
     return result
 
 
@@ -157,8 +155,8 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
     guessed = dict.fromkeys(simulation.guessed)
     if guessed:
         notes.append(
-            f"the model does not know how long these take, a constant stands in: "
-            f"{_some(list(guessed))}"
+            "the model does not know how long these take, a constant stands in: "
+            + _some(list(guessed))
         )
     if simulation.unknown_loops:
         notes.append(

@@ -173,7 +173,7 @@ class _Simulator:
         return [computation for computation in callees_first(module) if computation in found]
 
     def _run(self, computation: Computation) -> ComputationRun:
-        model, streams, bandwidth = self.result.model, self.streams, self.bandwidth
+        streams, bandwidth = self.streams, self.bandwidth
         run = ComputationRun(computation, list(computation.instructions))
         clock = Clock() if bandwidth is None else SharedClock()
         under_way: dict[Instruction, Operation] = {}
@@ -194,14 +194,10 @@ class _Simulator:
                 if done is None:
                     run.unpaired.append(instruction)
                     continue
-                latency, origin = model.edge_time(instruction, done)
-                if origin is Origin.GUESS:
-                    self.result.guessed.append(instruction)
-                operation = Operation(instruction, done, streams.of(instruction), latency)
+                operation = under_way[instruction] = self._operation(instruction, done)
                 wanted = 0.0 if bandwidth is None else bandwidth.of_operation(operation)
                 clock.launch(operation, wanted)
-                under_way[instruction] = operation
-                traffic += latency * wanted
+                traffic += operation.latency * wanted
             elif instruction in dones:
                 waited_for = under_way.get(instruction.operands[0])
                 if waited_for is None:
@@ -212,6 +208,12 @@ class _Simulator:
         run.duration = clock.now
         run.demand = traffic / run.duration if run.duration else 0.0
         return run
+
+    def _operation(self, start: Instruction, done: Instruction) -> Operation:
+        latency, origin = self.result.model.edge_time(start, done)
+        if origin is Origin.GUESS:
+            self.result.guessed.append(start)
+        return Operation(start, done, self.streams.of(start), latency)
 
     def _work(
         self, instruction: Instruction, calls: list[tuple[Computation, int]] | None

@@ -25,17 +25,13 @@ class Streams:
     """Whether limits count; XLA's figures do without."""
     _streams: dict[int, Stream] = field(default_factory=dict)
 
-    def may_be_asynchronous(self, instruction: Instruction) -> bool:
-        """A quick no for most instructions."""
-        return self.tracker.may_be_asynchronous(instruction.opcode)
-
     def is_start(self, instruction: Instruction) -> bool:
         """Whether it begins an operation that runs beside others."""
-        return self.may_be_asynchronous(instruction) and self.tracker.is_start(instruction)
+        return self._may_be(instruction) and self.tracker.is_start(instruction)
 
     def is_done(self, instruction: Instruction) -> bool:
         """Whether it waits for the end of such an operation."""
-        return self.may_be_asynchronous(instruction) and self.tracker.is_done(instruction)
+        return self._may_be(instruction) and self.tracker.is_done(instruction)
 
     def of(self, start: Instruction) -> Stream:
         """The stream of the operation that `start` begins."""
@@ -48,3 +44,7 @@ class Streams:
             name = _WORD.sub("-", _PREFIX.sub("", resource.name)).lower()
             self._streams[number] = Stream(name, resource.limit if self.is_limited else None)
         return self._streams[number]
+
+    def _may_be(self, instruction: Instruction) -> bool:
+        """A quick no for most."""
+        return self.tracker.may_be_asynchronous(instruction.opcode)
