@@ -141,6 +141,7 @@ def test_json_adds_up() -> None:
     assert operation["latency"] == operation["hidden"] + operation["exposed"]
     assert operation["reason"] == "nothing left to run"
     assert operation["runs"] == 5
+    assert max(size for _, size in found["memory"]["timeline"]) == found["memory"]["peak"]
 
 
 def test_figures_of_xla_are_beside_ours() -> None:

@@ -8,14 +8,16 @@ from hloopt.ir.attribute_values import parse_metadata
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_diff import totals_to_json
 from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.schedule_timeline import Timeline
 from hloopt.simulation import ComputationRun
 from hloopt.simulation.hiding import Hiding
 
 
 def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
-    """All of it but what runs when. Times in cycles of the model, sizes in bytes.
+    """All of it but when each instruction runs. Times in cycles of the model, sizes in bytes.
 
-    Times of an operation are those of one run of its computation, which runs `runs` times.
+    Times of an operation are those of one run of its computation, which runs `runs` times. The
+    memory's timeline is that of `Timeline`: `[time, bytes]` where the number of bytes changes.
     """
     simulation, memory = findings.simulation, findings.memory
     return {
@@ -25,7 +27,12 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         "seconds_per_cycle": findings.unit.seconds,
         **totals_to_json(simulation),
         "critical_path": findings.paths.lengths[findings.module.entry],
-        "memory": {"peak": memory.peak, "arguments": memory.arguments, "limit": memory.limit},
+        "memory": {
+            "peak": memory.peak,
+            "arguments": memory.arguments,
+            "limit": memory.limit,
+            "timeline": Timeline.of(findings).memory,
+        },
         "computations": [
             _computation_to_json(findings, run) for run in simulation.runs.values() if run.runs
         ],

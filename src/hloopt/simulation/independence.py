@@ -41,7 +41,8 @@ class IndependentWork:
         """Where work stands that is independent of operation `number`. O(work)."""
         byte, bit = divmod(number, 8)
         is_related = (self._related[:, byte] >> bit & 1).astype(bool)
-        return self.positions[~is_related]
+        independent: Positions = self.positions[~is_related]
+        return independent
 
 
 def _related(
