@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES
@@ -26,12 +27,10 @@ from hloopt.reports.schedule_run import (
     run_module,
     tracker_of,
 )
-from hloopt.reports.units import CycleUnit
+from hloopt.reports.units import CycleUnit, some
 from hloopt.simulation import ComputationRun, Simulation
 from hloopt.simulation.critical_path import CriticalPaths
 from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding
-
-_SHOWN = 3
 
 
 @dataclass(slots=True)
@@ -155,12 +154,11 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
     guessed = dict.fromkeys(simulation.guessed)
     if guessed:
         notes.append(
-            "the model does not know how long these take, a constant stands in: "
-            + _some(list(guessed))
+            "the model does not know how long these take, a constant stands in: " + _names(guessed)
         )
     if simulation.unknown_loops:
         notes.append(
-            "loops whose trip count is not known take one trip: " + _some(simulation.unknown_loops)
+            "loops whose trip count is not known take one trip: " + _names(simulation.unknown_loops)
         )
     if settings.loops == "once":
         notes.append("loops take one trip")
@@ -168,12 +166,12 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
     if unpaired:
         notes.append(
             "nothing is said of operations that start in one trip or computation and are done in "
-            f"another: {_some(unpaired)}"
+            f"another: {_names(unpaired)}"
         )
     if synchronous := _synchronous(simulation):
         notes.append(
             "collectives that are not asynchronous hold the main stream up for what the model "
-            f"says of any instruction: {_some(synchronous)}"
+            f"says of any instruction: {_names(synchronous)}"
         )
     if settings.shared_bandwidth is not None:
         notes.append(
@@ -198,8 +196,5 @@ def _synchronous(simulation: Simulation) -> list[Instruction]:
     ]
 
 
-def _some(instructions: list[Instruction]) -> str:
-    """The first names, and how many more there are."""
-    names = ", ".join(f"%{instruction.name}" for instruction in instructions[:_SHOWN])
-    more = len(instructions) - _SHOWN
-    return f"{names} and {more:,} more" if more > 0 else names
+def _names(instructions: Iterable[Instruction]) -> str:
+    return some([f"%{instruction.name}" for instruction in instructions])
