@@ -9,6 +9,8 @@ from tests.simulation.programs import ADD, programs, run, scheduled, streams, ta
 from hloopt.analysis.latency import TableModel
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.ir import Module, Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
 from hloopt.simulation import Streams, simulate
 from hloopt.simulation.bandwidth import Bandwidth
 from hloopt.targets import load_target
@@ -192,3 +194,13 @@ def test_limits_and_sharing_never_make_a_run_faster(program: tuple[Module, Table
     plain = simulate(module, model, unlimited).makespan
     assert simulate(module, model, limited).makespan >= plain
     assert simulate(module, model, unlimited, bandwidth=bandwidth).makespan >= plain - 1e-6
+
+
+@given(programs())
+def test_in_a_schedule_of_the_scheduler_nothing_waits_for_a_stream(
+    program: tuple[Module, TableModel],
+) -> None:
+    module, model = program
+    create_pass("latency-hiding-scheduler", {}).run(module, PassContext())
+    for operation in simulate(module, model, streams()).entry.operations:
+        assert operation.queued == 0
