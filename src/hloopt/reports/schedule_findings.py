@@ -170,8 +170,8 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
         )
     if synchronous := _synchronous(simulation):
         notes.append(
-            "collectives that are not asynchronous hold the main stream up for what the model "
-            f"says of any instruction: {_names(synchronous)}"
+            "collectives and starts that are not asynchronous here hold up the main stream, for "
+            f"what the model says of any instruction: {_names(synchronous)}"
         )
     if settings.shared_bandwidth is not None:
         notes.append(
@@ -182,7 +182,7 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
 
 
 def _synchronous(simulation: Simulation) -> list[Instruction]:
-    """Collectives that run in the main stream."""
+    """Collectives and starts that run in the main stream."""
     asynchronous = {operation.start for _, operation in simulation.operations()}
     for run in simulation.runs.values():
         asynchronous.update(run.unpaired)
