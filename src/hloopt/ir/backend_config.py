@@ -19,11 +19,20 @@ def backend_config(instruction: Instruction) -> Mapping[str, Any]:
 
 def is_sync(instruction: Instruction) -> bool:
     """Whether a collective start is marked as one that waits until it is done."""
+    return _collective_flag(instruction, "is_sync")
+
+
+def is_pipelined(instruction: Instruction) -> bool:
+    """Whether a collective is marked as one that a collective pipeliner has moved."""
+    return _collective_flag(instruction, "is_pipelined")
+
+
+def _collective_flag(instruction: Instruction, name: str) -> bool:
     text = instruction.attributes.get("backend_config")
-    if text is None or "is_sync" not in text:
+    if text is None or name not in text:
         return False
     collective = _parse(text).get("collective_backend_config", {})
-    return isinstance(collective, dict) and collective.get("is_sync") is True
+    return isinstance(collective, dict) and collective.get(name) is True
 
 
 def with_is_sync(instruction: Instruction, *, value: bool = True) -> str:

@@ -11,6 +11,12 @@ from hloopt.passes.options import make_options
 
 PASSES = {
     "algsimp": "hloopt.passes.algebraic_simplifier:AlgebraicSimplifier",
+    "all-gather-bcast-reorder": (
+        "hloopt.passes.all_gather_broadcast_reorder:AllGatherBroadcastReorder"
+    ),
+    "all-gather-combiner": "hloopt.passes.collective_combiner.passes:AllGatherCombiner",
+    "all-gather-cse": "hloopt.passes.all_gather_cse:AllGatherCse",
+    "all-reduce-combiner": "hloopt.passes.collective_combiner.passes:AllReduceCombiner",
     "async-collective-annotator": (
         "hloopt.passes.async_collective_annotator:AsyncCollectiveAnnotator"
     ),
@@ -19,13 +25,14 @@ PASSES = {
     "call-inliner": "hloopt.passes.call_inliner:CallInliner",
     "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
+    "collective-permute-decomposer": (
+        "hloopt.passes.collective_permute_decomposer:CollectivePermuteDecomposer"
+    ),
     "collectives-schedule-linearizer": (
         "hloopt.passes.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
     ),
-    "computation-deduplicator": ("hloopt.passes.computation_deduplicator:ComputationDeduplicator"),
-    "conditional-canonicalizer": (
-        "hloopt.passes.conditional_canonicalizer:ConditionalCanonicalizer"
-    ),
+    "computation-deduplicator": "hloopt.passes.computation_deduplicator:ComputationDeduplicator",
+    "conditional-canonicalizer": "hloopt.passes.conditional_canonicalizer:ConditionalCanonicalizer",
     "conditional-to-select": "hloopt.passes.conditional_to_select:ConditionalToSelect",
     "constant-folding": "hloopt.passes.constant_folding:ConstantFolding",
     "convert-async-collectives-to-sync": (
@@ -42,8 +49,13 @@ PASSES = {
     ),
     "fingerprint-before-lhs": "hloopt.passes.fingerprint_before_lhs:FingerprintBeforeLhs",
     "flatten-call-graph": "hloopt.passes.flatten_call_graph:FlattenCallGraph",
+    "gpu-all-gather-combiner": "hloopt.passes.collective_combiner.passes:GpuAllGatherCombiner",
+    "gpu-all-reduce-combiner": "hloopt.passes.collective_combiner.passes:GpuAllReduceCombiner",
     "gpu-convert-async-collectives-to-sync": (
         "hloopt.passes.convert_async_collectives_to_sync:GpuConvertAsyncCollectivesToSync"
+    ),
+    "gpu-reduce-scatter-combiner": (
+        "hloopt.passes.collective_combiner.passes:GpuReduceScatterCombiner"
     ),
     "hlo-descheduler": "hloopt.passes.memory_scheduler:Descheduler",
     "hlo-memory-scheduler": "hloopt.passes.memory_scheduler:MemoryScheduler",
@@ -52,7 +64,7 @@ PASSES = {
     "host-memory-transfer-asyncifier": (
         "hloopt.passes.host_memory_transfer_asyncifier:HostMemoryTransferAsyncifier"
     ),
-    "latency-hiding-scheduler": ("hloopt.passes.latency_hiding_scheduler:LatencyHidingScheduler"),
+    "latency-hiding-scheduler": "hloopt.passes.latency_hiding_scheduler:LatencyHidingScheduler",
     "latency-hiding-scheduler-preparation": (
         "hloopt.passes.p2p_schedule_preparation:P2PSchedulePreparation"
     ),
@@ -60,8 +72,9 @@ PASSES = {
         "hloopt.passes.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
     ),
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
+    "reduce-scatter-combiner": "hloopt.passes.collective_combiner.passes:ReduceScatterCombiner",
     "reshape-mover": "hloopt.passes.reshape_mover:ReshapeMover",
-    "scheduler-memory-fencing": ("hloopt.passes.scheduler_memory_fencing:SchedulerMemoryFencing"),
+    "scheduler-memory-fencing": "hloopt.passes.scheduler_memory_fencing:SchedulerMemoryFencing",
     "simplify-conditional": "hloopt.passes.conditional_simplifier.simplifier:ConditionalSimplifier",
     "simplify-sorts": "hloopt.passes.sort_simplifier:SortSimplifier",
     "simplify-while-loops": "hloopt.passes.while_loop_simplifier.simplifier:WhileLoopSimplifier",
@@ -78,6 +91,7 @@ PASSES = {
 
 ALIASES = {
     "algebraic-simplifier": "algsimp",
+    "all-gather-broadcast-reorder": "all-gather-bcast-reorder",
     "conditional-simplifier": "simplify-conditional",
     "hlo-computation-deduplicator": "computation-deduplicator",
     "optimization-barrier-expander": "cse-barrier-expander",

@@ -1,0 +1,1 @@
+"""Several collectives become one with several operands: fewer, larger messages."""
