@@ -9,7 +9,7 @@ import numpy as np
 
 from hloopt.interpreter.devices.counts import MOST_DEVICES
 from hloopt.interpreter.devices.deadlock import deadlock
-from hloopt.interpreter.devices.exchange import Grid
+from hloopt.interpreter.devices.exchange import grid_of
 from hloopt.interpreter.devices.meetings import Going, Meetings
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.evaluation import Device, Evaluation, Observer, Run
@@ -59,7 +59,7 @@ def run_module(
         for device, values in zip(devices, arguments, strict=True)
     ]
     with np.errstate(all="ignore"):
-        return _run_all(runs, Meetings(Grid.of(devices), plans))
+        return _run_all(runs, Meetings(grid_of(devices), plans))
 
 
 def _run_all(runs: Sequence[Run], meetings: Meetings) -> list[Value]:

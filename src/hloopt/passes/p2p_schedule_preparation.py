@@ -14,9 +14,9 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
+from hloopt.ir.transfers import PIPELINE
 from hloopt.passes.base import ModulePass, PassContext, register
 
-_PIPELINE = "_xla_send_recv_pipeline"
 _STEPS = (Opcode.RECV, Opcode.SEND, Opcode.RECV_DONE, Opcode.SEND_DONE)
 
 
@@ -79,7 +79,7 @@ class _Channel:
 
     @property
     def stream(self) -> str | None:
-        return frontend_attribute(self.sites[0][0], _PIPELINE)
+        return frontend_attribute(self.sites[0][0], PIPELINE)
 
     @property
     def computations(self) -> tuple[Computation, ...]:
@@ -132,7 +132,7 @@ def _channels(module: Module) -> Iterator[_Channel]:
 
 
 def _pipelined(a: tuple[Instruction, ...], b: tuple[Instruction, ...]) -> Iterator[_Channel]:
-    if frontend_attribute(a[0], _PIPELINE) != frontend_attribute(b[0], _PIPELINE):
+    if frontend_attribute(a[0], PIPELINE) != frontend_attribute(b[0], PIPELINE):
         return
     for outside, inside in ((a, b), (b, a)):
         for loop in inside[0].parent.callers:

@@ -11,11 +11,11 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import compatible
+from hloopt.ir.transfers import PAIRS, has_cycle
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
 _DONE_OF = {Opcode.SEND_DONE: Opcode.SEND, Opcode.RECV_DONE: Opcode.RECV}
-_PAIRS = "_xla_send_recv_source_target_pairs"
 
 
 def check_transfers(
@@ -119,23 +119,12 @@ def _why_no_pair(first: Instruction, second: Instruction) -> str | None:
     next_of = dict(pairs)
     if len(next_of) < len(pairs) or len({target for _, target in pairs}) < len(pairs):
         return "unique source and target pairs"
-    return "non-cyclical source-target pairs" if _has_cycle(next_of) else None
+    return "non-cyclical source-target pairs" if has_cycle(next_of) else None
 
 
 def _source_target_pairs(instruction: Instruction) -> list[tuple[int, int]]:
     try:
-        lists = parse_int_lists(_frontend(instruction).get(_PAIRS, "{}"))
+        lists = parse_int_lists(_frontend(instruction).get(PAIRS, "{}"))
     except HloError:
         return []
     return sorted((pair[0], pair[1]) for pair in lists if len(pair) == 2)
-
-
-def _has_cycle(next_of: dict[int, int]) -> bool:
-    """Whether following the pairs leads back to a start. Each device has one successor."""
-    starts = next_of.keys() - set(next_of.values())
-    reached = 0
-    for device in starts:
-        while device in next_of:
-            device = next_of[device]
-            reached += 1
-    return reached < len(next_of)

@@ -15,6 +15,7 @@ from hloopt.analysis.latency.model import (
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.transfers import STREAM
 
 LOW, MEDIUM, HIGH = 1.0, 1000.0, 5000.0
 _LOW, _MEDIUM, _HIGH = (Time(cycles, Origin.CONSTANT) for cycles in (LOW, MEDIUM, HIGH))
@@ -55,7 +56,6 @@ _COSTLY_TRANSFER = 6
 _COSTLY_PERMUTE = 14
 _COSTLY_ALL_REDUCE = 4
 _LARGE_ALL_REDUCE = 30 << 20
-_STREAM = "_xla_gpu_collective_stream"
 _DEVICES_PER_NODE = 8
 
 
@@ -80,7 +80,7 @@ class GpuFixedModel(FixedModel):
         """O(1)."""
         if not (is_gpu_begin(source) and is_gpu_end(target)):
             return ORDINARY_EDGE_TIME
-        if frontend_attribute(source, _STREAM) == "p2p":
+        if frontend_attribute(source, STREAM) == "p2p":
             return Time(_transfer_latency(source), Origin.CONSTANT)
         if (
             self.approx_costly_collectives

@@ -14,30 +14,27 @@ from hloopt.ir.attribute_values import (
     parse_int_lists,
     parse_replica_groups,
 )
+from hloopt.ir.collective_devices import (
+    Grid,
+    connected,
+    devices_of_group,
+    devices_of_member,
+    members,
+    transfer_mode,
+)
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import PERMUTING, Opcode
+from hloopt.ir.transfers import PAIRS
 
-_SEND_RECV_PAIRS = "_xla_send_recv_source_target_pairs"
 
-
-class Grid(NamedTuple):
-    """The devices of a program: each replica runs it on each partition."""
-
-    replicas: int
-    partitions: int
-
-    @property
-    def device_count(self) -> int:
-        return self.replicas * self.partitions
-
-    @classmethod
-    def of(cls, devices: Sequence[Device]) -> Grid:
-        return cls(
-            max(device.replica for device in devices) + 1,
-            max(device.partition for device in devices) + 1,
-        )
+def grid_of(devices: Sequence[Device]) -> Grid:
+    """The grid that these devices, all of a program, make up."""
+    return Grid(
+        max(device.replica for device in devices) + 1,
+        max(device.partition for device in devices) + 1,
+    )
 
 
 class Incoming(NamedTuple):
@@ -69,7 +66,8 @@ def parties_of(instruction: Instruction, grid: Grid) -> Parties:
         pairs = list(_pairs(instruction, text, collective_mode(instruction), grid))
         for number, source, target in pairs:
             incoming[target].append(Incoming(source, number))
-        groups = _connected([(source, target) for _, source, target in pairs], grid.device_count)
+        alone = [(device, device) for device in range(grid.device_count)]
+        groups = connected([*((source, target) for _, source, target in pairs), *alone])
     else:
         groups = list(_groups(instruction, grid))
     group_of = {device: group for group in groups for device in group}
@@ -86,44 +84,21 @@ def _groups(instruction: Instruction, grid: Grid) -> Iterator[tuple[int, ...]]:
             instruction,
             f"it names {groups.named_count:,} devices, and the program runs on {grid.device_count}",
         )
-    for group in groups.lists() or (tuple(_known(mode, grid)[1]),):
+    for group in groups.lists() or (tuple(members(mode, grid)[1]),):
         _check_range(instruction, group, mode, grid)
-        if mode is CollectiveMode.FLATTENED_ID:
-            yield group
-        elif mode is CollectiveMode.CROSS_REPLICA_AND_PARTITION:
-            yield tuple(device for member in group for device in _everywhere(member, mode, grid))
-        else:
-            yield from zip(*(_everywhere(member, mode, grid) for member in group), strict=True)
-
-
-def _known(mode: CollectiveMode, grid: Grid) -> tuple[str, range]:
-    """What a number stands for, and which numbers there are."""
-    match mode:
-        case CollectiveMode.CROSS_PARTITION:
-            return "partition", range(grid.partitions)
-        case CollectiveMode.FLATTENED_ID:
-            return "device", range(grid.device_count)
-        case CollectiveMode.CROSS_REPLICA | CollectiveMode.CROSS_REPLICA_AND_PARTITION:
-            return "replica", range(grid.replicas)
+        yield from devices_of_group(group, mode, grid)
 
 
 def _check_range(
     instruction: Instruction, numbers: Iterable[int], mode: CollectiveMode, grid: Grid
 ) -> None:
-    what, known = _known(mode, grid)
+    what, known = members(mode, grid)
     for number in numbers:
         if number not in known:
             count = f"{len(known)} {what}{'s' if len(known) > 1 else ''}"
             raise cannot_run(
                 instruction, f"it names {what} {number}, and the program runs on {count}"
             )
-
-
-def _everywhere(number: int, mode: CollectiveMode, grid: Grid) -> range:
-    """The devices that are a partition in any replica, or a replica's in any partition."""
-    if mode is CollectiveMode.CROSS_PARTITION:
-        return range(number, grid.device_count, grid.partitions)
-    return range(number * grid.partitions, (number + 1) * grid.partitions)
 
 
 # -- pairs of a source and a target ---------------------------------------------------------------
@@ -136,23 +111,11 @@ def _pairs(
     for number, pair in enumerate(parse_int_lists(text)):
         if len(pair) != 2:
             raise cannot_run(instruction, "its source-target pairs hold something that is no pair")
-        if pair[1] not in _known(mode, grid)[1]:
+        if pair[1] not in members(mode, grid)[1]:
             continue  # nobody asks for it, which XLA takes too
         _check_range(instruction, pair, mode, grid)
-        source, target = (_everywhere(member, mode, grid) for member in pair)
+        source, target = (devices_of_member(member, mode, grid) for member in pair)
         yield from ((number, s, t) for s, t in zip(source, target, strict=True))
-
-
-def _connected(pairs: Iterable[tuple[int, int]], device_count: int) -> list[tuple[int, ...]]:
-    """The devices that pairs connect, directly or by way of others; each other one alone."""
-    group_of = {device: [device] for device in range(device_count)}
-    for pair in pairs:
-        small, large = sorted((group_of[device] for device in pair), key=len)
-        if small is not large:
-            large += small
-            for device in small:
-                group_of[device] = large
-    return list({id(group): tuple(sorted(group)) for group in group_of.values()}.values())
 
 
 class Peers(NamedTuple):
@@ -163,20 +126,12 @@ class Peers(NamedTuple):
 
 
 def peers_of(transfer: Instruction, grid: Grid) -> Peers:
-    """Who sends to whom in a send or recv. Without a list of pairs each device to itself.
-
-    The pairs are partitions if there are several, else replicas; with several of both, those of
-    a positive channel are partitions.
-    """
+    """Who sends to whom in a send or recv. Without a list of pairs each device to itself."""
     text = _pairs_text(transfer)
     if text is None:
         same = {device: device for device in range(grid.device_count)}
         return Peers(same, same)
-    is_across = grid.partitions > 1 and (
-        grid.replicas == 1 or int(transfer.attributes.get("channel_id", "0")) > 0
-    )
-    mode = CollectiveMode.CROSS_PARTITION if is_across else CollectiveMode.CROSS_REPLICA
-    pairs = list(_pairs(transfer, text, mode, grid))
+    pairs = list(_pairs(transfer, text, transfer_mode(transfer, grid), grid))
     peers = Peers({s: t for _, s, t in pairs}, {t: s for _, s, t in pairs})
     if len(peers.target_of) < len(pairs) or len(peers.source_of) < len(pairs):
         raise cannot_run(transfer, "a device sends or receives more than once")
@@ -205,4 +160,4 @@ def channels_of(module: Module) -> dict[Instruction, str]:
 
 def _pairs_text(transfer: Instruction) -> str | None:
     text = transfer.attributes.get("frontend_attributes", "{}")
-    return parse_frontend_attributes(text).get(_SEND_RECV_PAIRS)
+    return parse_frontend_attributes(text).get(PAIRS)

@@ -22,7 +22,6 @@ from hloopt.interpreter.devices.collectives import (
     results_of,
 )
 from hloopt.interpreter.devices.exchange import (
-    Grid,
     Parties,
     Peers,
     channels_of,
@@ -33,6 +32,7 @@ from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Meeting, guarded
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Value, zeros
+from hloopt.ir.collective_devices import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

@@ -26,6 +26,7 @@ from hloopt.analysis.gpu_async import (
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.backend_config import backend_config
 from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.transfers import PIPELINE, STREAM
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.gpu_streams import StreamOverlap
 from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
@@ -45,8 +46,6 @@ SEND_0, SEND_1, RECV_0, RECV_1, P2P, COMPUTES, MEMCPY, COLLECTIVES = range(
     GENERIC_COUNT, GENERIC_COUNT + 8
 )
 _TRANSFERS_IN_FLIGHT = 4
-_PIPELINE = "_xla_send_recv_pipeline"
-_STREAM = "_xla_gpu_collective_stream"
 
 
 class GpuResourceTracker(ResourceTracker):
@@ -122,7 +121,7 @@ class GpuResourceTracker(ResourceTracker):
                     graph.force_delay[node] = True
             elif instruction.operands[0].opcode not in SEND_RECV:
                 graph.force_early[node] = True
-        is_pipelined = frontend_attribute(instruction, _PIPELINE) is not None
+        is_pipelined = frontend_attribute(instruction, PIPELINE) is not None
         if self.config.enable_pipelined_p2p and instruction.opcode is Opcode.RECV and is_pipelined:
             graph.force_early[node] = True
 
@@ -137,10 +136,10 @@ def _stream(instruction: Instruction) -> int:
             return MEMCPY
     elif opcode in OWN_DONES or opcode in SEND_RECV_DONE:
         start = instruction.operands[0]
-    if frontend_attribute(start, _STREAM) == "p2p":
+    if frontend_attribute(start, STREAM) == "p2p":
         return P2P
     if opcode in SEND_RECV or opcode in SEND_RECV_DONE:
-        is_second = frontend_attribute(instruction, _PIPELINE) == "1"
+        is_second = frontend_attribute(instruction, PIPELINE) == "1"
         if opcode in (Opcode.SEND, Opcode.SEND_DONE):
             return SEND_1 if is_second else SEND_0
         return RECV_1 if is_second else RECV_0

@@ -1,0 +1,291 @@
+"""Collective-permutes in loops become sends and recvs, which a pipeliner can move apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, is_host_transfer
+from hloopt.ir.attribute_values import parse_int_lists
+from hloopt.ir.collective_devices import Grid, device_groups, join, transfer_mode
+from hloopt.ir.collective_mode import collective_mode
+from hloopt.ir.computation import Computation
+from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import dependencies, depth_first, post_order, repair_schedule
+from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
+from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+
+_TOKEN = array_shape("token")
+_CONTEXT = array_shape("u32")
+_COLLECTIVES = {*SYNC_COLLECTIVES, *OWN_STARTS, Opcode.SEND, Opcode.RECV} - {Opcode.COPY_START}
+"""What waits for other devices, and begins to where it stands."""
+_Groups = tuple[tuple[int, ...], ...]
+
+
+@register("collective-permute-decomposer")
+class CollectivePermuteDecomposer(ModulePass):
+    """Split collective-permutes in bodies of while loops into send and recv.
+
+    A permute of at least `threshold_in_bytes` whose pairs have no cycle becomes after-all, recv,
+    send, recv-done and send-done, with its pairs as frontend attribute. Those of a body are
+    chained in its order. The first one that sends an element of the loop's state is marked for
+    the pipeliner, stream 0; where another one closes a ring with it, the one of a single pair,
+    from the ring's last device to its first or the other way round, is stream 0, the other 1.
+
+    With `pipeline_parallelism_opt_level` `enable`, only one permute of a body is split: of those
+    that send an element of the state the one with the most pairs. Its recv is done before its
+    send starts, so that the pipeliner can move the send into the iteration before.
+
+    Collectives that stay, and let two devices meet that also meet in a permute that was split, or
+    in other such collectives, wait for the last send-done: two that run at once on different
+    streams could wait for each other. O(edges of the bodies).
+
+    Compared with XLA:GPU 0.10.2, whose threshold is the largest number unless it is set: that one
+    also splits permutes whose numbers would stand for other devices in a send, fails on control
+    dependencies, and lets collectives wait that the send itself needs.
+    """
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(PassOptions):
+        threshold_in_bytes: int = option(0, "smaller permutes stay")
+        pipeline_parallelism_opt_level: Literal["disable", "enable"] = option(
+            "disable", "`enable`: split one per body, its send after its recv-done"
+        )
+
+    options: Options
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        bodies = {
+            loop.called[0]: None
+            for permute in module.instructions(Opcode.COLLECTIVE_PERMUTE)
+            for loop in permute.parent.callers
+            if loop.opcode is Opcode.WHILE and loop.called[0] is permute.parent
+        }
+        for permute in module.instructions(Opcode.COLLECTIVE_PERMUTE):
+            if permute.parent not in bodies:
+                context.missed(permute, "it is not in the body of a while loop")
+        before = module.version
+        for body in bodies:
+            self._run_on(body, context)
+        return module.version != before
+
+    def _run_on(self, body: Computation, context: PassContext) -> None:
+        candidates = []
+        for permute in [i for i in post_order(body) if i.opcode is Opcode.COLLECTIVE_PERMUTE]:
+            if reason := self.why_not(permute):
+                context.missed(permute, reason)
+            else:
+                candidates.append(permute)
+        streams = _streams([p for p in candidates if _is_loop_carried(p.operands[0])])
+        is_parallel = self.options.pipeline_parallelism_opt_level == "enable"
+        if is_parallel and candidates:
+            chosen = max(candidates, key=lambda permute: len(_pairs(permute)))
+            for permute in candidates:
+                if permute is not chosen:
+                    context.missed(permute, f"%{chosen.name} is the one of its loop to be split")
+            candidates = [chosen]
+        if not candidates:
+            return
+        waiting = _in_conflict(body, candidates)
+        splits = []
+        for permute in candidates:
+            stream = streams.get(permute)
+            splits.append(_split(permute, stream, is_parallel=is_parallel))
+            on_stream = f", pipelined on stream {stream}" if stream else ""
+            context.applied(permute, f"split into send and recv{on_stream}")
+            context.count("permutes split")
+        for earlier, later in pairwise(splits):
+            later.recv.add_control_predecessor(earlier.send)
+            later.recv_done.add_control_predecessor(earlier.send_done)
+        _let_wait(waiting, splits[-1].send_done, is_parallel=is_parallel)
+        repair_schedule([body])
+
+    def why_not(self, permute: Instruction) -> str | None:
+        """Why a permute in a loop's body stays as it is; None where it can be split."""
+        if len(permute.operands) != 1 or not permute.shape.is_array:
+            return f"it has {len(permute.operands)} operands"
+        size, least = shape_bytes(permute.shape), self.options.threshold_in_bytes
+        if size < least:
+            return f"it has {size:,} bytes, and threshold_in_bytes is {least:,}"
+        target_of = dict(_pairs(permute))
+        if has_cycle(target_of):
+            return "its pairs have a cycle: each send would wait for a recv that waits for it"
+        if permute.has_control_dependencies:
+            return "it has control dependencies"
+        grid = Grid(permute.parent.module.replica_count, permute.parent.module.num_partitions)
+        mode, of_transfers = collective_mode(permute), transfer_mode(permute, grid)
+        if grid.device_count > 1 and mode is not of_transfers:
+            return f"its pairs are {mode} and would be {of_transfers} in a send"
+        if self.options.pipeline_parallelism_opt_level == "enable" and not _is_loop_carried(
+            permute.operands[0]
+        ):
+            return f"%{permute.operands[0].name}, which it sends, is no element of the loop's state"
+        return None
+
+
+class _Split(NamedTuple):
+    """What became of a permute."""
+
+    recv: Instruction
+    send: Instruction
+    recv_done: Instruction
+    send_done: Instruction
+
+
+def _pairs(permute: Instruction) -> tuple[tuple[int, int], ...]:
+    lists = parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
+    return tuple((source, target) for source, target in lists)
+
+
+def _is_loop_carried(value: Instruction) -> bool:
+    return value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.PARAMETER
+
+
+def _streams(candidates: Sequence[Instruction]) -> dict[Instruction, str]:
+    """The stream of each permute that is to be pipelined: the first, and what makes a ring of it.
+
+    O(pairs).
+    """
+    if not candidates:
+        return {}
+    first = candidates[0]
+    for other in candidates[1:]:
+        for back, chain in ((first, other), (other, first)):
+            if _close_ring(_pairs(back), _pairs(chain)):
+                return {back: "0", chain: "1"}
+    return {first: "0"}
+
+
+def _close_ring(back: Sequence[tuple[int, int]], chain: Sequence[tuple[int, int]]) -> bool:
+    """Whether a chain 0, 1, … n or n, … 1, 0 and one pair back make a ring of devices.
+
+    The pairs of the chain are in the order of their smaller device.
+    """
+    count = len(chain)
+    forward = tuple((i, i + 1) for i in range(count))
+    backward = tuple((i + 1, i) for i in range(count))
+    return (tuple(back), tuple(chain)) in ((((count, 0),), forward), (((0, count),), backward))
+
+
+def _split(permute: Instruction, stream: str | None, *, is_parallel: bool) -> _Split:
+    """Replace a permute. O(its users)."""
+    body = permute.parent
+    data = permute.operands[0]
+    channel = {k: v for k, v in permute.attributes.items() if k == "channel_id"}
+    source = {k: v for k, v in permute.attributes.items() if k == "metadata"}
+    pipeline = {} if stream is None else {PIPELINE: stream}
+    notes = frontend_attributes(permute) | pipeline
+    notes[PAIRS] = permute.attributes["source_target_pairs"]
+    if is_parallel:
+        notes[STREAM] = "p2p"
+
+    def step(
+        opcode: Opcode, elements: Sequence[Shape], operands: Sequence[Instruction], *, ends: bool
+    ) -> Instruction:
+        shape = elements[0] if len(elements) == 1 else tuple_shape(elements)
+        made = body.add(
+            opcode,
+            shape,
+            operands,
+            name=f"{permute.name}-{opcode}",
+            attributes=channel if ends else channel | source,
+        )
+        set_frontend_attributes(made, pipeline if ends else notes)
+        return made
+
+    token = body.add(Opcode.AFTER_ALL, _TOKEN, name=f"{permute.name}-after-all")
+    context = (data.shape, _CONTEXT, _TOKEN)
+    recv = step(Opcode.RECV, context, [token], ends=False)
+    send = step(Opcode.SEND, context, [data, token], ends=False)
+    recv_done = step(Opcode.RECV_DONE, (data.shape, _TOKEN), [recv], ends=True)
+    send_done = step(Opcode.SEND_DONE, (_TOKEN,), [send], ends=True)
+    if is_parallel:
+        send.add_control_predecessor(recv_done)
+    else:
+        send.add_control_predecessor(recv)
+        recv_done.add_control_predecessor(send)
+    received = body.add(
+        Opcode.GET_TUPLE_ELEMENT,
+        permute.shape,
+        [recv_done],
+        name=f"{permute.name}-recv-data",
+        attributes={"index": "0"},
+    )
+    permute.replace_all_uses_with(received)
+    body.remove(permute)
+    return _Split(recv, send, recv_done, send_done)
+
+
+# -- collectives that could run at the same time -------------------------------------------------
+
+
+def _in_conflict(body: Computation, split: Sequence[Instruction]) -> list[Instruction]:
+    """The collectives of the body that must not run at the same time as those to be split.
+
+    These are the ones with a group of which two devices meet in those, or in others in conflict.
+    O(devices) for each two different kinds of groups, beside O(instructions).
+    """
+    grid = Grid(body.module.replica_count, body.module.num_partitions)
+    by_groups: dict[_Groups, list[Instruction]] = {}
+    for instruction in body.instructions:
+        if instruction.opcode in _COLLECTIVES and not is_host_transfer(instruction):
+            groups = tuple(device_groups(instruction, grid))
+            by_groups.setdefault(groups, []).append(instruction)
+    being_split = set(split)
+    clusters = _Clusters()
+    in_conflict: list[Instruction] = []
+    left = dict(by_groups)
+    for groups, found in by_groups.items():
+        if not being_split.isdisjoint(found):
+            clusters.add(groups)
+            in_conflict += left.pop(groups)
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for groups in [groups for groups in left if clusters.share_two(groups)]:
+            clusters.add(groups)
+            in_conflict += left.pop(groups)
+            is_growing = True
+    return [collective for collective in in_conflict if collective not in being_split]
+
+
+class _Clusters:
+    """Devices that meet in any of some collectives, directly or by way of others."""
+
+    def __init__(self) -> None:
+        self._cluster_of: dict[int, list[int]] = {}
+
+    def add(self, groups: _Groups) -> None:
+        """Join the devices of each group. O(devices · log(devices)) over all calls."""
+        for group in groups:
+            for device in group[1:]:
+                join(self._cluster_of, group[0], device)
+
+    def share_two(self, groups: _Groups) -> bool:
+        """Whether one of the groups has two devices that are in one cluster. O(devices)."""
+        return any(
+            count > 1
+            for group in groups
+            for count in Counter(
+                id(self._cluster_of[device]) for device in group if device in self._cluster_of
+            ).values()
+        )
+
+
+def _let_wait(waiting: Iterable[Instruction], last: Instruction, *, is_parallel: bool) -> None:
+    """Let collectives run after `last`, those aside that it needs itself. O(edges)."""
+    before = set(depth_first([last], dependencies))
+    for collective in waiting:
+        if is_parallel:
+            notes = frontend_attributes(collective) | {STREAM: "p2p"}
+            set_frontend_attributes(collective, notes)
+        if collective not in before:
+            collective.add_control_predecessor(last)
