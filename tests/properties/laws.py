@@ -27,6 +27,10 @@ NEED_A_SCHEDULE = (
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "algsimp": [{}],
     "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
+    "all-gather-bcast-reorder": [{}],
+    "all-gather-combiner": [{}, {"combine_by_dim": True, "combine_different_dtypes": False}],
+    "all-gather-cse": [{}],
+    "all-reduce-combiner": [{}, {"combine_while_loops": False}],
     "async-collective-creator": [
         {f"convert_{kind}": True for kind in KINDS},
         {**{f"convert_{kind}": True for kind in KINDS}, "use_generic_async_start_done": True},
@@ -39,6 +43,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
     ],
     "collectives-schedule-linearizer": [{}],
+    "collective-permute-decomposer": [{}, {"pipeline_parallelism_opt_level": "enable"}],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
     "conditional-canonicalizer": [{}],
     "conditional-to-select": [{}],
@@ -55,7 +60,10 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "explicit-stream-annotation-async-wrapper": [{}],
     "fingerprint-before-lhs": [{}],
     "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
+    "gpu-all-gather-combiner": [{}],
+    "gpu-all-reduce-combiner": [{}],
     "gpu-convert-async-collectives-to-sync": [{}],
+    "gpu-reduce-scatter-combiner": [{}],
     "hlo-descheduler": [{}],
     "hlo-memory-scheduler": [
         *({"algorithm": a} for a in ("default", "list", "dfs", "post-order", "bfs")),
@@ -72,6 +80,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "latency-hiding-scheduler-preparation": [{}],
     "legalize-scheduling-annotations": [{"deannotate_unsupported_groups": True}],
     "propagate-call-metadata": [{}],
+    "reduce-scatter-combiner": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
     "scheduler-memory-fencing": [{"threshold_bytes": 1, "slack_windows": 0}],
     "simplify-conditional": [{}],

@@ -239,14 +239,11 @@ def _in_conflict(body: Computation, split: Sequence[Instruction]) -> list[Instru
         if instruction.opcode in _COLLECTIVES and not is_host_transfer(instruction):
             groups = tuple(device_groups(instruction, grid))
             by_groups.setdefault(groups, []).append(instruction)
-    being_split = set(split)
     clusters = _Clusters()
+    for permute in split:
+        clusters.add(tuple(device_groups(permute, grid)))
     in_conflict: list[Instruction] = []
     left = dict(by_groups)
-    for groups, found in by_groups.items():
-        if not being_split.isdisjoint(found):
-            clusters.add(groups)
-            in_conflict += left.pop(groups)
     is_growing = True
     while is_growing:
         is_growing = False
@@ -254,6 +251,7 @@ def _in_conflict(body: Computation, split: Sequence[Instruction]) -> list[Instru
             clusters.add(groups)
             in_conflict += left.pop(groups)
             is_growing = True
+    being_split = set(split)
     return [collective for collective in in_conflict if collective not in being_split]
 
 

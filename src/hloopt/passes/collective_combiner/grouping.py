@@ -15,8 +15,8 @@ class Group:
 
     members: list[Instruction] = field(default_factory=list)
     byte_count: int = 0
-    closed_because: str = ""
-    """Why the next collective is not in it; empty for the last group."""
+    why_alone: str = ""
+    """What keeps its first member from those before, or else its last one from those after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,10 @@ def group(
         size = sizes.get(instruction)
         if size is not None and size <= limits.byte_count:
             current = groups[-1]
-            current.closed_because = _why_close(
-                current, instruction, size, limits, depends=after == len(groups)
-            )
-            if current.closed_because:
-                current = Group()
+            reason = _why_end(current, size, limits, depends=after == len(groups))
+            if reason:
+                current.why_alone = current.why_alone or f"%{instruction.name}, the next, {reason}"
+                current = Group(why_alone=f"it {reason}")
                 groups.append(current)
             current.members.append(instruction)
             current.byte_count += size
@@ -59,20 +58,18 @@ def group(
     return groups
 
 
-def _why_close(
-    current: Group, following: Instruction, size: int, limits: Limits, *, depends: bool
-) -> str:
-    """Why a group ends before the collective that follows; empty where it takes it in."""
+def _why_end(current: Group, size: int, limits: Limits, *, depends: bool) -> str:
+    """What the next collective does that ends a group before it; empty where it can join."""
     if not current.members:
         return ""
     if depends:
-        return f"%{following.name}, the next one like it, depends on it"
+        return f"depends on %{current.members[-1].name} or others combined with that"
     if len(current.members) >= limits.count:
-        return f"combine_threshold_count is {limits.count:,}"
-    if current.byte_count + size > limits.byte_count:
+        return f"would be one too many for combine_threshold_count, {limits.count:,}"
+    total = current.byte_count + size
+    if total > limits.byte_count:
         return (
-            f"with %{following.name}, the next one like it, it would have "
-            f"{current.byte_count + size:,} bytes, and combine_threshold_in_bytes is "
+            f"would make {total:,} bytes of the combined one, and combine_threshold_in_bytes is "
             f"{limits.byte_count:,}"
         )
     return ""

@@ -95,9 +95,7 @@ class _Combiner(ModulePass):
     def _combine(self, found: Group, context: PassContext) -> None:
         if len(found.members) < 2:
             for collective in found.members:
-                context.missed(
-                    collective, found.closed_because or "the ones like it are combined without it"
-                )
+                context.missed(collective, found.why_alone)
             return
         combined = combine(found.members)
         for collective in found.members:
