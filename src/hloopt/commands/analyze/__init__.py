@@ -9,6 +9,7 @@ from hloopt.commands.common import LazyGroup
 COMMANDS: dict[str, str] = {
     "call-graph": "computations, what calls them, and whether each has one call site",
     "loops": "trip counts of while loops, and where they come from",
+    "overlap": "what of its collectives a module hides, before and after passes",
     "reachability": "whether one instruction has to run before another, and why",
     "replication": "what is the same on all devices, and what computing it everywhere costs",
 }

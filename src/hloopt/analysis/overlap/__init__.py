@@ -1,0 +1,1 @@
+"""What of its collectives a module hides behind computation: an estimate."""
