@@ -1,0 +1,134 @@
+"""Groups of collectives: what ends them, and what is not combined at all."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from tests.passes.checked_run import run_checked
+
+from hloopt.ir import Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+
+GROUPS = "replica_groups={{0,1}}, use_global_device_ids=true"
+PLUS = """plus {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+"""
+
+
+def gathers(*notes: str, module: str = "num_partitions=2") -> str:
+    """An all-gather of 8 floats for each note, which are attributes; `constrain` is one, too."""
+    lines = [f"  p{n} = f32[4] parameter({n})" for n, _ in enumerate(notes)]
+    lines += [
+        f"  g{n} = f32[8] all-gather(p{n}), channel_id={n + 1}, {GROUPS}, dimensions={{0}}{note}"
+        for n, note in enumerate(notes)
+    ]
+    names = ", ".join(f"g{n}" for n, _ in enumerate(notes))
+    lines.append(f"  ROOT t = ({', '.join(['f32[8]'] * len(notes))}) tuple({names})")
+    return f"HloModule m, {module}\n\nENTRY e {{\n" + "\n".join(lines) + "\n}\n"
+
+
+def sizes(text: str, name: str = "all-gather-combiner", **options: object) -> list[int]:
+    """How many operands the all-gathers of the result have."""
+    module = parse_module(text)
+    create_pass(name, options).run(module, PassContext())
+    return [len(i.operands) for i in module.instructions(Opcode.ALL_GATHER)]
+
+
+@pytest.mark.parametrize(
+    ("notes", "left"),
+    [
+        (["", ""], [2]),
+        (["", ", constrain_layout=true"], [1, 1]),
+        (["", ', frontend_attributes={_scheduling_group_id="0"}', ""], [1, 2]),
+        (['', ', frontend_attributes={collective_group_key="a"}', ""], [1, 2]),
+        ([', frontend_attributes={collective_group_key="a"}'] * 2 + [""], [1, 2]),
+        ([", sharding={replicated}", ", sharding={maximal device=0}"], [1, 1]),
+    ],
+)  # fmt: skip
+def test_what_is_marked_apart_stays_apart(notes: list[str], left: list[int]) -> None:
+    assert sorted(sizes(gathers(*notes))) == left
+
+
+def test_annotations_of_all_members_are_merged() -> None:
+    text = gathers(
+        ', metadata={op_name="a/b/c" source_file="f.py" source_line=3}, '
+        'frontend_attributes={note="1"}',
+        ', metadata={op_name="a/b/d"}, frontend_attributes={note="2"}',
+    )
+    module = run_checked("all-gather-combiner", text)
+    (combined,) = module.instructions(Opcode.ALL_GATHER)
+    assert combined.attributes["metadata"] == '{op_name="a/b/(c:d)" source_file="f.py:3"}'
+    assert combined.attributes["frontend_attributes"] == '{note="1,2"}'
+    first, second = combined.users
+    assert 'op_name="a/b/c"' in first.attributes["metadata"]
+    assert second.attributes["frontend_attributes"] == '{note="2"}'
+
+
+def test_the_threshold_is_inclusive() -> None:
+    assert sizes(gathers("", "", ""), combine_threshold_in_bytes=64) == [1, 2]
+    assert sizes(gathers("", "", ""), combine_threshold_in_bytes=63) == [1, 1, 1]
+    assert sizes(gathers("", "", ""), combine_threshold_count=2) == [1, 2]
+
+
+def test_loops_can_be_left_alone() -> None:
+    text = f"""HloModule m, num_partitions=2
+
+{PLUS}
+body {{
+  state = (f32[4], f32[4]) parameter(0)
+  x = f32[4] get-tuple-element(state), index=0
+  y = f32[4] get-tuple-element(state), index=1
+  r = f32[4] all-reduce(x), channel_id=1, {GROUPS}, to_apply=plus
+  s = f32[4] all-reduce(y), channel_id=2, {GROUPS}, to_apply=plus
+  ROOT t = (f32[4], f32[4]) tuple(r, s)
+}}
+
+condition {{
+  test = (f32[4], f32[4]) parameter(0)
+  ROOT never = pred[] constant(false)
+}}
+
+ENTRY e {{
+  p = (f32[4], f32[4]) parameter(0)
+  ROOT w = (f32[4], f32[4]) while(p), condition=condition, body=body
+}}
+"""
+    run_checked("all-reduce-combiner", text, changes=False, combine_while_loops=False)
+    run_checked("all-reduce-combiner", text)
+
+
+def chained(count: int) -> str:
+    """All-reduces of which each needs the second one before it."""
+    lines = ["  r0 = f32[4] parameter(0)", "  r1 = f32[4] parameter(1)"]
+    lines += [
+        f"  r{n} = f32[4] all-reduce(r{n - 2}), channel_id={n}, {GROUPS}, to_apply=plus"
+        for n in range(2, count)
+    ]
+    root = f"  ROOT t = (f32[4], f32[4]) tuple(r{count - 2}, r{count - 1})"
+    return f"HloModule m, num_partitions=2\n\n{PLUS}\nENTRY e {{\n" + "\n".join(
+        [*lines, root, "}\n"]
+    )
+
+
+def test_groups_of_dependent_collectives_do_not_depend_on_themselves() -> None:
+    """In XLA's order one chain stands behind the other: only their ends can go together."""
+    run_checked("all-reduce-combiner", chained(12))
+
+
+@pytest.mark.slow
+def test_time_grows_with_the_module() -> None:
+    """Ten times the all-reduces take less than thirty times the time."""
+    times = []
+    for count in (3000, 30000):
+        module = parse_module(chained(count))
+        start = time.perf_counter()
+        create_pass("all-reduce-combiner").run(module, PassContext())
+        times.append(time.perf_counter() - start)
+    assert all(later < 30 * earlier for earlier, later in pairwise(times))

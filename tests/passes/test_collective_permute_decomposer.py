@@ -1,0 +1,144 @@
+"""What collective-permute-decomposer leaves alone, and what has to wait."""
+
+from __future__ import annotations
+
+import pytest
+from tests.passes.checked_run import run_checked
+
+from hloopt.ir import Instruction, Module, Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+
+NAME = "collective-permute-decomposer"
+ALL = "channel_id=9, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=plus"
+
+
+def loop(*lines: str, result: str = "c", header: str = "num_partitions=4") -> str:
+    """A loop over one array, `x` in its body."""
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"""HloModule m, {header}
+
+plus {{
+  plus.a = f32[] parameter(0)
+  plus.b = f32[] parameter(1)
+  ROOT plus.s = f32[] add(plus.a, plus.b)
+}}
+
+body {{
+  state = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  x = f32[8] get-tuple-element(state), index=1
+{body}
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT r = (s32[], f32[8]) tuple(next, {result})
+}}
+
+condition {{
+  test = (s32[], f32[8]) parameter(0)
+  n = s32[] get-tuple-element(test), index=0
+  three = s32[] constant(3)
+  ROOT more = pred[] compare(n, three), direction=LT
+}}
+
+ENTRY e {{
+  zero = s32[] constant(0)
+  p = f32[8] parameter(0)
+  initial = (s32[], f32[8]) tuple(zero, p)
+  ROOT loop = (s32[], f32[8]) while(initial), condition=condition, body=body
+}}
+"""
+
+
+def permute(pairs: str, operand: str = "x", *, more: str = "channel_id=1") -> str:
+    return f"f32[8] collective-permute({operand}), source_target_pairs={pairs}, {more}"
+
+
+def named(module: Module, name: str) -> Instruction:
+    return next(i for i in module.instructions() if i.name == name)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "header", "reason"),
+    [
+        (
+            [f"c = {permute('{{0,1},{2,3},{3,2}}')}"],
+            *({}, "num_partitions=4", "its pairs have a cycle"),
+        ),
+        (
+            [f"c = {permute('{{0,1}}')}"],
+            *({"threshold_in_bytes": 33}, "num_partitions=4", "it has 32 bytes"),
+        ),
+        (
+            ["n = f32[8] negate(x)", f"c = {permute('{{0,1}}', 'n')}"],
+            {"pipeline_parallelism_opt_level": "enable"},
+            *("num_partitions=4", "%n, which it sends, is no element of the loop's state"),
+        ),
+        (
+            [f"c = {permute('{{0,1}}', more='metadata={}')}"],
+            *({}, "num_partitions=4", "are cross_replica and would be cross_partition in a send"),
+        ),
+        (
+            [f"c = {permute('{{0,1}}')}"],
+            *({}, "replica_count=4", "are cross_partition and would be cross_replica in a send"),
+        ),
+        (
+            ["n = f32[8] negate(x)",
+             f"c = {permute('{{0,1}}', more='channel_id=1, control-predecessors={n}')}"],
+            *({}, "num_partitions=4", "it has control dependencies"),
+        ),
+    ],
+)  # fmt: skip
+def test_what_stays_says_why(
+    lines: list[str], options: dict[str, object], header: str, reason: str
+) -> None:
+    context = PassContext()
+    module = parse_module(loop(*lines, header=header))
+    assert not create_pass(NAME, options).run(module, context)
+    (remark,) = context.remarks
+    assert remark.kind == "missed"
+    assert reason in remark.reason
+
+
+def test_a_collective_that_the_send_needs_does_not_wait_for_it() -> None:
+    text = loop(f"a = f32[8] all-reduce(x), {ALL}", f"c = {permute('{{0,1},{1,2}}', 'a')}")
+    module = run_checked(NAME, text)
+    assert not named(module, "a").control_predecessors
+    assert named(module, "c-send").operands[0] is named(module, "a")
+
+
+def test_collectives_wait_by_way_of_others() -> None:
+    """The second all-reduce shares no two devices with the permute, but with the first one."""
+    text = loop(
+        f"c = {permute('{{0,1}}')}",
+        f"a = f32[8] all-reduce(x), {ALL}",
+        f"b = f32[8] all-reduce(x), {ALL.replace('{{0,1,2,3}}', '{{2,3},{0},{1}}')}",
+        f"o = f32[8] all-reduce(x), {ALL.replace('{{0,1,2,3}}', '{{0},{1},{2},{3}}')}",
+        *("y = f32[8] add(a, b)", "z = f32[8] add(y, o)", "w = f32[8] add(z, c)"),
+        result="w",
+    )
+    module = run_checked(NAME, text)
+    done = named(module, "c-send-done")
+    assert [done in named(module, name).control_predecessors for name in "abo"] == [
+        *(True, True, False)
+    ]
+
+
+def test_a_schedule_stays_one() -> None:
+    text = loop(f"c = {permute('{{0,1}}')}", header="is_scheduled=true, num_partitions=2")
+    module = run_checked(NAME, text)
+    body = named(module, "c-recv").parent
+    order = [i.name for i in body.instructions if i.name.startswith("c-")]
+    steps = ["c-after-all", "c-recv", "c-send", "c-recv-done"]
+    assert [name for name in order if name in steps] == steps
+
+
+def test_long_bodies_take_time_in_proportion() -> None:
+    """Edges that are looked at grow with the body: 4,000 permutes in a chain are split at once."""
+    count = 4000
+    lines = [f"cp0 = {permute('{{0,1}}')}"]
+    lines += [f"cp{n} = {permute('{{0,1}}', f'cp{n - 1}')}" for n in range(1, count)]
+    module = parse_module(loop(*lines, result=f"cp{count - 1}"))
+    assert create_pass(NAME).run(module, PassContext())
+    assert sum(i.opcode is Opcode.SEND for i in module.instructions()) == count
