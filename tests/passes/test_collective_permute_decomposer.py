@@ -142,3 +142,15 @@ def test_long_bodies_take_time_in_proportion() -> None:
     module = parse_module(loop(*lines, result=f"cp{count - 1}"))
     assert create_pass(NAME).run(module, PassContext())
     assert sum(i.opcode is Opcode.SEND for i in module.instructions()) == count
+
+
+def test_counts_of_devices_that_the_header_leaves_out_are_found() -> None:
+    text = loop(
+        f"c = {permute('{{0,1},{1,2},{2,3}}')}",
+        f"a = f32[8] all-reduce(x), {ALL}",
+        "w = f32[8] add(a, c)",
+        result="w",
+        header="entry_computation_layout={(f32[8]{0})->(s32[], f32[8]{0})}",
+    )
+    module = run_checked(NAME, text)
+    assert named(module, "c-send-done") in named(module, "a").control_predecessors

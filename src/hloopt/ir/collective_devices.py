@@ -41,7 +41,7 @@ def members(mode: CollectiveMode, grid: Grid) -> tuple[str, range]:
 def devices_of_member(number: int, mode: CollectiveMode, grid: Grid) -> range:
     """The devices that are a partition in any replica, or a replica's in any partition."""
     if mode is CollectiveMode.CROSS_PARTITION:
-        return range(number, grid.device_count, grid.partitions)
+        return range(number, number + grid.device_count, grid.partitions)
     return range(number * grid.partitions, (number + 1) * grid.partitions)
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, is_host_transfer
+from hloopt.interpreter.devices.counts import device_counts
 from hloopt.ir.attribute_values import parse_int_lists
 from hloopt.ir.collective_devices import Grid, device_groups, join, transfer_mode
 from hloopt.ir.collective_mode import collective_mode
@@ -73,14 +74,16 @@ class CollectivePermuteDecomposer(ModulePass):
             if permute.parent not in bodies:
                 context.missed(permute, "it is not in the body of a while loop")
         before = module.version
-        for body in bodies:
-            self._run_on(body, context)
+        if bodies:
+            grid = Grid(*device_counts(module))
+            for body in bodies:
+                self._run_on(body, grid, context)
         return module.version != before
 
-    def _run_on(self, body: Computation, context: PassContext) -> None:
+    def _run_on(self, body: Computation, grid: Grid, context: PassContext) -> None:
         candidates = []
         for permute in [i for i in post_order(body) if i.opcode is Opcode.COLLECTIVE_PERMUTE]:
-            if reason := self.why_not(permute):
+            if reason := self.why_not(permute, grid):
                 context.missed(permute, reason)
             else:
                 candidates.append(permute)
@@ -94,7 +97,7 @@ class CollectivePermuteDecomposer(ModulePass):
             candidates = [chosen]
         if not candidates:
             return
-        waiting = _in_conflict(body, candidates)
+        waiting = _in_conflict(body, candidates, grid)
         splits = []
         for permute in candidates:
             stream = streams.get(permute)
@@ -108,7 +111,7 @@ class CollectivePermuteDecomposer(ModulePass):
         _let_wait(waiting, splits[-1].send_done, is_parallel=is_parallel)
         repair_schedule([body])
 
-    def why_not(self, permute: Instruction) -> str | None:
+    def why_not(self, permute: Instruction, grid: Grid) -> str | None:
         """Why a permute in a loop's body stays as it is; None where it can be split."""
         if len(permute.operands) != 1 or not permute.shape.is_array:
             return f"it has {len(permute.operands)} operands"
@@ -120,7 +123,6 @@ class CollectivePermuteDecomposer(ModulePass):
             return "its pairs have a cycle: each send would wait for a recv that waits for it"
         if permute.has_control_dependencies:
             return "it has control dependencies"
-        grid = Grid(permute.parent.module.replica_count, permute.parent.module.num_partitions)
         mode, of_transfers = collective_mode(permute), transfer_mode(permute, grid)
         if grid.device_count > 1 and mode is not of_transfers:
             return f"its pairs are {mode} and would be {of_transfers} in a send"
@@ -227,13 +229,12 @@ def _split(permute: Instruction, stream: str | None, *, is_parallel: bool) -> _S
 # -- collectives that could run at the same time -------------------------------------------------
 
 
-def _in_conflict(body: Computation, split: Sequence[Instruction]) -> list[Instruction]:
+def _in_conflict(body: Computation, split: Sequence[Instruction], grid: Grid) -> list[Instruction]:
     """The collectives of the body that must not run at the same time as those to be split.
 
     These are the ones with a group of which two devices meet in those, or in others in conflict.
     O(devices) for each two different kinds of groups, beside O(instructions).
     """
-    grid = Grid(body.module.replica_count, body.module.num_partitions)
     by_groups: dict[_Groups, list[Instruction]] = {}
     for instruction in body.instructions:
         if instruction.opcode in _COLLECTIVES and not is_host_transfer(instruction):

@@ -9,6 +9,8 @@ from hloopt.analysis.cost.runs import Runs, count_runs
 from hloopt.analysis.overlap.play import play_schedule, play_what_is_ready
 from hloopt.analysis.overlap.times import Times
 from hloopt.analysis.overlap.traffic import Transfer, transfers
+from hloopt.interpreter.devices.counts import device_counts
+from hloopt.ir.collective_devices import Grid
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -83,11 +85,12 @@ def analyze_overlap(module: Module, target: Target) -> list[ComputationOverlap]:
     """
     times = Times(module, target)
     runs = count_runs(module, times.costs)
+    grid = Grid(*device_counts(module))
     result = []
     for computation in reversed(callees_first(module)):
         if computation not in runs or computation.is_asynchronous:
             continue
-        found = {transfer.start: transfer for transfer in transfers(computation, target)}
+        found = {transfer.start: transfer for transfer in transfers(computation, grid, target)}
         if not found:
             continue
         play = play_schedule if module.is_scheduled else play_what_is_ready

@@ -25,6 +25,7 @@ class Times:
             self._computations[computation] = sum(map(self.of, computation.instructions))
 
     def of(self, instruction: Instruction) -> float:
+        """One run of an instruction; a loop of unknown trips counts as one trip."""
         opcode = instruction.opcode
         if opcode in COLLECTIVES:
             return 0.0
@@ -32,5 +33,6 @@ class Times:
             return self._roofline.of(instruction).seconds
         if opcode is Opcode.CONDITIONAL:
             return self._computations[self.costs.likely_branch(instruction)]
-        trips = (trip_count(instruction) or 1) if opcode is Opcode.WHILE else 1
-        return trips * sum(map(self._computations.__getitem__, instruction.called))
+        trips = trip_count(instruction) if opcode is Opcode.WHILE else 1
+        once = sum(map(self._computations.__getitem__, instruction.called))
+        return once if trips is None else trips * once

@@ -47,15 +47,13 @@ class Transfer:
         return self.done is not self.start
 
 
-def transfers(computation: Computation, target: Target) -> Iterator[Transfer]:
+def transfers(computation: Computation, grid: Grid, target: Target) -> Iterator[Transfer]:
     """The collectives of a computation between devices, calls not looked into. O(instructions).
 
     A ring over the fastest link of the target, one direction of it: each device sends and
     receives (n-1)/n of the bytes in a group of n, an all-reduce twice that, a permute or transfer
     all of them. Without links, or in groups of one, it takes no time.
     """
-    module = computation.module
-    grid = Grid(module.replica_count, module.num_partitions)
     bandwidth = max((link.bandwidth for link in target.links), default=0.0) / 2
     for start in computation.instructions:
         operation = _operation(start)
