@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.calls import callees_first
+from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.runs import Runs, count_runs
 from hloopt.analysis.overlap.play import play_schedule, play_what_is_ready
 from hloopt.analysis.overlap.times import Times
@@ -83,12 +84,14 @@ def analyze_overlap(module: Module, target: Target) -> list[ComputationOverlap]:
     that both share the memory's bandwidth is left aside. O(edges + instructions ·
     log(instructions)).
     """
-    times = Times(module, target)
-    runs = count_runs(module, times.costs)
+    costs = CostAnalysis(module)
+    runs = count_runs(module, costs)
+    order = [computation for computation in callees_first(module) if computation in runs]
+    times = Times(costs, target, order)
     grid = Grid(*device_counts(module))
     result = []
-    for computation in reversed(callees_first(module)):
-        if computation not in runs or computation.is_asynchronous:
+    for computation in reversed(order):
+        if computation.is_asynchronous:
             continue
         found = {transfer.start: transfer for transfer in transfers(computation, grid, target)}
         if not found:
