@@ -18,11 +18,10 @@ from hloopt.text import parse_module
 
 H100 = load_target("h100_sxm")
 LINK = 450e9  # bytes per second, one direction of NVLink
-MEMORY = 3352e9
 SIZE = 1 << 24
 ARRAY = f"f32[{SIZE}]"
 BYTES = 4 * SIZE
-NEGATE = 2 * BYTES / MEMORY  # reads and writes
+NEGATE = 2 * BYTES / H100.memory_bandwidth  # reads and writes
 ON_DEVICES = "channel_id=1, use_global_device_ids=true, to_apply=plus"
 PLUS = """plus {
   a = f32[] parameter(0)
