@@ -94,10 +94,17 @@ def _text_difference(found: str, expected: str) -> Iterator[str]:
             return
 
 
-@expectation("filecheck", "print")
+@expectation("filecheck", "print", "of")
 def filecheck(scene: Scene, lines: str, more: More) -> Iterator[str]:
     options = _print_options(more.get("print", {}))
     text = print_module(scene.module, options)
+    match more.get("of", "module"):
+        case "module":
+            pass
+        case "entry":
+            (text,) = (block for block in text.split("\n\n") if block.startswith("ENTRY "))
+        case other:
+            raise RecordError(f"nothing is known about printing '{other}' alone")
     reason = unmatched(lines, with_elements(text) if mentions_elements(lines) else text)
     if reason is not None:
         yield reason

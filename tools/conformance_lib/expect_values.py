@@ -60,6 +60,15 @@ def shape(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
                 yield f"shape of {selector}: expected {text}, found {found.shape.text}"
 
 
+@expectation("shape_all", "in")
+def shape_all(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
+    scope = find_scope(scene, more.get("in"))
+    for opcode, text in expected.items():
+        for found in (i for c in scope for i in c.instructions if has_opcode(i, opcode)):
+            if not shape_is(found.shape, text):
+                yield f"shape of %{found.name}: expected {text}, found {found.shape.text}"
+
+
 @expectation("tuple_size")
 def tuple_size(scene: Scene, expected: dict[str, int | str], more: More) -> Iterator[str]:
     for selector, bound in expected.items():

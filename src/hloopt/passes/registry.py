@@ -73,6 +73,10 @@ PASSES = {
     ),
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
     "reduce-scatter-combiner": "hloopt.passes.collective_combiner.passes:ReduceScatterCombiner",
+    "reorder-convert-reduce-add": (
+        "hloopt.passes.reorder_convert_reduce_add:ReorderConvertReduceAdd"
+    ),
+    "reorder-reduce-transpose": "hloopt.passes.reorder_reduce_transpose:ReorderReduceTranspose",
     "reshape-mover": "hloopt.passes.reshape_mover:ReshapeMover",
     "scheduler-memory-fencing": "hloopt.passes.scheduler_memory_fencing:SchedulerMemoryFencing",
     "simplify-conditional": "hloopt.passes.conditional_simplifier.simplifier:ConditionalSimplifier",
@@ -80,6 +84,9 @@ PASSES = {
     "simplify-while-loops": "hloopt.passes.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "tuple-simplifier": "hloopt.passes.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": "hloopt.passes.unflatten_call_graph:UnflattenCallGraph",
+    "while-loop-all-reduce-code-motion": (
+        "hloopt.passes.while_loop_all_reduce_code_motion.motion:WhileLoopAllReduceCodeMotion"
+    ),
     "while-loop-trip-count-annotator": (
         "hloopt.passes.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"
     ),

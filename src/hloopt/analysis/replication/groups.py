@@ -1,0 +1,65 @@
+"""Whether the devices that run a collective together have the same value."""
+
+from __future__ import annotations
+
+from hloopt.analysis.replication.analysis import ReplicationAnalysis
+from hloopt.ir.attribute_values import parse_replica_groups
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+
+
+class GroupReplication:
+    """Answers for all values and collectives of a module, as it is when it is first asked.
+
+    Along an axis with one position (one replica, say, which is also what a header stands for
+    that names no number) every value counts as replicated. The replication analysis runs once for
+    each other axis, at the first question about it.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._analyses: dict[bool, ReplicationAnalysis] = {}
+
+    def holds(self, value: Instruction, collective: Instruction) -> bool:
+        """Whether `value` is surely the same on all devices of each group of `collective`.
+
+        Groups that mix replicas and partitions count as one group of all devices, as in XLA.
+        """
+        groups = parse_replica_groups(collective.attributes.get("replica_groups", "{}")).lists()
+        replicas, partitions = self._module.replica_count, self._module.num_partitions
+        match collective_mode(collective):
+            case CollectiveMode.CROSS_REPLICA:
+                return self._same_on_replicas(value, groups)
+            case CollectiveMode.CROSS_PARTITION:
+                return self._same_on_partitions(value, groups)
+            case CollectiveMode.CROSS_REPLICA_AND_PARTITION:
+                return self._same_on_replicas(value, groups) and self._same_on_partitions(value)
+            case CollectiveMode.FLATTENED_ID if replicas == 1:
+                return self._same_on_partitions(value, groups)
+            case CollectiveMode.FLATTENED_ID if partitions == 1:
+                return self._same_on_replicas(value, groups)
+            case CollectiveMode.FLATTENED_ID:
+                return self._same_on_replicas(value) and self._same_on_partitions(value)
+
+    def _same_on_replicas(
+        self, value: Instruction, groups: tuple[tuple[int, ...], ...] = ()
+    ) -> bool:
+        if self._module.replica_count == 1:
+            return True
+        return self._along(partitions=False).is_replicated(value, groups=groups)
+
+    def _same_on_partitions(
+        self, value: Instruction, groups: tuple[tuple[int, ...], ...] = ()
+    ) -> bool:
+        if self._module.num_partitions == 1:
+            return True
+        return self._along(partitions=True).is_replicated(value, groups=groups)
+
+    def _along(self, *, partitions: bool) -> ReplicationAnalysis:
+        analysis = self._analyses.get(partitions)
+        if analysis is None:
+            analysis = self._analyses[partitions] = ReplicationAnalysis(
+                self._module, cross_partition_spmd=partitions, partial_replication=True
+            )
+        return analysis

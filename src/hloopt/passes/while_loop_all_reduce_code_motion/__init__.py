@@ -1,0 +1,1 @@
+"""`while-loop-all-reduce-code-motion`: a module per form of use that lets a collective leave."""

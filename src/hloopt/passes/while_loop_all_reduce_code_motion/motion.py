@@ -1,0 +1,153 @@
+"""Move all-reduces out of loops that only accumulate or store their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hloopt.analysis.replication.groups import GroupReplication
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import computation_post_order, post_order, repair_schedule
+from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import (
+    Accumulation,
+    find_accumulations,
+)
+from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
+    NotMovable,
+    SharedBody,
+    shared_body,
+)
+from hloopt.passes.while_loop_all_reduce_code_motion.rewrite import channel_ids_after, move_out
+from hloopt.passes.while_loop_all_reduce_code_motion.storage import Storage, find_storage
+
+
+@register("while-loop-all-reduce-code-motion")
+class WhileLoopAllReduceCodeMotion(ModulePass):
+    """Run an all-reduce once after a while loop instead of in every trip.
+
+    That is possible where the loop only accumulates its results (`sum += all-reduce(x)`, also in
+    a slice of the state, in another precision, scaled by a scalar all-reduce, or zeroed by a
+    select), or only stores them, each trip at a place of its own, as a scan does. The loop then
+    sums, or stores, what its own device has, and the all-reduce takes that. Inner loops are
+    finished first, so that a collective can leave several. A loop that cannot lose a
+    collective, or a condition that is not met, is reported as missed.
+
+    A sum in floating point is rounded in another order, and in the precision of the state. What
+    is refused though XLA moves it would compute something else: results that a select with a
+    device's own predicate zeroes, integers widened behind the all-reduce, a state that is
+    transposed in every trip, results stored along a diagonal, an all-reduce of a scatter into the
+    state. A module of several partitions is taken to be SPMD. Linear in the size of loop bodies,
+    and one replication analysis along each axis where there are selects or indices.
+    """
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(PassOptions):
+        enable_reduce_scatter: bool = option(False, "also move reduce-scatters that are summed")
+        run_setup_passes: bool = option(
+            False, "first run reorder-reduce-transpose and reorder-convert-reduce-add"
+        )
+        xla_while_loop_all_reduce_dus_code_motion_max_size_bytes: int = option(
+            10240, "largest size of all results that a loop stores, in bytes"
+        )
+
+    options: Options
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        before = module.version
+        replication = GroupReplication(module)
+        if self.options.run_setup_passes:
+            self._prepare(module)
+        channel_ids: Iterator[int] | None = None
+        for computation in computation_post_order(module):
+            collectives = self._collectives(computation)
+            if not collectives:
+                continue
+            body = shared_body(computation)
+            if not isinstance(body, SharedBody):
+                for collective in collectives if body is not None else ():
+                    context.missed(collective, str(body))
+                continue
+            storages, accumulations = self._movable(collectives, body, replication, context)
+            if storages or accumulations:
+                channel_ids = channel_ids or channel_ids_after(module)
+                move_out(body, storages, accumulations, channel_ids)
+                repair_schedule((computation, *{loop.parent for loop in body.loops}))
+        return module.version != before
+
+    def _prepare(self, module: Module) -> None:
+        from hloopt.passes.reorder_convert_reduce_add import ReorderConvertReduceAdd
+        from hloopt.passes.reorder_reduce_transpose import ReorderReduceTranspose
+
+        ReorderReduceTranspose().run(module, PassContext(wants_remarks=False))
+        options = ReorderConvertReduceAdd.Options(
+            enable_reduce_scatter=self.options.enable_reduce_scatter
+        )
+        ReorderConvertReduceAdd(options).run(module, PassContext(wants_remarks=False))
+
+    def _collectives(self, computation: Computation) -> list[Instruction]:
+        wanted = {Opcode.ALL_REDUCE}
+        if self.options.enable_reduce_scatter:
+            wanted.add(Opcode.REDUCE_SCATTER)
+        if not any(instruction.opcode in wanted for instruction in computation.instructions):
+            return []
+        return [
+            instruction for instruction in post_order(computation) if instruction.opcode in wanted
+        ]
+
+    def _movable(
+        self,
+        collectives: list[Instruction],
+        body: SharedBody,
+        replication: GroupReplication,
+        context: PassContext,
+    ) -> tuple[list[Storage], list[Accumulation]]:
+        storages: list[Storage] = []
+        accumulations: list[Accumulation] = []
+        loops = " and ".join(f"%{loop.name}" for loop in body.loops)
+        for collective in collectives:
+            try:
+                way_out = self._way_out(collective, body, replication)
+            except NotMovable as reason:
+                context.missed(collective, str(reason))
+                continue
+            if isinstance(way_out, Storage):
+                storages.append(way_out)
+                context.applied(collective, f"moved behind {loops}, which stores its results")
+            else:
+                accumulations += way_out
+                context.applied(collective, f"moved behind {loops}, which adds up its results")
+            context.count("collectives moved out of loops")
+        return storages, accumulations
+
+    def _way_out(
+        self, collective: Instruction, body: SharedBody, replication: GroupReplication
+    ) -> Storage | list[Accumulation]:
+        """How a collective can leave its loop. Raises NotMovable."""
+        _check_form(collective)
+        not_stored = ""
+        if collective.opcode is Opcode.ALL_REDUCE:
+            most = self.options.xla_while_loop_all_reduce_dus_code_motion_max_size_bytes
+            try:
+                return find_storage(collective, body, most)
+            except NotMovable as reason:
+                not_stored = f"; not stored: {reason}"
+        try:
+            return find_accumulations(collective, body, replication.holds)
+        except NotMovable as reason:
+            raise NotMovable(f"not accumulated: {reason}{not_stored}") from None
+
+
+def _check_form(collective: Instruction) -> None:
+    """Raise NotMovable if a collective is none that moves, whatever uses it."""
+    if len(collective.operands) != 1 or not collective.shape.is_array:
+        raise NotMovable("it reduces several values at once")
+    if collective.shape.is_dynamic:
+        raise NotMovable("its size is dynamic")
+    if collective.attributes.get("constrain_layout") == "true":
+        raise NotMovable("its layout is constrained")
+    if collective.has_control_dependencies:
+        raise NotMovable("it has control dependencies")

@@ -1,0 +1,161 @@
+"""All-reduces of which a loop stores each result at a place of its own, with other places after.
+
+Reduction works element by element, so what is stored can be reduced all at once after the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hloopt.analysis.loops.expressions import constant_value
+from hloopt.analysis.loops.sources import source_of
+from hloopt.analysis.loops.trip_count import loop_trips
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
+from hloopt.passes.conversions import can_be_undone
+from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
+    NotMovable,
+    SharedBody,
+    only_user,
+    position_in_root,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Storage:
+    """What a loop stores of an all-reduce."""
+
+    collective: Instruction
+    index: int
+    """The element of the state that the results are stored in."""
+    offsets: tuple[int, ...]
+    """Where the region of all results begins in it."""
+    sizes: tuple[int, ...]
+    """The sizes of that region."""
+
+
+def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> Storage:
+    """Where the results of an all-reduce are stored, each trip's at a place of its own.
+
+    Raises NotMovable if they are not, or take more than `most_bytes`. O(instructions on the way +
+    users of the state).
+    """
+    kind = reduction_kind(collective.called[0])
+    if kind is None:
+        raise NotMovable("its reduction is none of sum, product, minimum and maximum")
+    updates = _updates(collective, body, kind)
+    buffer = updates[-1].operands[0]
+    index = position_in_root(body, updates[-1])
+    _check_buffer(buffer, index, body)
+    counter, trips = _counter(body)
+    element = collective.shape.element_type
+    assert element is not None
+    size = trips * collective.shape.element_count() * element.bytes
+    if size > most_bytes:
+        raise NotMovable(f"its results are {size:,} bytes in all trips, more than {most_bytes:,}")
+    sizes = list(updates[0].operands[1].shape.dimensions)
+    offsets = [0] * len(sizes)
+    moving: set[int] = set()
+    for update in updates:
+        for dimension, offset in enumerate(update.operands[2:]):
+            start = _start(update, dimension, offset, body, (counter, trips))
+            if start is None:
+                moving.add(dimension)
+            else:
+                offsets[dimension] += start
+    if len(moving) > 1:
+        raise NotMovable(f"%{updates[-1].name} stores along a diagonal")
+    for dimension in moving:
+        sizes[dimension] = trips
+    return Storage(collective, index, tuple(offsets), tuple(sizes))
+
+
+def _updates(collective: Instruction, body: SharedBody, kind: ReductionKind) -> list[Instruction]:
+    """The dynamic-update-slices through which a collective gets to the next state."""
+    value = collective
+    while (user := only_user(value)).opcode in (Opcode.RESHAPE, Opcode.CONVERT):
+        if user.opcode is Opcode.CONVERT and not can_be_undone(user, kind):
+            raise NotMovable(f"%{user.name} converts its result to {user.shape.type_name}")
+        value = user
+    updates: list[Instruction] = []
+    while user is not body.root:
+        if user.opcode is not Opcode.DYNAMIC_UPDATE_SLICE or user.operands.index(value) != 1:
+            raise NotMovable(f"%{user.name} uses it, a {user.opcode}")
+        updates.append(user)
+        value = user
+        user = only_user(value)
+    if not updates:
+        raise NotMovable("its result is not stored in a part of the state")
+    return updates
+
+
+def _check_buffer(buffer: Instruction, index: int, body: SharedBody) -> None:
+    """Raise NotMovable unless `buffer` is an element of the state that only updates use."""
+    if (
+        buffer.opcode is not Opcode.GET_TUPLE_ELEMENT
+        or buffer.operands[0] is not body.state
+        or buffer.tuple_index != index
+    ):
+        raise NotMovable(f"what it is stored in, %{buffer.name}, is not the state it becomes")
+    readers = [reader for read in body.reads(index) for reader in read.users]
+    if len(readers) != 1:
+        other = next((reader for reader in readers[1:]), buffer)
+        raise NotMovable(f"%{other.name} reads what it is stored in, too")
+    body.require_unread_by_conditions(index)
+
+
+def _counter(body: SharedBody) -> tuple[int, int]:
+    """The element of the state that counts trips from 0, and how many all loops make."""
+    found: set[tuple[int, int]] = set()
+    for loop in body.loops:
+        trips = loop_trips(loop)
+        variable = trips.variable
+        if variable is None or (variable.init, variable.step) != (0, 1) or not trips.computed:
+            raise NotMovable(f"%{loop.name} does not count its trips from 0 to a constant")
+        found.add((variable.index, trips.computed))
+    if len(found) > 1:
+        raise NotMovable("the loops with its body make different numbers of trips")
+    return found.pop()
+
+
+def _start(
+    update: Instruction,
+    dimension: int,
+    offset: Instruction,
+    body: SharedBody,
+    counting: tuple[int, int],
+) -> int | None:
+    """Where an update begins in a dimension; None if a place further, or back, in every trip.
+
+    Raises NotMovable if that is not known, or out of bounds.
+    """
+    counter, trips = counting
+    size = update.operands[1].shape.dimensions[dimension]
+    room = update.shape.dimensions[dimension] - size
+    start = constant_value(offset)
+    if start is not None:
+        if not 0 <= start <= room:
+            raise NotMovable(f"index {dimension} of %{update.name} is out of bounds")
+        return start
+    if not _counts(offset, body, counter, trips) or size != 1:
+        raise NotMovable(f"index {dimension} of %{update.name} is not the loop counter")
+    if trips > room + 1:
+        raise NotMovable(f"index {dimension} of %{update.name} gets out of bounds")
+    return None
+
+
+def _counts(offset: Instruction, body: SharedBody, counter: int, trips: int) -> bool:
+    """Whether an index is the counter of the loops, or the last value of that minus it."""
+    if _is_element(offset, body, counter):
+        return True
+    source, path = source_of(offset)
+    if source.opcode is not Opcode.SUBTRACT or path:
+        return False
+    last, subtracted = source.operands
+    return constant_value(last) == trips - 1 and _is_element(subtracted, body, counter)
+
+
+def _is_element(value: Instruction, body: SharedBody, index: int) -> bool:
+    source = source_of(value)
+    return source.instruction is body.state and source.path == (index,)
