@@ -11,6 +11,7 @@ from hloopt.ir.attribute_values import (
     OpMetadata,
     parse_frontend_attributes,
     parse_metadata,
+    parse_replica_groups,
     parse_string,
 )
 
@@ -45,13 +46,17 @@ def _called_name(instruction: Instruction, key: str) -> str | None:
 
 def attribute_is(found: str | None, expected: Any) -> bool:
     """Whether an attribute's value is as a table says: `null`, "any", "nonempty", "absent or V",
-    "not in [..]", or the value itself (where "" also means absent)."""
+    "not in [..]", or the value itself (where "" also means absent; false does, too). Lists are
+    the members of replica groups, however these are written."""
     if expected is None:
         return found is None
     if isinstance(expected, bool):
-        return found == ("true" if expected else "false")
+        return (found or "false") == ("true" if expected else "false")
     if isinstance(expected, int):
         return found == str(expected)
+    if isinstance(expected, list):
+        groups = parse_replica_groups(found or "{}").lists()
+        return [list(group) for group in groups] == expected
     if not isinstance(expected, str):
         raise RecordError(f"comparing an attribute with {expected!r} is not supported")
     if expected == "any":

@@ -60,6 +60,15 @@ def shape(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
                 yield f"shape of {selector}: expected {text}, found {found.shape.text}"
 
 
+@expectation("channel_ids_unique")
+def channel_ids_unique(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
+    scope = find_scope(scene, expected.get("in"))
+    found = [i for c in scope for i in c.instructions if has_opcode(i, expected["opcode"])]
+    channels = [i.attributes.get("channel_id") for i in found]
+    if len(set(channels)) < len(channels):
+        yield f"channels of {expected['opcode']} are not unique: {', '.join(map(str, channels))}"
+
+
 @expectation("shape_all", "in")
 def shape_all(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
     scope = find_scope(scene, more.get("in"))

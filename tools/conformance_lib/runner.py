@@ -190,12 +190,20 @@ def _ellipsis(value: object) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 
+_ALWAYS_SO = ("use_spmd_partitioning",)
+"""Configurations that no text can state, and that passes take for granted."""
+
+
 def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) -> None:
     """Give a module the configuration of its record. Raises RecordError for what has no effect."""
     for name, value in config.items():
         if name in _COUNTS:
             module.set_attribute(name, str(value))
-        elif value is False or (name == "use_shardy_partitioner" and "call-inliner" in pass_names):
+        elif (
+            value is False
+            or name in _ALWAYS_SO
+            or (name == "use_shardy_partitioner" and "call-inliner" in pass_names)
+        ):
             continue
         else:
             raise RecordError(f"config {name}={value} has no meaning for the record's passes")

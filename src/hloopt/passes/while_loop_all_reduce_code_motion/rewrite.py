@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -36,7 +37,8 @@ def move_out(
         if before:
             zeros = {a.index: _zero(loop, _summed_shape(a)) for a in accumulations}
             _start_from(loop, zeros)
-        results = {storage.index: _reduce_stored(loop, storage) for storage in storages}
+        indices = _Indices(loop.parent)
+        results = {s.index: _reduce_stored(loop, s, indices) for s in storages}
         for accumulation in accumulations:
             index = accumulation.index
             total = _reduce_sum(element(loop, index), accumulation, channel_ids)
@@ -121,7 +123,7 @@ def _reduce_sum(
     return _converted(reduced, total.shape.type_name)
 
 
-def _reduce_stored(loop: Instruction, storage: Storage) -> Instruction:
+def _reduce_stored(loop: Instruction, storage: Storage, indices: _Indices) -> Instruction:
     stored = element(loop, storage.index)
     parent, whole = loop.parent, stored.shape
     type_name = storage.collective.shape.type_name
@@ -136,13 +138,20 @@ def _reduce_stored(loop: Instruction, storage: Storage) -> Instruction:
     reduced = _converted(_repeat(storage.collective, part, part.shape), whole.type_name)
     if not is_part:
         return reduced
-    scalar = array_shape("s64")
-    indices = {
-        offset: parent.add(Opcode.CONSTANT, scalar, payload=str(offset))
-        for offset in dict.fromkeys(storage.offsets)
-    }
     starts = [indices[offset] for offset in storage.offsets]
     return parent.add(Opcode.DYNAMIC_UPDATE_SLICE, whole, [stored, reduced, *starts])
+
+
+class _Indices(dict[int, Instruction]):
+    """Constant indices in a computation: one instruction for each number."""
+
+    def __init__(self, parent: Computation) -> None:
+        self._parent = parent
+
+    def __missing__(self, number: int) -> Instruction:
+        scalar = array_shape("s64")
+        self[number] = self._parent.add(Opcode.CONSTANT, scalar, payload=str(number))
+        return self[number]
 
 
 def _repeat(collective: Instruction, operand: Instruction, shape: Shape) -> Instruction:
