@@ -168,6 +168,45 @@ def test_computations_are_found_by_name_and_by_caller() -> None:
     assert found == ["main", "body", "body", "condition", "condition"]
 
 
+# -- collectives --------------------------------------------------------------------------------
+
+REDUCES = """
+HloModule m
+
+add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+
+ENTRY main {
+  a = f32[4]{0} parameter(0)
+  one = f32[4]{0} all-reduce(a), channel_id=1, replica_groups=[2,2]<=[4], to_apply=add
+  two = f32[4]{0} all-reduce(one), channel_id=1, to_apply=add, constrain_layout=false
+  ROOT n = f32[4]{0} negate(two)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expected", "failures"),
+    [
+        ({"attr": {"%one": {"replica_groups": [[0, 1], [2, 3]], "constrain_layout": False}}}, 0),
+        ({"attr": {"%one": {"replica_groups": [[0, 2], [1, 3]]}}}, 1),
+        ({"attr": {"%two": {"replica_groups": []}}}, 0),
+        ({"shape_all": {"all-reduce": "f32[4]"}, "in": "entry"}, 0),
+        ({"shape_all": {"all-reduce": "f32[5]"}}, 2),
+        ({"channel_ids_unique": {"opcode": "all-reduce", "in": "entry"}}, 1),
+        ({"channel_ids_unique": {"opcode": "negate"}}, 0),
+        ({"filecheck": "CHECK: negate", "of": "entry"}, 0),
+        ({"filecheck": "CHECK: %add (", "of": "entry"}, 1),
+        ({"filecheck": "CHECK: negate", "of": "add"}, 1),
+    ],
+)
+def test_collectives_are_as_expected(expected: dict[str, Any], failures: int) -> None:
+    assert len(check(REDUCES, expected).failures) == failures
+
+
 # -- patterns -----------------------------------------------------------------------------------
 
 PATTERNS = """

@@ -54,7 +54,7 @@ def attribute_is(found: str | None, expected: Any) -> bool:
         return (found or "false") == ("true" if expected else "false")
     if isinstance(expected, int):
         return found == str(expected)
-    if isinstance(expected, list):
+    if isinstance(expected, list) and all(isinstance(group, list) for group in expected):
         groups = parse_replica_groups(found or "{}").lists()
         return [list(group) for group in groups] == expected
     if not isinstance(expected, str):

@@ -190,8 +190,13 @@ def _ellipsis(value: object) -> str:
     return text if len(text) <= 100 else text[:97] + "..."
 
 
-_ALWAYS_SO = ("use_spmd_partitioning",)
-"""Configurations that no text can state, and that passes take for granted."""
+_KNOWN = frozenset(
+    (
+        ("use_shardy_partitioner", "call-inliner"),
+        ("use_spmd_partitioning", "while-loop-all-reduce-code-motion"),
+    )
+)
+"""Configurations that passes get by an option, or take for granted, as no text can state them."""
 
 
 def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) -> None:
@@ -199,11 +204,7 @@ def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) 
     for name, value in config.items():
         if name in _COUNTS:
             module.set_attribute(name, str(value))
-        elif (
-            value is False
-            or name in _ALWAYS_SO
-            or (name == "use_shardy_partitioner" and "call-inliner" in pass_names)
-        ):
+        elif value is False or any((name, used) in _KNOWN for used in pass_names):
             continue
         else:
             raise RecordError(f"config {name}={value} has no meaning for the record's passes")
