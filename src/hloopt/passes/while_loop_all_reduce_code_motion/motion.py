@@ -128,17 +128,12 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     ) -> Storage | list[Accumulation]:
         """How a collective can leave its loop. Raises NotMovable."""
         _check_form(collective)
-        not_stored = ""
         if collective.opcode is Opcode.ALL_REDUCE:
             most = self.options.xla_while_loop_all_reduce_dus_code_motion_max_size_bytes
-            try:
-                return find_storage(collective, body, most)
-            except NotMovable as reason:
-                not_stored = f"; not stored: {reason}"
-        try:
-            return find_accumulations(collective, body, replication.holds)
-        except NotMovable as reason:
-            raise NotMovable(f"not accumulated: {reason}{not_stored}") from None
+            storage = find_storage(collective, body, most)
+            if storage is not None:
+                return storage
+        return find_accumulations(collective, body, replication.holds)
 
 
 def _check_form(collective: Instruction) -> None:

@@ -12,12 +12,11 @@ from hloopt.analysis.loops.sources import source_of
 from hloopt.analysis.loops.trip_count import loop_trips
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
+from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.passes.conversions import can_be_undone
 from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
     NotMovable,
     SharedBody,
-    only_user,
     position_in_root,
 )
 
@@ -35,19 +34,20 @@ class Storage:
     """The sizes of that region."""
 
 
-def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> Storage:
+def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> Storage | None:
     """Where the results of an all-reduce are stored, each trip's at a place of its own.
 
-    Raises NotMovable if they are not, or take more than `most_bytes`. O(instructions on the way +
+    None if they are used in another way. Raises NotMovable if they are stored in a way that does
+    not allow to reduce them later, or take more than `most_bytes`. O(instructions on the way +
     users of the state).
     """
-    kind = reduction_kind(collective.called[0])
-    if kind is None:
-        raise NotMovable("its reduction is none of sum, product, minimum and maximum")
-    updates = _updates(collective, body, kind)
-    buffer = updates[-1].operands[0]
+    steps = _steps_to_root(collective, body)
+    updates = [step for step in steps if step.opcode is Opcode.DYNAMIC_UPDATE_SLICE]
+    if not updates:
+        return None
+    _check_values(collective, steps[: -len(updates)])
     index = position_in_root(body, updates[-1])
-    _check_buffer(buffer, index, body)
+    _check_buffer(updates[-1].operands[0], index, body)
     counter, trips = _counter(body)
     element = collective.shape.element_type
     assert element is not None
@@ -71,23 +71,37 @@ def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> 
     return Storage(collective, index, tuple(offsets), tuple(sizes))
 
 
-def _updates(collective: Instruction, body: SharedBody, kind: ReductionKind) -> list[Instruction]:
-    """The dynamic-update-slices through which a collective gets to the next state."""
+_FORMS = (Opcode.RESHAPE, Opcode.CONVERT)
+
+
+def _steps_to_root(collective: Instruction, body: SharedBody) -> list[Instruction]:
+    """Reshapes and converts of a value, then updates with it, if these lead to the next state.
+
+    Each is the only user of the one before. Empty if they lead elsewhere.
+    """
+    steps: list[Instruction] = []
     value = collective
-    while (user := only_user(value)).opcode in (Opcode.RESHAPE, Opcode.CONVERT):
-        if user.opcode is Opcode.CONVERT and not can_be_undone(user, kind):
-            raise NotMovable(f"%{user.name} converts its result to {user.shape.type_name}")
+    while len(value.users) == 1 and not value.is_root:
+        (user,) = value.users
+        is_update = user.opcode is Opcode.DYNAMIC_UPDATE_SLICE and user.operands.index(value) == 1
+        if user is body.root:
+            return steps
+        is_stored = bool(steps) and steps[-1].opcode not in _FORMS
+        if not is_update and (is_stored or user.opcode not in _FORMS):
+            break
+        steps.append(user)
         value = user
-    updates: list[Instruction] = []
-    while user is not body.root:
-        if user.opcode is not Opcode.DYNAMIC_UPDATE_SLICE or user.operands.index(value) != 1:
-            raise NotMovable(f"%{user.name} uses it, a {user.opcode}")
-        updates.append(user)
-        value = user
-        user = only_user(value)
-    if not updates:
-        raise NotMovable("its result is not stored in a part of the state")
-    return updates
+    return []
+
+
+def _check_values(collective: Instruction, forms: list[Instruction]) -> None:
+    """Raise NotMovable if what is stored of a result cannot be reduced instead of it."""
+    kind = reduction_kind(collective.called[0])
+    if kind is None:
+        raise NotMovable("its reduction is none of sum, product, minimum and maximum")
+    for form in forms:
+        if form.opcode is Opcode.CONVERT and not can_be_undone(form, kind):
+            raise NotMovable(f"%{form.name} converts its result to {form.shape.type_name}")
 
 
 def _check_buffer(buffer: Instruction, index: int, body: SharedBody) -> None:

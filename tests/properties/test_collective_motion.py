@@ -1,0 +1,29 @@
+"""Passes that move collectives keep what programs on several devices compute."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties.consistency import assert_consistent
+from tests.properties.reducing_loops import reducing_loop_texts
+
+from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+from hloopt.verifier import verify_module
+
+
+@given(reducing_loop_texts(), st.booleans(), st.booleans())
+@settings(max_examples=150)
+def test_collectives_moved_out_of_loops_give_the_same(
+    text: str, scatters: bool, prepared: bool
+) -> None:
+    module = parse_module(text)
+    assert verify_module(module) == []
+    reference = Reference(module, RunSettings())
+    options = {"enable_reduce_scatter": scatters, "run_setup_passes": prepared}
+    create_pass("while-loop-all-reduce-code-motion", options).run(module, PassContext())
+    assert verify_module(module) == []
+    assert_consistent(module)
+    assert reference.compare(module) is None
