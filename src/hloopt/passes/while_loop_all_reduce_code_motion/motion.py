@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hloopt.analysis.replication.groups import GroupReplication
+from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -21,7 +22,7 @@ from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
     SharedBody,
     shared_body,
 )
-from hloopt.passes.while_loop_all_reduce_code_motion.rewrite import channel_ids_after, move_out
+from hloopt.passes.while_loop_all_reduce_code_motion.rewrite import move_out
 from hloopt.passes.while_loop_all_reduce_code_motion.storage import Storage, find_storage
 
 
@@ -73,7 +74,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
                 continue
             storages, accumulations = self._movable(collectives, body, replication, context)
             if storages or accumulations:
-                channel_ids = channel_ids or channel_ids_after(module)
+                channel_ids = channel_ids or unused_channel_ids(module)
                 move_out(body, storages, accumulations, channel_ids)
                 repair_schedule((computation, *{loop.parent for loop in body.loops}))
         return module.version != before

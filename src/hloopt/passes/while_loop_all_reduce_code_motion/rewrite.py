@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.passes.replace import replace_instruction
@@ -53,23 +52,6 @@ def move_out(
     for collective in dict.fromkeys(moved):
         collective.replace_all_uses_with(collective.operands[0])
         collective.parent.remove(collective)
-
-
-def channel_ids_after(module: Module) -> Iterator[int]:
-    """Numbers that no channel of the module has, counting up from the largest. O(module)."""
-    number = max(
-        (int(i.attributes["channel_id"]) for i in module.instructions() if _may_have_channel(i)),
-        default=0,
-    )
-    while True:
-        number += 1
-        yield number
-
-
-def _may_have_channel(instruction: Instruction) -> bool:
-    return "channel_id" in (instruction.attribute_text or instruction.attributes) and (
-        "channel_id" in instruction.attributes
-    )
 
 
 # -- before the loop ----------------------------------------------------------------------------
