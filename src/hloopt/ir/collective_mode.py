@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from enum import StrEnum
 
 from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
@@ -51,3 +52,17 @@ def named_groups(collective: Instruction) -> Groups:
         return parse_int_lists(attributes["source_target_pairs"])
     text = attributes.get("replica_groups")
     return parse_replica_groups(text).lists() if text else ()
+
+
+def participants_key(collective: Instruction) -> Hashable:
+    """Equal for two collectives if the same devices meet in them, each in the same rank.
+
+    However the groups are written. O(devices) for each new text of groups.
+    """
+    groups = parse_replica_groups(collective.attributes.get("replica_groups", "{}"))
+    is_small = groups.named_count <= _MOST_DEVICES
+    return collective_mode(collective), groups.lists() if is_small else groups.text
+
+
+_MOST_DEVICES = 1 << 16
+"""How many devices of a formula are looked at; formulas can stand for any number."""

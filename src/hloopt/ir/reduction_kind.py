@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
 
@@ -26,16 +27,22 @@ _KINDS = {
 _KINDS_OF_TRUTH_VALUES = {Opcode.AND: ReductionKind.MIN, Opcode.OR: ReductionKind.MAX}
 
 
+def operation_kind(operation: Instruction) -> ReductionKind | None:
+    """The kind of reduction that an operation on two values is a step of; else None.
+
+    `and` and `or` of truth values are their minimum and maximum.
+    """
+    is_logic = operation.shape.type_name == "pred"
+    return (_KINDS_OF_TRUTH_VALUES if is_logic else _KINDS).get(operation.opcode)
+
+
 def reduction_kind(computation: Computation) -> ReductionKind | None:
     """The kind of a computation that is one operation on its two parameters; else None.
 
-    `and` and `or` of truth values are their minimum and maximum. O(instructions).
+    O(instructions).
     """
     root = computation.root
-    if root.shape.type_name == "pred":
-        kind = _KINDS_OF_TRUTH_VALUES.get(root.opcode)
-    else:
-        kind = _KINDS.get(root.opcode)
+    kind = operation_kind(root)
     parameters = computation.parameters
     if kind is None or len(parameters) != 2 or not root.shape.is_scalar:
         return None

@@ -55,3 +55,15 @@ def _types(convert: Instruction) -> tuple[ElementType, ElementType]:
     assert source is not None
     assert target is not None
     return source, target
+
+
+_WIDER = {
+    "bf16": ("f32", "f64"),
+    "f16": ("f32", "f64"),
+    "f32": ("f64",),
+}
+
+
+def is_widening(convert: Instruction) -> bool:
+    """Whether a convert goes to a floating-point type that holds all values as they are."""
+    return convert.shape.type_name in _WIDER.get(convert.operands[0].shape.type_name, ())

@@ -17,6 +17,11 @@ PASSES = {
     "all-gather-combiner": "hloopt.passes.collective_combiner.passes:AllGatherCombiner",
     "all-gather-cse": "hloopt.passes.all_gather_cse:AllGatherCse",
     "all-reduce-combiner": "hloopt.passes.collective_combiner.passes:AllReduceCombiner",
+    "all-reduce-contiguous": "hloopt.passes.all_reduce_contiguous:AllReduceContiguous",
+    "all-reduce-folder": "hloopt.passes.all_reduce_folder:AllReduceFolder",
+    "all-reduce-reassociate": "hloopt.passes.reduce_reassociate:AllReduceReassociate",
+    "all-reduce-simplifier": "hloopt.passes.all_reduce_simplifier:AllReduceSimplifier",
+    "all-reduce-splitter": "hloopt.passes.all_reduce_splitter:AllReduceSplitter",
     "async-collective-annotator": (
         "hloopt.passes.async_collective_annotator:AsyncCollectiveAnnotator"
     ),
@@ -73,6 +78,8 @@ PASSES = {
     ),
     "propagate-call-metadata": "hloopt.passes.propagate_call_metadata:PropagateCallMetadata",
     "reduce-scatter-combiner": "hloopt.passes.collective_combiner.passes:ReduceScatterCombiner",
+    "reduce-scatter-creator": "hloopt.passes.reduce_scatter_creator:ReduceScatterCreator",
+    "reduce-scatter-reassociate": "hloopt.passes.reduce_reassociate:ReduceScatterReassociate",
     "reorder-convert-reduce-add": (
         "hloopt.passes.reorder_convert_reduce_add:ReorderConvertReduceAdd"
     ),

@@ -40,10 +40,16 @@ class Expression:
         self._kernels: list[Any] = []
 
     @classmethod
-    def of(cls, value: Instruction, inputs: Sequence[Source] = ()) -> Expression | None:
+    def of(
+        cls,
+        value: Instruction,
+        inputs: Sequence[Source] = (),
+        *,
+        most_elements: int = _MOST_ELEMENTS,
+    ) -> Expression | None:
         """How to compute `value` from `inputs` and constants.
 
-        None where that takes anything else, large arrays or many steps.
+        None where that takes anything else, arrays of more than `most_elements`, or many steps.
         """
         result = source_of(value)
         steps: _Steps = {}
@@ -53,7 +59,7 @@ class Expression:
             if source in steps or source in inputs:
                 stack.pop()
                 continue
-            if len(stack) + len(steps) > _MOST_STEPS or not _is_computed(source):
+            if len(stack) + len(steps) > _MOST_STEPS or not _is_computed(source, most_elements):
                 return None
             operands = [source_of(operand) for operand in source.instruction.operands]
             pending = [o for o in operands if o not in steps and o not in inputs]
@@ -84,14 +90,14 @@ class Expression:
         return values[self._result]
 
 
-def _is_computed(source: Source) -> bool:
+def _is_computed(source: Source, most_elements: int) -> bool:
     shape = source.instruction.shape
     return (
         not source.path
         and source.instruction.opcode in _COMPUTED
         and shape.is_array
         and not shape.is_dynamic
-        and shape.element_count() <= _MOST_ELEMENTS
+        and shape.element_count() <= most_elements
     )
 
 

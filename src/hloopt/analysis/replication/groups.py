@@ -13,12 +13,14 @@ class GroupReplication:
     """Answers for all values and collectives of a module, as it is when it is first asked.
 
     Along an axis with one position (one replica, say, which is also what a header stands for
-    that names no number) every value counts as replicated. The replication analysis runs once for
-    each other axis, at the first question about it.
+    that names no number) every value counts as replicated. `device_counts` are replicas and
+    partitions where the header is not to be believed. The replication analysis runs once for each
+    other axis, at the first question about it.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, device_counts: tuple[int, int] | None = None) -> None:
         self._module = module
+        self._counts = device_counts or (module.replica_count, module.num_partitions)
         self._analyses: dict[bool, ReplicationAnalysis] = {}
 
     def holds(self, value: Instruction, collective: Instruction) -> bool:
@@ -27,7 +29,7 @@ class GroupReplication:
         Groups that mix replicas and partitions count as one group of all devices, as in XLA.
         """
         groups = parse_replica_groups(collective.attributes.get("replica_groups", "{}")).lists()
-        replicas, partitions = self._module.replica_count, self._module.num_partitions
+        replicas, partitions = self._counts
         match collective_mode(collective):
             case CollectiveMode.CROSS_REPLICA:
                 return self._same_on_replicas(value, groups)
@@ -45,14 +47,14 @@ class GroupReplication:
     def _same_on_replicas(
         self, value: Instruction, groups: tuple[tuple[int, ...], ...] = ()
     ) -> bool:
-        if self._module.replica_count == 1:
+        if self._counts[0] == 1:
             return True
         return self._along(partitions=False).is_replicated(value, groups=groups)
 
     def _same_on_partitions(
         self, value: Instruction, groups: tuple[tuple[int, ...], ...] = ()
     ) -> bool:
-        if self._module.num_partitions == 1:
+        if self._counts[1] == 1:
             return True
         return self._along(partitions=True).is_replicated(value, groups=groups)
 
@@ -60,6 +62,9 @@ class GroupReplication:
         analysis = self._analyses.get(partitions)
         if analysis is None:
             analysis = self._analyses[partitions] = ReplicationAnalysis(
-                self._module, cross_partition_spmd=partitions, partial_replication=True
+                self._module,
+                cross_partition_spmd=partitions,
+                partial_replication=True,
+                device_counts=self._counts,
             )
         return analysis

@@ -1,0 +1,70 @@
+"""Slices by which each device keeps a part of its own of what an all-reduce gives to all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hloopt.analysis.device_values import DeviceValues
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import Shape, array_shape
+
+
+@dataclass(frozen=True, slots=True)
+class ShardSlice:
+    """A dynamic-slice that takes a part of one dimension."""
+
+    dimension: int
+    size: int
+    """Of the part."""
+    offsets: tuple[int, ...]
+    """Where it begins on each device, by the number of the device."""
+
+
+def shard_slice(part: Instruction, values: DeviceValues) -> ShardSlice | str:
+    """What part of its operand a dynamic-slice gives to each device, or why that is not known.
+
+    O(devices), but once for each index.
+    """
+    whole = part.operands[0].shape
+    cut = [d for d in range(whole.rank) if part.shape.dimensions[d] != whole.dimensions[d]]
+    if len(cut) != 1:
+        return f"%{part.name} slices {len(cut)} dimensions, not one"
+    (dimension,) = cut
+    index = part.operands[1 + dimension]
+    offsets = values.of(index)
+    if offsets is None:
+        return f"%{index.name} depends on more than the number of the device"
+    size = part.shape.dimensions[dimension]
+    last = whole.dimensions[dimension] - size
+    return ShardSlice(dimension, size, tuple(min(max(o, 0), last) for o in offsets))
+
+
+def why_not_alone(value: Instruction, part: Instruction) -> str | None:
+    """Why an all-reduce, from which reshapes lead to a slice, cannot give just that slice."""
+    if len(value.operands) != 1 or value.attributes.get("constrain_layout") == "true":
+        return "it has several operands, or its layout is constrained"
+    if value.has_control_dependencies:
+        return "it has control dependencies"
+    step = part.operands[0]
+    while True:
+        if len(step.users) > 1 or step.is_root:
+            return f"not only %{part.name} uses it"
+        if step is value:
+            return None
+        step = step.operands[0]
+
+
+def reduced_behind(part: Instruction) -> Instruction | None:
+    """The all-reduce that a dynamic-slice takes a part of, directly or after a reshape."""
+    value = part.operands[0]
+    if value.opcode is Opcode.RESHAPE:
+        value = value.operands[0]
+    return value if value.opcode is Opcode.ALL_REDUCE else None
+
+
+def with_dimension(shape: Shape, dimension: int, size: int) -> Shape:
+    """The array with another size in one dimension."""
+    sizes = list(shape.dimensions)
+    sizes[dimension] = size
+    return array_shape(shape.type_name, tuple(sizes), layout=shape.layout)
