@@ -31,6 +31,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "all-gather-combiner": [{}, {"combine_by_dim": True, "combine_different_dtypes": False}],
     "all-gather-cse": [{}],
     "all-reduce-combiner": [{}, {"combine_while_loops": False}],
+    "all-reduce-contiguous": [{}],
+    "all-reduce-folder": [{}],
+    "all-reduce-reassociate": [{}, {"reassociate_converted_ar": True}],
+    "all-reduce-simplifier": [{}],
+    "all-reduce-splitter": [{}],
     "async-collective-creator": [
         {f"convert_{kind}": True for kind in KINDS},
         {**{f"convert_{kind}": True for kind in KINDS}, "use_generic_async_start_done": True},
@@ -81,6 +86,10 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "legalize-scheduling-annotations": [{"deannotate_unsupported_groups": True}],
     "propagate-call-metadata": [{}],
     "reduce-scatter-combiner": [{}],
+    "reduce-scatter-creator": [{}],
+    "reduce-scatter-reassociate": [{}],
+    "reorder-convert-reduce-add": [{"enable_reduce_scatter": True}],
+    "reorder-reduce-transpose": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
     "scheduler-memory-fencing": [{"threshold_bytes": 1, "slack_windows": 0}],
     "simplify-conditional": [{}],
@@ -88,6 +97,10 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
     "unflatten-call-graph": [{}],
+    "while-loop-all-reduce-code-motion": [
+        {},
+        {"enable_reduce_scatter": True, "run_setup_passes": True},
+    ],
     "while-loop-trip-count-annotator": [{}],
     "zero-sized-hlo-elimination": [{}],
 }
