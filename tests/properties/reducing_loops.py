@@ -217,6 +217,33 @@ class _Loop:
         index = self.element(f"f32[{sizes}]")
         self.results.append(self.add(f"f32[{sizes}]", f"add(g{index}, {value})"))
 
+    def scatter_into(self) -> None:
+        """A sum that devices scatter into, as a partitioner writes it, or nearly so."""
+        element = self.choose("f32", "f32", "bf16", "s32")
+        index = self.element(f"{element}[4]")
+        reducer = self.reducer("add", element)
+        state = f"g{index}"
+        if self.draw(st.integers(0, 4)):
+            own, last = self.own_number(), self.add("s32[]", f"constant({self.choose('0', '1')})")
+            first = self.add("pred[]", f"compare({own}, {last}), direction=EQ")
+            chosen = self.add("pred[4]", f"broadcast({first}), dimensions={{}}")
+            zero = self.add(f"{element}[]", "constant(0)")
+            zero = self.add(f"{element}[4]", f"broadcast({zero}), dimensions={{}}")
+            sides = self.choose(f"{state}, {zero}", f"{state}, {zero}", f"{zero}, {state}")
+            state = self.add(f"{element}[4]", f"select({chosen}, {sides})")
+        places = self.add("s32[3,1]", "constant({{0},{2},{2}})")
+        updates = self.add(f"{element}[3]", f"slice({self.local(element)}), slice={{[1:4]}}")
+        value = self.add(
+            f"{element}[4]",
+            f"scatter({state}, {places}, {updates}), update_window_dims={{}}, "
+            "inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+            f"to_apply={reducer}",
+        )
+        total = self.add(
+            f"{element}[4]", f"all-reduce({value}), {self.participants()}, to_apply={reducer}"
+        )
+        self.results.append(total)
+
     # -- the whole ----------------------------------------------------------------------------
 
     def element(self, shape: str) -> int:
@@ -263,7 +290,9 @@ def reducing_loop_texts(draw: st.DrawFn) -> str:
     """A module with a loop whose trips reduce over devices, and add up or store the results."""
     replicas, partitions = draw(st.sampled_from(_DEVICES))
     loop = _Loop(draw, replicas, partitions, draw(st.integers(0, 4)))
-    parts = st.sampled_from((loop.accumulate, loop.accumulate, loop.store, loop.scatter))
+    parts = st.sampled_from(
+        (loop.accumulate, loop.accumulate, loop.store, loop.scatter, loop.scatter_into)
+    )
     for part in draw(st.lists(parts, min_size=1, max_size=3)):
         part()
     return loop.text()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
 from tests.properties.reducing_loops import reducing_loop_texts
+from tests.properties.reducing_programs import reducing_program_texts
 
 from hloopt.interpreter.equivalence import Reference, RunSettings
 from hloopt.passes.base import PassContext
@@ -24,6 +26,32 @@ def test_collectives_moved_out_of_loops_give_the_same(
     reference = Reference(module, RunSettings())
     options = {"enable_reduce_scatter": scatters, "run_setup_passes": prepared}
     create_pass("while-loop-all-reduce-code-motion", options).run(module, PassContext())
+    assert verify_module(module) == []
+    assert_consistent(module)
+    assert reference.compare(module) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("all-reduce-contiguous", {}),
+        ("all-reduce-folder", {}),
+        ("all-reduce-reassociate", {"reassociate_converted_ar": True}),
+        ("all-reduce-simplifier", {}),
+        ("all-reduce-splitter", {}),
+        ("reduce-scatter-creator", {}),
+        ("reduce-scatter-reassociate", {}),
+    ],
+)
+@given(text=reducing_program_texts())
+@settings(max_examples=40)
+def test_collectives_done_in_another_way_give_the_same(
+    name: str, options: dict[str, object], text: str
+) -> None:
+    module = parse_module(text)
+    assert verify_module(module) == []
+    reference = Reference(module, RunSettings())
+    create_pass(name, options).run(module, PassContext())
     assert verify_module(module) == []
     assert_consistent(module)
     assert reference.compare(module) is None

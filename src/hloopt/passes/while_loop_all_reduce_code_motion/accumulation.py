@@ -42,8 +42,11 @@ class Accumulation:
     index: int
     """The element of the state that holds the sum."""
     addition: Instruction
+    """An add, or a scatter that adds."""
     selects: tuple[Instruction, ...] = ()
     """What stands between collective and addition, if that is a choice between it and zeros."""
+    mask: Instruction | None = None
+    """What lets one device of each group alone have the sum so far, and the others zeros."""
 
 
 def find_accumulations(

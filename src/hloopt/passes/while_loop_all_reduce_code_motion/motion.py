@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.ir.channels import unused_channel_ids
+from hloopt.ir.collective_devices import Grid
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -23,7 +25,17 @@ from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
     shared_body,
 )
 from hloopt.passes.while_loop_all_reduce_code_motion.rewrite import move_out
+from hloopt.passes.while_loop_all_reduce_code_motion.scattering import find_scattering
 from hloopt.passes.while_loop_all_reduce_code_motion.storage import Storage, find_storage
+
+
+class _DeviceFacts:
+    """What is known of the devices of a module, found out when it is asked for."""
+
+    def __init__(self, module: Module) -> None:
+        self.grid = Grid(module.replica_count, module.num_partitions)
+        self.values = DeviceValues(self.grid)
+        self.replication = GroupReplication(module)
 
 
 @register("while-loop-all-reduce-code-motion")
@@ -34,15 +46,17 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     a slice of the state, in another precision, scaled by a scalar all-reduce, or zeroed by a
     select), or only stores them, each trip at a place of its own, as a scan does. The loop then
     sums, or stores, what its own device has, and the all-reduce takes that. Inner loops are
-    finished first, so that a collective can leave several. A loop that cannot lose a
-    collective, or a condition that is not met, is reported as missed.
+    finished first, so that a collective can leave several. Where one device of each group
+    scatters into the sum and the others into zeros, before the all-reduce, all of them scatter into
+    sums of their own.
 
     A sum in floating point is rounded in another order, and in the precision of the state. What
     is refused though XLA moves it would compute something else: results that a select with a
     device's own predicate zeroes, integers widened behind the all-reduce, a state that is
-    transposed in every trip, results stored along a diagonal, an all-reduce of a scatter into the
-    state. A module of several partitions is taken to be SPMD. Linear in the size of loop bodies,
-    and one replication analysis along each axis where there are selects or indices.
+    transposed in every trip, results stored along a diagonal, an all-reduce of a scatter into a
+    state that all devices have. A module of several partitions is taken to be SPMD. Linear in the
+    size of loop bodies, and one replication analysis along each axis where there are selects or
+    indices.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +73,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        replication = GroupReplication(module)
+        facts = _DeviceFacts(module)
         if self.options.run_setup_passes:
             self._prepare(module)
         channel_ids: Iterator[int] | None = None
@@ -72,7 +86,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
                 for collective in collectives if body is not None else ():
                     context.missed(collective, str(body))
                 continue
-            storages, accumulations = self._movable(collectives, body, replication, context)
+            storages, accumulations = self._movable(collectives, body, facts, context)
             if storages or accumulations:
                 channel_ids = channel_ids or unused_channel_ids(module)
                 move_out(body, storages, accumulations, channel_ids)
@@ -103,7 +117,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
         self,
         collectives: list[Instruction],
         body: SharedBody,
-        replication: GroupReplication,
+        facts: _DeviceFacts,
         context: PassContext,
     ) -> tuple[list[Storage], list[Accumulation]]:
         storages: list[Storage] = []
@@ -111,7 +125,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
         loops = " and ".join(f"%{loop.name}" for loop in body.loops)
         for collective in collectives:
             try:
-                way_out = self._way_out(collective, body, replication)
+                way_out = self._way_out(collective, body, facts)
             except NotMovable as reason:
                 context.missed(collective, str(reason))
                 continue
@@ -125,7 +139,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
         return storages, accumulations
 
     def _way_out(
-        self, collective: Instruction, body: SharedBody, replication: GroupReplication
+        self, collective: Instruction, body: SharedBody, facts: _DeviceFacts
     ) -> Storage | list[Accumulation]:
         """How a collective can leave its loop. Raises NotMovable."""
         _check_form(collective)
@@ -134,7 +148,11 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
             storage = find_storage(collective, body, most)
             if storage is not None:
                 return storage
-        return find_accumulations(collective, body, replication.holds)
+            same_in_group = facts.replication.holds
+            scattering = find_scattering(collective, body, facts.values, facts.grid, same_in_group)
+            if scattering is not None:
+                return [scattering]
+        return find_accumulations(collective, body, facts.replication.holds)
 
 
 def _check_form(collective: Instruction) -> None:

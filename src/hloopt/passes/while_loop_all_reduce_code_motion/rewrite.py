@@ -47,6 +47,10 @@ def move_out(
     for accumulation in accumulations:
         if accumulation.collective.opcode is Opcode.REDUCE_SCATTER:
             _sum_whole(accumulation, body)
+        if accumulation.mask is not None:
+            (state,) = body.reads(accumulation.index)
+            accumulation.mask.replace_all_uses_with(state)
+            body.computation.remove(accumulation.mask)
     moved = [storage.collective for storage in storages]
     moved += [accumulation.collective for accumulation in accumulations]
     for collective in dict.fromkeys(moved):
