@@ -111,6 +111,9 @@ class _Loop:
             case _:
                 total = self.add(f"{element}[{sizes}]", f"add({state}, {value})")
         self.results.append(total)
+        if self.draw(st.integers(0, 5)) == 0:
+            other = self.element(f"{element}[{sizes}]")
+            self.results.append(self.add(f"{element}[{sizes}]", f"subtract({state}, g{other})"))
 
     def own_number(self) -> str:
         number = self.add("u32[]", self.choose("partition-id()", "replica-id()"))

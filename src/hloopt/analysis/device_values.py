@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from hloopt.analysis.loops.expressions import Expression
 from hloopt.analysis.loops.sources import Source, source_of
 from hloopt.ir.collective_devices import Grid
@@ -15,43 +17,38 @@ _MOST_STEPS = 64
 
 
 class DeviceValues:
-    """Values of scalar integers on all devices of a grid, each computed once.
-
-    They hold as long as nobody changes what they are computed from.
-    """
+    """Values of scalar integers on all devices of a grid, equal ones computed once."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
-        self._known: dict[Source, list[int] | None] = {}
+        self._known: dict[Hashable, list[int] | None] = {}
 
     def of(self, value: Instruction) -> list[int] | None:
         """The value on each device, by its number.
 
         None where it depends on more than partition-id, replica-id and constants. O(devices ·
-        instructions it is computed from) the first time.
+        instructions it is computed from), or without devices if an equal value is known.
         """
-        source = source_of(value)
-        if source not in self._known:
-            self._known[source] = self._compute(value)
-        return self._known[source]
-
-    def _compute(self, value: Instruction) -> list[int] | None:
-        import numpy as np
-
         if self._grid.device_count > MOST_DEVICES or not value.shape.is_scalar:
             return None
         numbers = _own_numbers(value)
         expression = Expression.of(value, numbers, most_elements=_LARGEST_TABLE)
         if expression is None:
             return None
+        opcodes = tuple(number.instruction.opcode for number in numbers)
+        key = (opcodes, expression.key)
+        if key not in self._known:
+            self._known[key] = self._compute(expression, opcodes)
+        return self._known[key]
+
+    def _compute(self, expression: Expression, numbers: tuple[Opcode, ...]) -> list[int] | None:
+        import numpy as np
+
         known: dict[tuple[int, ...], int] = {}
         found: list[int] = []
         for device in range(self._grid.device_count):
             replica, partition = divmod(device, self._grid.partitions)
-            given = tuple(
-                replica if number.instruction.opcode is Opcode.REPLICA_ID else partition
-                for number in numbers
-            )
+            given = tuple(replica if n is Opcode.REPLICA_ID else partition for n in numbers)
             if given not in known:
                 result = expression.evaluate(*map(np.uint32, given))
                 if result is None:
@@ -63,13 +60,13 @@ class DeviceValues:
 
 def _own_numbers(value: Instruction) -> list[Source]:
     """The partition-ids and replica-ids that a value is computed from."""
-    seen = {source_of(value)}
+    seen = {source_of(value): None}
     stack = list(seen)
     while stack and len(seen) <= _MOST_STEPS:
         for operand in stack.pop().instruction.operands:
             source = source_of(operand)
             if source not in seen:
-                seen.add(source)
+                seen[source] = None
                 stack.append(source)
     own = (Opcode.PARTITION_ID, Opcode.REPLICA_ID)
     return [source for source in seen if source.instruction.opcode in own]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hloopt.analysis.loops.sources import Source, source_of
@@ -68,6 +68,23 @@ class Expression:
                 stack.pop()
             stack += pending
         return cls(inputs, steps, result)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for expressions that compute the same of their inputs in the same steps.
+
+        O(steps + length of literals).
+        """
+        numbers = {source: n for n, source in enumerate((*self._inputs, *self._steps))}
+        steps = [
+            (
+                *(step.instruction.opcode, step.instruction.shape, step.instruction.payload),
+                tuple((n, v) for n, v in step.instruction.attributes.items() if n != "metadata"),
+                tuple(numbers[source] for source in read),
+            )
+            for step, read in self._steps.items()
+        ]
+        return len(self._inputs), tuple(steps), numbers[self._result]
 
     def evaluate(self, *given: Value) -> Value:
         """The value, from values of the inputs. None where the interpreter has none."""

@@ -19,7 +19,6 @@ from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
     SharedBody,
     is_zero,
     only_user,
-    position_in_root,
 )
 from hloopt.passes.while_loop_all_reduce_code_motion.round_trip import REARRANGING, gives_back
 
@@ -157,7 +156,7 @@ class _Search:
         index = up[0].tuple_index
         name = addition.name
         end = down[-1] if down else addition
-        if position_in_root(self.body, end) != index:
+        if self.body.position(end) != index:
             raise NotMovable(f"what %{name} adds it to comes from another element of the state")
         if self.is_scatter and (len(up) > 1 or down):
             raise NotMovable(f"what %{name} adds a reduce-scatter to is not the state as it is")

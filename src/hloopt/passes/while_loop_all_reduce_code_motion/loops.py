@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import canonical_literal
@@ -14,35 +12,59 @@ class NotMovable(Exception):
     """Why a collective has to stay in its loop: a phrase for a remark."""
 
 
-class SharedBody(NamedTuple):
-    """The body of one or more while loops, which nothing else calls."""
+class SharedBody:
+    """The body of one or more while loops, which nothing else calls.
 
-    computation: Computation
-    state: Instruction
-    """Its parameter, a tuple that is only read by get-tuple-elements."""
-    loops: tuple[Instruction, ...]
+    It takes a tuple, which is read by get-tuple-elements only, and gives one. Made in O(users of
+    the states + elements); what it says holds until the body changes.
+    """
+
+    def __init__(self, computation: Computation, loops: tuple[Instruction, ...]) -> None:
+        self.computation = computation
+        self.loops = loops
+        self.state = computation.parameters[0]
+        self._reads = _reads(self.state)
+        self._conditions = [(loop, _reads(loop.called[1].parameters[0])) for loop in loops]
+        self._positions: dict[Instruction, list[int]] = {}
+        for index, value in enumerate(self.root.operands):
+            self._positions.setdefault(value, []).append(index)
 
     @property
     def root(self) -> Instruction:
-        """The next state: a tuple."""
+        """The next state."""
         return self.computation.root
 
     def reads(self, index: int) -> list[Instruction]:
-        """What reads an element of the state in the body. O(users of the state)."""
-        return [read for read in self.state.users if read.tuple_index == index]
+        """What reads an element of the state in the body."""
+        return self._reads.get(index, [])
+
+    def position(self, value: Instruction) -> int:
+        """Which element of the next state a value is. Raises NotMovable if it is several."""
+        positions = self._positions.get(value, ())
+        if len(positions) != 1:
+            raise NotMovable(f"%{value.name} is {len(positions)} elements of the next state")
+        return positions[0]
 
     def require_unread_by_conditions(self, index: int) -> None:
         """Raise NotMovable if a condition reads an element of the state, or all of it."""
-        for loop in self.loops:
-            for user in loop.called[1].parameters[0].users:
-                if user.opcode is not Opcode.GET_TUPLE_ELEMENT or user.tuple_index == index:
-                    raise NotMovable(f"the condition of %{loop.name} reads element {index}")
+        for loop, reads in self._conditions:
+            if index in reads or None in reads:
+                raise NotMovable(f"the condition of %{loop.name} reads element {index}")
 
     def require_own_conditions(self) -> None:
         """Raise NotMovable if anything else than these loops calls one of their conditions."""
         for loop in self.loops:
             if not set(self.loops).issuperset(loop.called[1].callers):
                 raise NotMovable(f"%{loop.called[1].name} is the condition of another loop, too")
+
+
+def _reads(state: Instruction) -> dict[int | None, list[Instruction]]:
+    """What reads each element of a tuple; what uses all of it has no number."""
+    found: dict[int | None, list[Instruction]] = {}
+    for user in state.users:
+        is_read = user.opcode is Opcode.GET_TUPLE_ELEMENT
+        found.setdefault(user.tuple_index if is_read else None, []).append(user)
+    return found
 
 
 def shared_body(computation: Computation) -> SharedBody | str | None:
@@ -60,7 +82,7 @@ def shared_body(computation: Computation) -> SharedBody | str | None:
     other = next((u for u in state.users if u.opcode is not Opcode.GET_TUPLE_ELEMENT), None)
     if other is not None or state.is_root:
         return f"%{(other or state).name} uses the whole state of the loop"
-    return SharedBody(computation, state, callers)
+    return SharedBody(computation, callers)
 
 
 def is_zero(value: Instruction) -> bool:
@@ -78,11 +100,3 @@ def only_user(value: Instruction) -> Instruction:
         return next(iter(value.users))
     users = "is not used" if not value.users else "has several users"
     raise NotMovable(f"%{value.name} {'is the root' if value.is_root else users}")
-
-
-def position_in_root(body: SharedBody, value: Instruction) -> int:
-    """Which element of the next state a value is. Raises NotMovable if it is several."""
-    positions = [index for index, o in enumerate(body.root.operands) if o is value]
-    if len(positions) != 1:
-        raise NotMovable(f"%{value.name} is several elements of the next state")
-    return positions[0]

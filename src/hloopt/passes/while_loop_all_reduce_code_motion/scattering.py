@@ -24,7 +24,6 @@ from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
     SharedBody,
     is_zero,
     only_user,
-    position_in_root,
 )
 
 
@@ -61,7 +60,7 @@ def find_scattering(
         last = user
     _check_converts(collective, scatter, last)
     index = state.tuple_index
-    if position_in_root(body, last) != index:
+    if body.position(last) != index:
         raise NotMovable(f"%{scatter.name} does not scatter into the state that it becomes")
     users = [user for read in body.reads(index) for user in read.users]
     if users != [mask] or len(mask.users) > 1 or len(scatter.users) > 1:

@@ -17,7 +17,6 @@ from hloopt.passes.conversions import can_be_undone
 from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
     NotMovable,
     SharedBody,
-    position_in_root,
 )
 
 
@@ -46,7 +45,7 @@ def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> 
     if not updates:
         return None
     _check_values(collective, steps[: -len(updates)])
-    index = position_in_root(body, updates[-1])
+    index = body.position(updates[-1])
     _check_buffer(updates[-1].operands[0], index, body)
     counter, trips = _counter(body)
     element = collective.shape.element_type
