@@ -214,7 +214,7 @@ class _Search:
 
     def _check_uses(self, index: int, known: set[Instruction]) -> None:
         """Raise NotMovable if anything else than the accumulation depends on its element."""
-        stack = self.body.reads(index)
+        stack = list(self.body.reads(index))
         while stack:
             value = stack.pop()
             if value.opcode is Opcode.ADD or value.opcode is Opcode.DYNAMIC_UPDATE_SLICE:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import canonical_literal
@@ -34,9 +36,9 @@ class SharedBody:
         """The next state."""
         return self.computation.root
 
-    def reads(self, index: int) -> list[Instruction]:
+    def reads(self, index: int) -> Sequence[Instruction]:
         """What reads an element of the state in the body."""
-        return self._reads.get(index, [])
+        return self._reads.get(index, ())
 
     def position(self, value: Instruction) -> int:
         """Which element of the next state a value is. Raises NotMovable if it is several."""

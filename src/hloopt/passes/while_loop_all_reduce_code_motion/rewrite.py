@@ -34,7 +34,7 @@ def move_out(
         old_init = loop.operands[0]
         before = {a.index: element(old_init, a.index) for a in accumulations}
         if before:
-            zeros = {a.index: _zero(loop, _summed_shape(a)) for a in accumulations}
+            zeros = {a.index: _zeros(loop.parent, _summed_shape(a)) for a in accumulations}
             _start_from(loop, zeros)
         indices = _Indices(loop.parent)
         results = {s.index: _reduce_stored(loop, s, indices) for s in storages}
@@ -69,9 +69,9 @@ def _summed_shape(accumulation: Accumulation) -> Shape:
     return collective.parent.root.shape.elements[accumulation.index]
 
 
-def _zero(loop: Instruction, shape: Shape) -> Instruction:
+def _zeros(parent: Computation, shape: Shape) -> Instruction:
     # A lone scalar in place of an array's values stands for them, with zeros behind it.
-    return loop.parent.add(Opcode.CONSTANT, shape, payload="0")
+    return parent.add(Opcode.CONSTANT, shape, payload="0")
 
 
 def _start_from(loop: Instruction, values: Mapping[int, Instruction]) -> None:
@@ -191,7 +191,7 @@ def _sum_whole(accumulation: Accumulation, body: SharedBody) -> None:
     """Let a loop sum what a reduce-scatter would have cut into shards."""
     index, shape = accumulation.index, _summed_shape(accumulation)
     for step in accumulation.selects:
-        _choose_whole(step, accumulation.collective, shape)
+        _choose_whole(step, shape)
     for value in (*body.reads(index), *accumulation.selects, accumulation.addition):
         value.set_shape(shape)
     conditions = dict.fromkeys(loop.called[1] for loop in body.loops)
@@ -202,7 +202,7 @@ def _sum_whole(accumulation: Accumulation, body: SharedBody) -> None:
         value.set_shape(tuple_shape(elements))
 
 
-def _choose_whole(select: Instruction, collective: Instruction, shape: Shape) -> None:
+def _choose_whole(select: Instruction, shape: Shape) -> None:
     """Let a select choose between values of another shape, one of them zero."""
     predicate, *sides = select.operands
     scalar = scalar_of_broadcast(predicate)
@@ -211,5 +211,5 @@ def _choose_whole(select: Instruction, collective: Instruction, shape: Shape) ->
     if not predicate.shape.is_scalar:
         wide = shape.with_element_type("pred")
         predicate = parent.add(Opcode.BROADCAST, wide, [scalar], attributes={"dimensions": "{}"})
-    zero = parent.add(Opcode.CONSTANT, shape, payload="0")
+    zero = _zeros(parent, shape)
     select.set_operands([predicate, *(zero if is_zero(side) else side for side in sides)])
