@@ -120,6 +120,11 @@ LEAVES_MORE_TO_DO = [
     *(("latency-hiding-scheduler", options) for options in OPTIONS["latency-hiding-scheduler"]),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
+    # Each collective is looked at once, also where it was an operand of one that moved.
+    *(
+        ("while-loop-all-reduce-code-motion", options)
+        for options in OPTIONS["while-loop-all-reduce-code-motion"]
+    ),
     # A step at a time, so that others can simplify in between.
     ("reshape-mover", {}),
     ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
@@ -136,6 +141,10 @@ CHANGES_FEW = [
     ("explicit-collectives-group-async-wrapper", {}),
     ("explicit-stream-annotation-async-wrapper", {}),
     ("host-compute-asyncifier", {}),
+    # And few that fit these.
+    ("all-reduce-splitter", {}),
+    ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
+    ("reorder-reduce-transpose", {}),
 ]
 """What does something to few modules."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]

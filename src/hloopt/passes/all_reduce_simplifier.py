@@ -14,7 +14,7 @@ from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
 from hloopt.ir.shape import array_shape
 from hloopt.passes.base import ModulePass, PassContext, register
 
-_SCATTERING = (Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
+_OF_SHARDS = (Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
 
 
 @register("all-reduce-simplifier")
@@ -60,7 +60,7 @@ class AllReduceSimplifier(ModulePass):
 
 
 def _collectives(computation: Computation) -> list[Instruction]:
-    opcodes = (Opcode.ALL_REDUCE, *_SCATTERING)
+    opcodes = (Opcode.ALL_REDUCE, *_OF_SHARDS)
     found = [i for i in computation.instructions if i.opcode in opcodes]
     if not found or computation.is_asynchronous:
         return []
@@ -78,9 +78,11 @@ def _why_not(collective: Instruction, size: int | None, *, is_same: bool) -> str
         return "it has control dependencies"
     if size is None:
         return "its replica groups have different sizes"
+    if collective.operands[0].shape is not collective.shape:
+        return "its result has another shape"
     if size == 1:
         return None
-    if collective.opcode in _SCATTERING:
+    if collective.opcode in _OF_SHARDS:
         return f"its replica groups hold {size} devices"
     if not is_same:
         return f"%{collective.operands[0].name} may differ within its replica groups"

@@ -110,7 +110,7 @@ class _Search:
                 return
             case opcode if opcode in REARRANGING and not self.is_scatter:
                 return
-        raise NotMovable(f"%{step.name} uses it, a {step.opcode}")
+        raise NotMovable(f"%{step.name} uses it ({step.opcode})")
 
     def _check_select(self, select: Instruction, value: Instruction) -> None:
         predicate, *sides = select.operands

@@ -56,7 +56,7 @@ def find_scattering(
     last = collective
     while (user := only_user(last)) is not body.root:
         if user.opcode is not Opcode.CONVERT:
-            raise NotMovable(f"%{user.name} uses it, a {user.opcode}")
+            raise NotMovable(f"%{user.name} uses it ({user.opcode})")
         last = user
     _check_converts(collective, scatter, last)
     index = state.tuple_index

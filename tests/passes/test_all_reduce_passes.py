@@ -1,0 +1,131 @@
+"""Corners of the passes on all-reduces: what stays, and why."""
+
+from __future__ import annotations
+
+import pytest
+from tests.passes.checked_run import run_checked
+
+from hloopt.ir import Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+
+HEADER = """HloModule m, replica_count=%d, num_partitions=%d
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+both { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] and(a, b) }
+"""
+
+
+def entry(body: str, replicas: int = 4, partitions: int = 1) -> str:
+    return HEADER % (replicas, partitions) + f"ENTRY e {{\n{body}\n}}\n"
+
+
+def missed(name: str, text: str, **options: object) -> list[str]:
+    """Why a pass leaves a module as it is."""
+    context = PassContext()
+    assert not create_pass(name, options).run(parse_module(text), context)
+    return [remark.reason for remark in context.remarks]
+
+
+def test_groups_over_all_partitions_are_not_folded() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        one = f32[4] all-reduce(x), channel_id=1, replica_groups={{0,1},{2,3}}, to_apply=sum
+        ROOT two = f32[4] all-reduce(one), channel_id=2, replica_groups={{0,2},{1,3}}, to_apply=sum
+        """,
+        partitions=2,
+    )
+    assert missed("all-reduce-folder", text) == ["both reduce over all partitions"]
+
+
+def test_groups_that_make_up_no_larger_ones_are_not_folded() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        one = f32[4] all-reduce(x), replica_groups={{0,1},{2},{3}}, to_apply=sum
+        ROOT two = f32[4] all-reduce(one), replica_groups={{0,2},{1,3}}, to_apply=sum"""
+    )
+    reason = "its groups and those of %two make up no larger ones"
+    assert missed("all-reduce-folder", text) == [reason]
+
+
+def test_bits_that_all_devices_have_are_not_reduced() -> None:
+    text = entry(
+        """x = s32[4] parameter(0), parameter_replication={true}
+        ROOT r = s32[4] all-reduce(x), to_apply=both"""
+    )
+    module = run_checked("all-reduce-simplifier", text)
+    assert module.entry.root.opcode is Opcode.PARAMETER
+
+
+def test_what_no_header_calls_replicated_is_reduced() -> None:
+    """The groups name devices that the header does not: these may differ."""
+    text = entry(
+        """x = f32[4] parameter(0)
+        ROOT r = f32[4] all-reduce(x), replica_groups={{0,1,2,3}}, to_apply=sum""",
+        replicas=1,
+    )
+    reason = "%x may differ within its replica groups"
+    assert missed("all-reduce-simplifier", text) == [reason]
+
+
+def test_gathers_of_nothing_stay() -> None:
+    text = entry(
+        """x = f32[0] parameter(0)
+        ROOT r = f32[0] all-gather(x), dimensions={0}"""
+    )
+    assert missed("all-reduce-simplifier", text) == ["its replica groups hold 4 devices"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "reason"),
+    [
+        (
+            "p = f64[4] convert(left) q = f64[4] convert(right) ROOT r = f64[4] add(p, q)",
+            None,
+        ),
+        (
+            "p = f32[2] dynamic-slice(left, i), dynamic_slice_sizes={2} "
+            "q = f32[2] dynamic-slice(right, k), dynamic_slice_sizes={2} ROOT r = f32[2] add(p, q)",
+            "%q slices another part than %p",
+        ),
+        (
+            "p = f32[9] pad(left, z), padding=0_5 q = f32[9] pad(right, z), padding=5_0 "
+            "ROOT r = f32[9] add(p, q)",
+            "%r has more elements than both of them",
+        ),
+        (
+            "p = f32[5] pad(left, z), padding=0_1 n = f32[4] negate(right) "
+            "q = f32[5] pad(right, z), padding=0_1 s = f32[5] add(p, q) ROOT r = (f32[5], f32[4]) tuple(s, n)",
+            "%right has several users",
+        ),
+    ],
+)
+def test_what_is_combined_before_reducing(rest: str, reason: str | None) -> None:
+    text = entry(
+        f"""x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        i = s32[] parameter(2)
+        k = s32[] constant(1)
+        z = f32[] constant(0)
+        left = f32[4] all-reduce(x), to_apply=sum
+        right = f32[4] all-reduce(y), to_apply=sum
+        {rest}"""
+    )
+    if reason is not None:
+        assert missed("all-reduce-reassociate", text) == [reason]
+        return
+    assert missed("all-reduce-reassociate", text) == []
+    module = run_checked("all-reduce-reassociate", text, reassociate_converted_ar=True)
+    (reduce,) = module.instructions(Opcode.ALL_REDUCE)
+    assert reduce.shape.type_name == reduce.called[0].root.shape.type_name == "f64"
+
+
+def test_a_reduce_scatter_needs_groups_of_one_size() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        id = u32[] replica-id()
+        one = u32[] constant(1)
+        r = f32[4] all-reduce(x), replica_groups={{0},{1,2,3}}, to_apply=sum
+        ROOT d = f32[1] dynamic-slice(r, id), dynamic_slice_sizes={1}"""
+    )
+    assert missed("reduce-scatter-creator", text) == ["its replica groups have different sizes"]
