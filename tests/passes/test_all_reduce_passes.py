@@ -95,7 +95,8 @@ def test_gathers_of_nothing_stay() -> None:
         ),
         (
             "p = f32[5] pad(left, z), padding=0_1 n = f32[4] negate(right) "
-            "q = f32[5] pad(right, z), padding=0_1 s = f32[5] add(p, q) ROOT r = (f32[5], f32[4]) tuple(s, n)",
+            "q = f32[5] pad(right, z), padding=0_1 s = f32[5] add(p, q) "
+            "ROOT r = (f32[5], f32[4]) tuple(s, n)",
             "%right has several users",
         ),
     ],
