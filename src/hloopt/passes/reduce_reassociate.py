@@ -23,6 +23,7 @@ from hloopt.ir.shape import Shape
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.conversions import is_widening, reduction_of_type
 from hloopt.passes.replace import replace_instruction
+from hloopt.passes.scheduling_annotations import GROUP
 
 _REARRANGING = (Opcode.RESHAPE, Opcode.SLICE)
 _NEUTRAL = {
@@ -124,7 +125,7 @@ class _Reassociate(ModulePass):
                 return f"{name} is no {kind}"
         if _kind(first) != _kind(second):
             return f"it differs from %{first.name} in groups, channel, dimension or types"
-        group, other = (frontend_attribute(c, "_scheduling_group_id") for c in (first, second))
+        group, other = (frontend_attribute(c, GROUP) for c in (first, second))
         if None not in (group, other) and group != other:
             return f"it is to be scheduled with others than %{first.name}"
         for reduced in (left, right):

@@ -6,9 +6,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hloopt.ir.attribute_values import parse_replica_groups
 from hloopt.ir.backend_config import is_pipelined
-from hloopt.ir.collective_mode import collective_mode
+from hloopt.ir.collective_mode import participants_key
 from hloopt.ir.computation import Computation
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
@@ -21,9 +20,6 @@ from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, reg
 from hloopt.passes.collective_combiner.combination import combine
 from hloopt.passes.collective_combiner.grouping import Group, Limits, group
 from hloopt.passes.scheduling_annotations import GROUP
-
-_MOST_DEVICES = 1 << 16
-"""How many devices groups may name to be compared device by device, whatever their form."""
 
 DEFAULT_THRESHOLD = 30 * 1024 * 1024 + 7
 """Bytes: what XLA:GPU allows a combined collective, asked with results of 30 MiB + 4 and + 8."""
@@ -122,12 +118,9 @@ class _Combiner(ModulePass):
 
     def kind(self, collective: Instruction) -> tuple[Hashable, ...]:
         """What collectives must have in common to be combined."""
-        attributes = collective.attributes
-        groups = parse_replica_groups(attributes.get("replica_groups", "{}"))
         return (
-            groups.lists() if groups.named_count <= _MOST_DEVICES else groups.text,
-            collective_mode(collective),
-            attributes.get("sharding"),
+            participants_key(collective),
+            collective.attributes.get("sharding"),
             frontend_attribute(collective, "collective_group_key"),
             self.separates_pipelined and is_pipelined(collective),
         )

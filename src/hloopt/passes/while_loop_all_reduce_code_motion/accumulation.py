@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hloopt.ir.collective_mode import collective_mode
+from hloopt.ir.collective_mode import participants_key
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
@@ -138,7 +138,7 @@ class _Search:
         if self.collective.shape.is_scalar:
             raise NotMovable(f"%{multiply.name} multiplies two scalar all-reduces")
         if not (
-            _have_same_groups(factor, self.collective)
+            participants_key(factor) == participants_key(self.collective)
             or self.is_same_in_group(factor, self.collective)
         ):
             raise NotMovable(f"%{factor.name}, which scales it, may differ between its devices")
@@ -234,11 +234,6 @@ def scalar_of_broadcast(value: Instruction) -> Instruction | None:
         return value
     is_spread = value.opcode is Opcode.BROADCAST and value.operands[0].shape.is_scalar
     return value.operands[0] if is_spread else None
-
-
-def _have_same_groups(a: Instruction, b: Instruction) -> bool:
-    groups = (c.attributes.get("replica_groups") for c in (a, b))
-    return collective_mode(a) is collective_mode(b) and len(set(groups)) == 1
 
 
 def _same_value(a: Instruction, b: Instruction) -> bool:
