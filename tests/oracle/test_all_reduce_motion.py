@@ -8,6 +8,7 @@ import pytest
 
 from conformance_lib.records import read_table
 from conformance_lib.runner import run_record
+from hloopt.passes.registry import create_pass
 
 pytestmark = [pytest.mark.slow]
 
@@ -21,5 +22,5 @@ multiplies what is there by their number in each trip. Moved, it no longer does.
 
 def test_all_reduces_leave_loops_as_in_the_tests_of_xla(shared: Path) -> None:
     table = shared / "conformance" / "while_loop_all_reduce_code_motion.jsonl"
-    outcomes = [run_record(record) for record in read_table(table)]
+    outcomes = [run_record(record, create_pass) for record in read_table(table)]
     assert {outcome.record.id for outcome in outcomes if outcome.failures} == DIFFERENT

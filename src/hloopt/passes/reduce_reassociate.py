@@ -64,7 +64,9 @@ class _Reassociate(ModulePass):
                 left, right = reduced if len(reduced) == 2 else (None, None)
                 if left is None or right is None:
                     continue
-                reason = self._why_not(left, right, kind) or self.why_not(operation, left, right)
+                reason = self._why_not_one(left, right, kind) or self.why_not(
+                    operation, left, right
+                )
                 if reason is not None:
                     context.missed(right.collective, reason)
                     continue
@@ -113,7 +115,7 @@ class _Reassociate(ModulePass):
                 if dead in dead.parent:
                     dead.parent.remove(dead)
 
-    def _why_not(self, left: _Reduced, right: _Reduced, kind: ReductionKind) -> str | None:
+    def _why_not_one(self, left: _Reduced, right: _Reduced, kind: ReductionKind) -> str | None:
         first, second = left.collective, right.collective
         for collective in (first, second):
             name = f"%{collective.name}"
