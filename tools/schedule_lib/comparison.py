@@ -83,6 +83,7 @@ def _config(record: dict[str, Any]) -> SchedulerConfig:
     settings = record["settings"]
     return SchedulerConfig(
         preset="xla-gpu",
+        separate_memcpy_stream=False,  # the records are of jaxlib 0.10.2
         memory_limit=record["memory_limit"],
         parallel_collective_overlap_limit=settings["parallel_collective_overlap_limit"],
         parallel_async_compute_limit=settings["parallel_async_compute_limit"],

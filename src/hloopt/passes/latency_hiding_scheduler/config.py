@@ -60,6 +60,11 @@ class SchedulerConfig(PassOptions):
     parallel_async_compute_limit: int = option(
         2, "preset xla-gpu: copies and asynchronous computations in flight"
     )
+    separate_memcpy_stream: bool = option(
+        True,
+        "preset xla-gpu: copies of slices have a stream of their own and no limit; false: as in "
+        "jaxlib 0.10.2, where parallel_async_compute_limit counts them",
+    )
     collective_start_as_early_as_possible: bool = option(
         False, "preset xla-gpu, more than one collective in flight: starts go before all compute"
     )

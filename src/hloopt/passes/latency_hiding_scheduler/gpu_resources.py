@@ -79,10 +79,35 @@ class GpuResourceTracker(ResourceTracker):
         """Those of XLA's canonical starts and dones: synchronous ones and calls on the same thread
         use a stream, too, though they are scheduled like ordinary instructions."""
         if is_gpu_begin(instruction):
-            return ((_stream(instruction), self.at_start),)
+            return ((self._stream(instruction), self.at_start),)
         if is_gpu_end(instruction):
-            return ((_stream(instruction), self.at_done),)
+            return ((self._stream(instruction), self.at_done),)
         return ()
+
+    def _stream(self, instruction: Instruction) -> int:
+        """The resource that a start or a done uses."""
+        opcode = instruction.opcode
+        start = instruction
+        if opcode in (Opcode.ASYNC_DONE, Opcode.ASYNC_START):
+            start = async_start_of(instruction)
+            if self.config.separate_memcpy_stream and is_slice_copy(start):
+                return MEMCPY
+        elif opcode in OWN_DONES or opcode in SEND_RECV_DONE:
+            start = instruction.operands[0]
+        if frontend_attribute(start, STREAM) == "p2p":
+            return P2P
+        if opcode in SEND_RECV or opcode in SEND_RECV_DONE:
+            is_second = frontend_attribute(instruction, PIPELINE) == "1"
+            if opcode in (Opcode.SEND, Opcode.SEND_DONE):
+                return SEND_1 if is_second else SEND_0
+            return RECV_1 if is_second else RECV_0
+        if (
+            async_form(instruction).inner in SYNC_COLLECTIVES
+            or is_collectives_group(start)
+            or frontend_attribute(start, STREAM_ANNOTATION) == "collective"
+        ):
+            return COLLECTIVES
+        return COMPUTES
 
     def looks_inside(self, start: Instruction) -> bool:
         return not is_collectives_group(start) and super().looks_inside(start)
@@ -124,29 +149,3 @@ class GpuResourceTracker(ResourceTracker):
         is_pipelined = frontend_attribute(instruction, PIPELINE) is not None
         if self.config.enable_pipelined_p2p and instruction.opcode is Opcode.RECV and is_pipelined:
             graph.force_early[node] = True
-
-
-def _stream(instruction: Instruction) -> int:
-    """The resource that a start or a done uses."""
-    opcode = instruction.opcode
-    start = instruction
-    if opcode in (Opcode.ASYNC_DONE, Opcode.ASYNC_START):
-        start = async_start_of(instruction)
-        if is_slice_copy(start):
-            return MEMCPY
-    elif opcode in OWN_DONES or opcode in SEND_RECV_DONE:
-        start = instruction.operands[0]
-    if frontend_attribute(start, STREAM) == "p2p":
-        return P2P
-    if opcode in SEND_RECV or opcode in SEND_RECV_DONE:
-        is_second = frontend_attribute(instruction, PIPELINE) == "1"
-        if opcode in (Opcode.SEND, Opcode.SEND_DONE):
-            return SEND_1 if is_second else SEND_0
-        return RECV_1 if is_second else RECV_0
-    if (
-        async_form(instruction).inner in SYNC_COLLECTIVES
-        or is_collectives_group(start)
-        or frontend_attribute(start, STREAM_ANNOTATION) == "collective"
-    ):
-        return COLLECTIVES
-    return COMPUTES
