@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -33,19 +34,30 @@ class StreamOverlap:
         for resource, count in state.needs[node]:
             if state.in_flight[resource] and count > remaining[resource]:
                 return False
-        uses = state.graph.uses[node]
-        if not uses or uses[0][0] != self.collectives or not state.graph.is_done[node]:
+        if not self._has_to_be_apart(state, node):
             return True
         instructions = state.graph.instructions
-        done = instructions[node]
-        if frontend_attribute(done, STREAM_ANNOTATION) is not None:
-            return True
-        pairs = self._pairs(done.operands[0])
+        pairs = self._pairs(instructions[node].operands[0])
         for other in state.in_flight[self.collectives]:
             theirs = self._pairs(instructions[other])
             if pairs is None or theirs is None or not pairs.isdisjoint(theirs):
                 return False
         return True
+
+    def fact(self, state: SchedulingState, node: int) -> Hashable:
+        """The groups of devices that meet, which others must not. O(size of the groups)."""
+        if not self._has_to_be_apart(state, node):
+            return None
+        return device_groups(state.graph.instructions[node].operands[0])
+
+    def _has_to_be_apart(self, state: SchedulingState, node: int) -> bool:
+        uses = state.graph.uses[node]
+        return (
+            bool(uses)
+            and uses[0][0] == self.collectives
+            and state.graph.is_done[node]
+            and frontend_attribute(state.graph.instructions[node], STREAM_ANNOTATION) is None
+        )
 
     def _pairs(self, start: Instruction) -> set[tuple[int, int]] | None:
         """The pairs of devices that meet in a group; None where all devices may."""

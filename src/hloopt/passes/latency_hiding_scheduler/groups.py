@@ -85,6 +85,7 @@ class Groups:
         group = min(dict.fromkeys(blocked), key=lambda g: len(self.members[g]))
         for node in self.members[group]:
             state.graph.group.pop(node, None)
+            state.note_change(node)
         if group in self.ready:
             self.ready.remove(group)
         return True
@@ -196,3 +197,4 @@ class Groups:
             self.held.add(node)
             if config.aggressive_flexible_annotation_scheduling:
                 graph.delay_after_target[node] = True
+            self.state.note_change(node)

@@ -55,19 +55,26 @@ class Pressure:
         """Bytes in use."""
         return self.initial + self.change
 
-    def move(self, allocated: Sequence[int], released: Sequence[int], inside: int) -> None:
-        """Go past an instruction. `inside`: the peak of what it calls. O(buffers)."""
+    def move(self, allocated: Sequence[int], released: Sequence[int], inside: int) -> list[int]:
+        """Go past an instruction; the buffers that begin or end to live there. O(buffers).
+
+        `inside`: the peak of what the instruction calls.
+        """
         size, live = self.life.size, self.live
+        changed = []
         self.peak = max(self.peak, self.change + inside)
         for buffer in allocated:
             if buffer not in live:
                 live.add(buffer)
                 self.change += size[buffer]
+                changed.append(buffer)
         self.peak = max(self.peak, self.change)
         for buffer in released:
             if buffer in live:
                 live.remove(buffer)
                 self.change -= size[buffer]
+                changed.append(buffer)
+        return changed
 
     def outlook(
         self, allocated: Sequence[int], released: Sequence[int], inside: int

@@ -9,10 +9,12 @@ best so far with the next, as XLA compares all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hloopt.ir import Opcode
+from hloopt.passes.latency_hiding_scheduler.ready_index import ReadyIndex
 from hloopt.passes.latency_hiding_scheduler.resources import RESOURCE_OF, Hazard
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ class Narrow(Protocol):
     def __call__(self, state: SchedulingState, nodes: Nodes) -> Nodes: ...
 
 
+Fact = Callable[["SchedulingState", int], Hashable]
+
+
 class Rule(NamedTuple):
     """One rule of the chain."""
 
@@ -36,34 +41,72 @@ class Rule(NamedTuple):
     """Whether it can ever have an opinion, by configuration and graph."""
     is_pairwise: Callable[[SchedulingState, Nodes], bool] | None = None
     """Whether candidates have to be compared in pairs."""
+    fact: Fact = lambda state, node: node
+    """What it reads of a node, beside the node's ready time and outlook on memory: it sees nodes
+    of equal facts as equal. By default it may read anything."""
 
 
 class ReadyOrder:
-    """The rules that apply to a computation, in order."""
+    """The rules that apply to a computation, in order, and the choice by them."""
 
     def __init__(self, state: SchedulingState) -> None:
+        self.state = state
         self.rules = [rule for rule in chain_of(state) if rule.applies(state)]
+        self._first = sum(1 for _ in takewhile(lambda r: r.reason not in _LAST, self.rules))
+        """How many rules are before those that the index arranges peers by."""
+        self._index: ReadyIndex | None = None
+        config = state.config
+        if not (config.enable_selective_resources or config.resource_sharing):
+            self._index = ReadyIndex(state, self.rules[: self._first])
+            state.on_change = self._index.touch
+            state.on_removed = self._index.remove
 
-    def choose(self, state: SchedulingState, nodes: Nodes) -> int:
-        """The best of several candidates, in the order of the ready list."""
+    def choose(self) -> int | None:
+        """The best of the ready nodes that may be scheduled; None if there is none."""
+        state = self.state
+        nodes = self.candidates() if self._index is None else self._index.leaders()
+        if len(nodes) < 2:
+            return nodes[0] if nodes else None
+        state.prepare_to_choose()
+        return self._choose(nodes)
+
+    def candidates(self) -> Nodes:
+        """The ready nodes that may be scheduled, in the order of the ready list. O(ready)."""
+        state = self.state
+        group = state.graph.group
+        return [n for n in state.ready if n not in group and (not state.needs[n] or state.fits(n))]
+
+    def _choose(self, nodes: Nodes) -> int:
+        state = self.state
         for position, rule in enumerate(self.rules):
             if rule.is_pairwise is not None and rule.is_pairwise(state, nodes):
-                return self._best_in_pairs(state, nodes, position)
+                return self._best_in_pairs(self._with_peers(nodes, position), position)
             nodes = rule.narrow(state, nodes)
             if len(nodes) == 1:
                 break
         return nodes[0]
 
-    def _best_in_pairs(self, state: SchedulingState, nodes: Nodes, position: int) -> int:
-        rules = self.rules[position:]
+    def _with_peers(self, nodes: Nodes, position: int) -> Nodes:
+        """All that the rules up to a position see as equal to the leaders in `nodes`."""
+        if self._index is not None:
+            nodes = self._index.all_peers(nodes)
+            for rule in self.rules[self._first : position]:
+                nodes = rule.narrow(self.state, nodes)
+        return nodes
+
+    def _best_in_pairs(self, nodes: Nodes, position: int) -> int:
         best = nodes[0]
         for node in nodes[1:]:
-            for rule in rules:
-                better = rule.narrow(state, [best, node])
-                if len(better) == 1:
-                    best = better[0]
-                    break
+            best, _ = self.compare(best, node, position)
         return best
+
+    def compare(self, best: int, node: int, position: int = 0) -> tuple[int, str]:
+        """The better of two nodes and the rule that decides, beginning with one of the rules."""
+        for rule in self.rules[position:]:
+            better = rule.narrow(self.state, [best, node])
+            if len(better) == 1:
+                return better[0], rule.reason
+        return best, ""
 
 
 # -- ways to narrow -------------------------------------------------------------------------------
@@ -201,6 +244,12 @@ def _should_wait(state: SchedulingState, node: int) -> bool:
     return finish - state.now > latency
 
 
+def _done_fact(state: SchedulingState, node: int) -> Hashable:
+    if node in state.host_send_dones:
+        return node
+    return state.occupies_any[node], state.top_down and state.graph.is_start[node]
+
+
 def delay_done_of_delayed_start(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Of dones of one kind, not that whose start is delayed."""
     instructions, is_done = state.graph.instructions, state.graph.is_done
@@ -213,6 +262,11 @@ def delay_done_of_delayed_start(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 def _has_delayed_starts(state: SchedulingState, nodes: Nodes) -> bool:
     return any(state.has_delayed_start[node] for node in nodes)
+
+
+def _delayed_done_fact(state: SchedulingState, node: int) -> Hashable:
+    is_done = state.graph.is_done[node]
+    return is_done and (state.graph.instructions[node].opcode, state.has_delayed_start[node])
 
 
 def release_nonextendable(state: SchedulingState, nodes: Nodes) -> Nodes:
@@ -325,56 +379,120 @@ def _has_hazard(hazard: Hazard) -> Callable[[SchedulingState], bool]:
     return lambda state: any(r.hazard is hazard for r in state.tracker.resources)
 
 
+def _nothing(state: SchedulingState, node: int) -> Hashable:
+    return None
+
+
+def _by(facts: Callable[[SchedulingState], Sequence[Hashable]]) -> Fact:
+    return lambda state, node: facts(state)[node]
+
+
+def _constrained_release(state: SchedulingState, node: int) -> Hashable:
+    return state.releases_any[node] and (bool(state.async_depth[node]), state.graph.uses[node])
+
+
 def chain_of(state: SchedulingState) -> Iterable[Rule]:
     """All rules in their order, whether they apply or not."""
     config, graph = state.config, state.graph
-    zero_depth = Rule("kStartAtZeroDepth", start_at_zero_depth, _is_aggressive)
+    zero_depth = Rule(
+        "kStartAtZeroDepth", start_at_zero_depth, _is_aggressive, fact=_constrained_release
+    )
     depth_first = config.prioritize_async_depth_over_stall
     target = [
         *state.tracker.early_rules(),
-        Rule("kForceDelayAfterTarget", force_delay_after_target, lambda s: s.has_groups),
+        Rule(
+            "kForceDelayAfterTarget",
+            force_delay_after_target,
+            lambda s: s.has_groups,
+            fact=_by(lambda s: s.graph.delay_after_target),
+        ),
     ]
     memory = [
         Rule(
             "kNoIncreaseMemoryOverLimit",
             no_increase_over_limit,
             lambda s: _minds_memory(s) and s.config.depth_based_memory_pressure_reduction,
+            fact=_nothing,
         ),
         Rule(
             "kDepthOverLimit",
             depth_over_limit,
             lambda s: _minds_memory(s) and s.config.depth_based_memory_pressure_reduction,
+            fact=_by(lambda s: s.graph.graph_depth),
         ),
-        Rule("kDecreaseMemoryOverLimit", decrease_memory_over_limit, _minds_memory),
-        Rule("kMemoryPeakOverLimit", memory_peak_over_limit, _minds_memory),
+        Rule(
+            "kDecreaseMemoryOverLimit",
+            decrease_memory_over_limit,
+            _minds_memory,
+            fact=_nothing,
+        ),
+        Rule("kMemoryPeakOverLimit", memory_peak_over_limit, _minds_memory, fact=_nothing),
     ]
     target_first = config.force_delay_over_memory_pressure
     return (
-        Rule("kForceEarly", force_early, lambda s: any(graph.force_early)),
-        Rule("kForceDelay", force_delay, lambda s: any(graph.force_delay)),
-        Rule("kForceDelayPriority", force_delay_priority, lambda s: any(graph.delay_priority)),
-        Rule("kPreference", preference, lambda s: bool(graph.preference), _prefers_some),
+        Rule(
+            "kForceEarly",
+            force_early,
+            lambda s: any(graph.force_early),
+            fact=_by(lambda s: s.graph.force_early),
+        ),
+        Rule(
+            "kForceDelay",
+            force_delay,
+            lambda s: any(graph.force_delay),
+            fact=_by(lambda s: s.graph.force_delay),
+        ),
+        Rule(
+            "kForceDelayPriority",
+            force_delay_priority,
+            lambda s: any(graph.delay_priority),
+            fact=_by(lambda s: s.graph.delay_priority),
+        ),
+        Rule(
+            "kPreference",
+            preference,
+            lambda s: bool(graph.preference),
+            _prefers_some,
+            fact=lambda s, n: s.graph.preference.get(n),
+        ),
         *(target if target_first else memory),
         *(memory if target_first else target),
         Rule(
             "kDelayAsyncStartOfSamePreference",
             delay_async_start,
             _if_set("enable_schedule_by_structure"),
+            fact=lambda s, n: (s.graph.is_done[n], s.graph.is_start[n]),
         ),
-        Rule("kScheduleDone", schedule_done),
+        Rule("kScheduleDone", schedule_done, fact=_done_fact),
         Rule(
             "kDelayDoneOfForceDelayedAsyncStart",
             delay_done_of_delayed_start,
             lambda s: any(s.has_delayed_start),
             _has_delayed_starts,
+            fact=_delayed_done_fact,
         ),
-        Rule("kReleaseNonextendable", release_nonextendable, _has_hazard(Hazard.NONEXTENDABLE)),
-        Rule("kScheduleStart", schedule_start, _if_set("enable_release_start_policy")),
+        Rule(
+            "kReleaseNonextendable",
+            release_nonextendable,
+            _has_hazard(Hazard.NONEXTENDABLE),
+            fact=lambda s, n: n if s.releases_nonextendable[n] else None,
+        ),
+        Rule(
+            "kScheduleStart",
+            schedule_start,
+            _if_set("enable_release_start_policy"),
+            fact=lambda s, n: n if _PERMUTE in s.graph.releases[n] else None,
+        ),
         *([zero_depth] if depth_first else []),
-        Rule("kLessStall", less_stall),
-        Rule("kLessSerialResourceConflict", less_serial_conflict, _if_set("resource_serializing")),
+        Rule("kLessStall", less_stall, fact=_nothing),
+        Rule(
+            "kLessSerialResourceConflict",
+            less_serial_conflict,
+            _if_set("resource_serializing"),
+            fact=_by(lambda s: s.graph.uses),
+        ),
         *([] if depth_first else [zero_depth]),
-        Rule("kFreeBackedupResource", free_backedup_resource),
+        Rule("kFreeBackedupResource", free_backedup_resource, fact=_constrained_release),
         Rule("kAsyncDepth", async_depth, _is_aggressive),
         Rule("kAvoidWaste", avoid_waste, _is_aggressive, _has_some_releases),
         Rule("kUnlockDone", unlock_done),
@@ -388,3 +506,7 @@ def chain_of(state: SchedulingState) -> Iterable[Rule]:
         Rule("kDecreaseMemory", decrease_memory, _minds_memory),
         Rule("kOriginalOrder", original_order),
     )
+
+
+_LAST = ("kAsyncDepth", "kUnlockDone")
+"""Where the rules begin that order peers; without aggressive policies the second is the first."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hloopt.analysis.async_operations import (
     SEND_RECV,
@@ -54,7 +54,16 @@ class Resource(NamedTuple):
     hazard: Hazard = Hazard.UNSHAREABLE
 
 
-OverlapCheck = Callable[["SchedulingState", int], bool]
+class OverlapCheck(Protocol):
+    """What a target asks before a node is scheduled."""
+
+    def __call__(self, state: SchedulingState, node: int) -> bool:
+        """Whether a node may be scheduled."""
+
+    def fact(self, state: SchedulingState, node: int) -> Hashable:
+        """The same for nodes of which it says the same."""
+
+
 Uses = tuple[tuple[int, Usage], ...]
 """Resources by number, each with what happens to it."""
 

@@ -79,24 +79,12 @@ class _Run:
         state = self.state
         if state.no_work:
             return state.no_work.pop()
-        candidates = self._candidates()
-        while not candidates and self.groups is not None and self.groups.dissolve_smallest():
-            candidates = self._candidates()
-        if not candidates:
-            return None
-        if len(candidates) == 1:
-            node = candidates[0]
-        else:
-            state.prepare_to_choose()
-            node = self.order.choose(state, candidates)
-        state.remove_ready(node)
+        node = self.order.choose()
+        while node is None and self.groups is not None and self.groups.dissolve_smallest():
+            node = self.order.choose()
+        if node is not None:
+            state.remove_ready(node)
         return node
-
-    def _candidates(self) -> list[int]:
-        state = self.state
-        needs, group = state.needs, state.graph.group
-        ready = [node for node in state.ready if node not in group] if group else state.ready
-        return [node for node in ready if not needs[node] or state.fits(node)]
 
     def _blocked(self) -> PassRefused:
         state, groups = self.state, self.groups

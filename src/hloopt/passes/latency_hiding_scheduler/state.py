@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
@@ -53,6 +53,12 @@ class SchedulingState:
         self.waiting = [len(edges) for edges in self.behind]
         """How many edges from behind are still open, per node."""
         self.ready: list[int] = []
+        self.place = [-1] * count
+        """Where in the ready list a node is; -1 if it is not."""
+        self.on_change: Callable[[int], None] | None = None
+        """Called with each ready node of which something changed that rules read."""
+        self.on_removed: Callable[[int], None] | None = None
+        """Called with each node that is not ready any more."""
         self.no_work: list[int] = []
         self.becoming_ready: list[float] = []
         """A heap of the times at which nodes of the ready list can run without a stall."""
@@ -82,6 +88,10 @@ class SchedulingState:
         self.released = [released(i) for i in graph.instructions]
         self.inside = [life.peak_inside(i) for i in graph.instructions]
         self._outlooks: dict[int, tuple[int, int]] = {}
+        self._readers: list[list[int]] = []
+        """By buffer, the nodes whose outlook depends on whether it is alive."""
+        if config.minds_memory:
+            self._find_readers()
 
         self._sharing = Sharing(self) if config.resource_sharing else None
         self.has_groups = bool(graph.group)
@@ -99,6 +109,22 @@ class SchedulingState:
         self.ahead, self.ahead_latency = ahead
         self.behind, self.behind_latency = behind
         self.async_depth = graph.async_height if self.top_down else graph.async_depth
+
+    def _find_readers(self) -> None:
+        self._readers = [[] for _ in self.life.size]
+        for node in range(len(self.graph.instructions)):
+            for other in self._seen_with(node):
+                for buffer in {*self.allocated[other], *self.released[other]}:
+                    self._readers[buffer].append(node)
+
+    def _seen_with(self, node: int) -> tuple[int, ...]:
+        """A node, and the start that its outlook includes."""
+        graph = self.graph
+        if graph.is_done[node] and not self.top_down and graph.predecessors[node]:
+            start = graph.predecessors[node][0]
+            if graph.is_start[start]:
+                return node, start
+        return (node,)
 
     def _limited_needs(self, node: int) -> tuple[tuple[int, int], ...]:
         instruction = self.graph.instructions[node]
@@ -167,18 +193,13 @@ class SchedulingState:
         """
         found = self._outlooks.get(node)
         if found is None:
-            found = self._outlook(node)
-            graph = self.graph
-            if graph.is_done[node] and not self.top_down and graph.predecessors[node]:
-                start = graph.predecessors[node][0]
-                if graph.is_start[start]:
-                    change, peak = self._outlook(start)
-                    found = min(found[0], change), max(found[1], peak)
+            seen = [
+                self.pressure.outlook(self.allocated[n], self.released[n], self.inside[n])
+                for n in self._seen_with(node)
+            ]
+            found = min(change for change, _ in seen), max(peak for _, peak in seen)
             self._outlooks[node] = found
         return found
-
-    def _outlook(self, node: int) -> tuple[int, int]:
-        return self.pressure.outlook(self.allocated[node], self.released[node], self.inside[node])
 
     def fits(self, node: int) -> bool:
         """Whether enough is left of what a node needs."""
@@ -186,6 +207,13 @@ class SchedulingState:
             return self._overlap_check(self, node)
         remaining = self.remaining
         return all(count <= remaining[resource] for resource, count in self.needs[node])
+
+    def fit_fact(self, node: int) -> Hashable:
+        """The same for nodes of which `fits` says the same."""
+        needs = self.needs[node]
+        if needs and self._overlap_check is not None:
+            return needs, self._overlap_check.fact(self, node)
+        return needs
 
     def is_constrained(self, node: int) -> bool:
         """Whether nothing is left of a resource of a node while others wait for it."""
@@ -223,19 +251,29 @@ class SchedulingState:
         if graph.is_no_work[node] and node not in graph.group and node not in graph.preference:
             self.no_work.append(node)
             return False
+        self.place[node] = len(self.ready)
         self.ready.append(node)
+        self.note_change(node)
         return True
+
+    def note_change(self, node: int) -> None:
+        """Note that something changed that rules read of a node, which may be ready."""
+        if self.place[node] >= 0 and self.on_change is not None:
+            self.on_change(node)
 
     def remove_ready(self, node: int) -> None:
         """Take a node out of the ready list; the last one comes in its place."""
-        position = self.ready.index(node)
+        place = self.place[node]
         last = self.ready.pop()
-        if position < len(self.ready):
-            self.ready[position] = last
+        if last != node:
+            self.ready[place] = last
+            self.place[last] = place
+        self.place[node] = -1
+        if self.on_removed is not None:
+            self.on_removed(node)
 
     def prepare_to_choose(self) -> None:
-        """Bring what rules ask for up to date."""
-        self._outlooks.clear()
+        """Bring what rules ask of memory up to date."""
         usage = self.pressure.usage
         self.minds_memory = self.config.minds_memory and usage > self.memory_limit // 2
         self.is_over_limit = self.minds_memory and usage >= self.memory_limit
@@ -265,9 +303,17 @@ class SchedulingState:
         self._open_edges(node)
         if graph.uses[node]:
             self._note_in_flight(node)
-        self.pressure.move(self.allocated[node], self.released[node], self.inside[node])
+        self._change_memory(node)
         if self.on_taken is not None:
             self.on_taken(node)
+
+    def _change_memory(self, node: int) -> None:
+        changed = self.pressure.move(self.allocated[node], self.released[node], self.inside[node])
+        if self._readers:
+            for buffer in changed:
+                for reader in self._readers[buffer]:
+                    self._outlooks.pop(reader, None)
+                    self.note_change(reader)
 
     def _open_edges(self, node: int) -> None:
         waiting = self.waiting
@@ -284,6 +330,7 @@ class SchedulingState:
         for behind in self.behind[node]:
             if not self.is_taken[behind]:
                 self.creates_ready[behind] += 1
+                self.note_change(behind)
                 return
 
     def _make_ready(self, node: int) -> None:
