@@ -13,6 +13,8 @@ from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.shape import Shape
 
 _PASSES_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.COPY)
+_MANY = 16
+"""Operands from which on an index of them pays."""
 _READS_NOTHING = (Opcode.TUPLE, Opcode.DOMAIN)
 
 
@@ -55,6 +57,9 @@ class Dataflow:
     """Stand-ins for any of several values, without memory of their own: what reaches a parameter
     of a computation that several instructions call."""
     _positions: list[list[Position]] = field(default_factory=list)
+    _operand_numbers: dict[Instruction, dict[Instruction, list[int]]] = field(default_factory=dict)
+    """Of instructions with many operands, by operand where it stands among them."""
+    _root_values: dict[Instruction, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, module: Module) -> Dataflow:
@@ -115,26 +120,40 @@ class Dataflow:
         """Who reads a value, by its positions.
 
         Tuples and domains read nothing, get-tuple-elements and copies of tuples the outermost
-        pointer table only; but what the root of a computation holds itself, it uses.
+        pointer table only; but what the root of a computation holds itself, it uses. O(uses), and
+        once O(operands) of users with many of them and O(slots) of roots.
         """
         result: list[Use] = []
         for instruction, slot in self.positions(value):
             for user in instruction.users:
                 if not self._reads(user, slot, value):
                     continue
-                result += [
-                    Use(user, number, slot)
-                    for number, operand in enumerate(user.operands)
-                    if operand is instruction
-                ]
+                result += [Use(user, n, slot) for n in self._numbers_of(instruction, user)]
         return result
 
+    def _numbers_of(self, operand: Instruction, user: Instruction) -> list[int]:
+        """Where an operand stands among those of a user."""
+        if len(user.operands) < _MANY:
+            return [n for n, other in enumerate(user.operands) if other is operand]
+        numbers = self._operand_numbers.get(user)
+        if numbers is None:
+            numbers = self._operand_numbers[user] = {}
+            for number, other in enumerate(user.operands):
+                numbers.setdefault(other, []).append(number)
+        return numbers[operand]
+
     def _reads(self, user: Instruction, slot: int, value: int) -> bool:
-        if user.is_root and value in self.members(self.held[user]):
+        if user.is_root and value in self._values_of_root(user):
             return True
         if user.opcode in _READS_NOTHING:
             return False
         return not slot or user.opcode not in _PASSES_TABLE_ONLY
+
+    def _values_of_root(self, root: Instruction) -> frozenset[int]:
+        found = self._root_values.get(root)
+        if found is None:
+            found = self._root_values[root] = frozenset(self.members(self.held[root]))
+        return found
 
     def _find_positions(self) -> None:
         positions = [[Position(i, s)] for i, s in zip(self.definer, self.slot, strict=True)]
