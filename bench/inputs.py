@@ -25,6 +25,56 @@ def benchmark_files() -> list[Path]:
     return found or sorted([*testdata.glob("*.hlo"), *testdata.glob("*.hlo.gz")])
 
 
+def largest_sweep() -> Path | None:
+    """The largest of the modules that XLA:GPU scheduled for the record; None where they are not."""
+    found = shared_folder().glob("oracle/gpu/*/sweep/before_lhs.hlo.gz")
+    return max((path.parent for path in found), key=_packed_size, default=None)
+
+
+def _packed_size(sweep: Path) -> int:
+    return (sweep / "before_lhs.hlo.gz").stat().st_size
+
+
+def wide_module(count: int) -> str:
+    """A scheduled computation of about `count` instructions: chains of two, eight shapes, and a
+    chain of all-gathers, one for about a hundred instructions. All end in the result, so that
+    nearly half of the instructions are ready at once.
+    """
+    lines: list[str] = []
+    results: list[tuple[str, str]] = []
+    gathered = "x"
+    while len(lines) < count - 2:
+        number, size = len(results), len(results) % 8 + 1
+        if number % 50:
+            lines += [
+                f"  b{number} = f32[{size},64] broadcast({gathered}), dimensions={{1}}",
+                f"  n{number} = f32[{size},64] negate(b{number})",
+            ]
+            results.append((f"n{number}", f"f32[{size},64]"))
+            continue
+        lines += [
+            f"  s{number} = (f32[64], f32[512]) all-gather-start({gathered}), "
+            "replica_groups=[1,8]<=[8], dimensions={0}",
+            f"  d{number} = f32[512] all-gather-done(s{number})",
+            f"  c{number} = f32[64] slice(d{number}), slice={{[0:64]}}",
+        ]
+        results.append((f"d{number}", "f32[512]"))
+        gathered = f"c{number}"
+    names, shapes = (", ".join(column) for column in zip(*results, strict=True))
+    return "\n".join(
+        [
+            "HloModule wide, is_scheduled=true, num_partitions=8",
+            "",
+            "ENTRY main {",
+            "  x = f32[64] parameter(0)",
+            *lines,
+            f"  ROOT result = ({shapes}) tuple({names})",
+            "}",
+            "",
+        ]
+    )
+
+
 def hundred_lines() -> str:
     """A module of exactly 100 lines: a chain of additions."""
     steps = [f"  add.{n} = f32[8]{{0}} add(add.{n - 1}, p)" for n in range(1, 95)]

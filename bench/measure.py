@@ -22,6 +22,7 @@ from inputs import (
     SMALL_FILE,
     WHOLE_STEP,
     hundred_lines,
+    largest_sweep,
     shared_folder,
 )
 
@@ -32,9 +33,12 @@ PASSES = (
 TIMED_BY_XLA = ("call-inliner", "flatten-call-graph", "computation-deduplicator")
 """Passes that XLA ran on the whole module, a few times each, when its times were recorded."""
 FACTORS = (1, 2, 4)
+WIDE = (12_500, 25_000, 50_000, 100_000)
+"""Instructions of one computation that is scheduled."""
 
 _WORKER = Path(__file__).with_name("worker.py")
 _INTERPRETER = Path(__file__).with_name("interpreter.py")
+_SCHEDULING = Path(__file__).with_name("scheduling.py")
 _TEXT_PROCESSES = 3
 _TEXT_RUNS = 3  # per process, after the cold one
 _PASS_PROCESSES = 3
@@ -133,6 +137,26 @@ class InterpreterFigures:
 
 
 @dataclass(slots=True)
+class SchedulingFigures:
+    """The latency-hiding scheduler."""
+
+    module: str
+    """The largest recorded module; empty where there is no record, the figures then are 0."""
+    instructions: int
+    ours: float
+    xla: float
+    """Seconds of the pass; XLA's 0 where its GPU compiler is not installed."""
+    wide: dict[int, float]
+    """CPU seconds by the number of instructions in one computation, half of them ready."""
+
+    @property
+    def growth(self) -> float:
+        """Time per instruction of the widest computation, over that of the narrowest."""
+        (small, least), *_, (large, most) = self.wide.items()
+        return most / large / (least / small)
+
+
+@dataclass(slots=True)
 class Figures:
     """All that was measured."""
 
@@ -144,6 +168,7 @@ class Figures:
     startup: dict[str, float] = field(default_factory=dict)
     """Median seconds of a whole process, by what it does."""
     interpreter: InterpreterFigures | None = None
+    scheduling: SchedulingFigures | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -266,6 +291,19 @@ def measure_interpreter() -> InterpreterFigures:
         step_devices=step["devices"],
         step_count=step["steps"],
     )
+
+
+# -- scheduling -----------------------------------------------------------------------------
+
+
+def measure_scheduling() -> SchedulingFigures:
+    """The largest recorded module beside XLA, and computations in which much is ready at once."""
+    sweep = largest_sweep()
+    wide = {n: _worker("wide", n, script=_SCHEDULING)["seconds"] for n in WIDE}
+    if sweep is None:
+        return SchedulingFigures("", 0, 0.0, 0.0, wide)
+    found = _worker("module", sweep, script=_SCHEDULING)
+    return SchedulingFigures(sweep.parent.name, **found, wide=wide)
 
 
 # -- processes ------------------------------------------------------------------------------

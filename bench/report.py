@@ -14,6 +14,7 @@ from measure import (
     InterpreterFigures,
     PassFigures,
     ScaleFigures,
+    SchedulingFigures,
     TextFigures,
 )
 
@@ -135,6 +136,19 @@ def one_run_lines(figures: InterpreterFigures) -> str:
     )
 
 
+def scheduling_lines(title: str, figures: SchedulingFigures) -> str:
+    """The largest module beside XLA, then one computation at several sizes."""
+    rows = [
+        [f"one computation, {count:,}", milliseconds(seconds), f"{seconds / count * 1e6:.0f}", ""]
+        for count, seconds in figures.wide.items()
+    ]
+    if figures.module:
+        each = f"{figures.ours / figures.instructions * 1e6:.0f}"
+        xla = milliseconds(figures.xla)
+        rows.insert(0, [shorten(figures.module), milliseconds(figures.ours), each, xla])
+    return table(title, ["module", "ms", "us each", "XLA ms"], rows)
+
+
 # -- bars -----------------------------------------------------------------------------------
 
 
@@ -161,6 +175,7 @@ def bars(figures: Figures) -> list[Bar]:
         _at_most("passes in parses / the same of XLA, worst", parses, 3.0),
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
         *_interpreter_bars(figures.interpreter),
+        *_scheduling_bars(figures.scheduling),
     ]
 
 
@@ -171,6 +186,15 @@ def _interpreter_bars(figures: InterpreterFigures | None) -> list[Bar]:
     return [
         _at_most("interpreter / XLA compiling and running", slowness(figures), 10.0),
         _at_most("matmul in the interpreter / numpy.matmul", matmul, 1.5),
+    ]
+
+
+def _scheduling_bars(figures: SchedulingFigures | None) -> list[Bar]:
+    if figures is None:
+        return []
+    return [
+        _at_most("scheduling the largest module / XLA", ratio(figures.ours, figures.xla), 2.0),
+        _at_most("scheduling, per instruction, 100,000 / 12,500", figures.growth, 1.5),
     ]
 
 

@@ -23,6 +23,7 @@ from measure import (
     measure_memory,
     measure_passes,
     measure_scaling,
+    measure_scheduling,
     measure_startup,
     measure_text,
 )
@@ -33,6 +34,7 @@ from report import (
     pass_table,
     run_table,
     scale_table,
+    scheduling_lines,
     startup_table,
     text_table,
 )
@@ -86,6 +88,9 @@ def _sections(files: list[Path], figures: Figures, folder: Path) -> None:
     title = "6. Interpreter: parse and run; XLA:CPU also compiles (the slowest of all)"
     _show(run_table(title, figures.interpreter))
     _show(one_run_lines(figures.interpreter))
+
+    figures.scheduling = measure_scheduling()
+    _show(scheduling_lines("7. Latency-hiding scheduler", figures.scheduling))
 
 
 def _largest(files: list[Path], figures: Figures) -> list[Path]:

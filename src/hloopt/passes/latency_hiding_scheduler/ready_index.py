@@ -192,7 +192,7 @@ class ReadyIndex:
         return None
 
     def _closest(self, level: _Level, gap: float) -> Nodes:
-        """The best node of the cost closest to the gap; of two costs that are equally close, both."""
+        """The best node of the cost closest to the gap; two where two costs are equally close."""
         costs, by_cost = level.costs, level.by_cost
         high = bisect_left(costs, gap)
         low = high - 1
