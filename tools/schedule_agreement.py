@@ -5,7 +5,8 @@
 
 Each recorded module was scheduled by XLA under many settings. Ours schedules the same input: with
 the fixed-size estimator where XLA had it (`sol_off…`), else with XLA's costs as a table. Compared
-are the order of every scheduled computation, the statistics of the result and its memory peak.
+are the order of every scheduled computation, the statistics of the result and its memory peak,
+and where XLA's steps were recorded what was ready at each, and which rule decided each comparison.
 Prints a table; exits 1 if a bar is not met, 2 for wrong usage.
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from schedule_lib.comparison import Result, compare_setting, settings_of
+from schedule_lib.traces import TraceComparison, compare_trace, traced_settings
 
 _FIXED, _TABLE = "fixed sizes", "cost table"
 _BARS = {_FIXED: 0.95, _TABLE: 0.9}
@@ -34,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not folder.is_dir():
         parser.error(f"no folder {folder}")
     results: list[Result] = []
+    traces: list[TraceComparison] = []
     for sweep in sorted(folder.glob("*/sweep")):
         if options.module not in sweep.parent.name:
             continue
@@ -43,7 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
                 results.append(result)
                 if options.verbose or result.differences:
                     print(_line(result))
-    return 0 if _summary(results) else 1
+        traces += [compare_trace(sweep, s) for s in traced_settings(sweep) if options.setting in s]
+    is_met = _summary(results)
+    return 0 if _traces_agree(traces) and is_met else 1
 
 
 def _line(result: Result) -> str:
@@ -71,6 +76,17 @@ def _summary(results: Iterable[Result]) -> bool:
         verdict = "ok" if enough else "MISSED"
         print(f"{kind}: {near} of {figures} statistics within 0.5 %, all wanted: {verdict}")
     return is_met
+
+
+def _traces_agree(traces: list[TraceComparison]) -> bool:
+    steps, same = sum(t.steps for t in traces), sum(t.same for t in traces)
+    comparisons = sum(t.comparisons for t in traces)
+    verdict = "ok" if steps == same else "MISSED"
+    print(f"explanations: {same} of {steps} steps ({comparisons} comparisons) equal: {verdict}")
+    for trace in traces:
+        if trace.first_difference:
+            print(trace.first_difference)
+    return steps == same
 
 
 if __name__ == "__main__":

@@ -56,22 +56,26 @@ def compare_setting(sweep: Path, setting: str) -> Result:
     """Schedule the module of a sweep as the setting says, and compare."""
     record = json.loads((sweep / f"{setting}.json").read_text())
     orders: dict[str, list[str]] = _packed_json(sweep / f"{setting}.order.json.gz")
-    is_fixed = setting.startswith("sol_off")
-    result = Result(sweep.parent.name, setting, is_fixed)
+    result = Result(sweep.parent.name, setting, setting.startswith("sol_off"))
+    scheduling = prepare(sweep, setting)
+    begin = time.perf_counter()
+    scheduling.run(PassContext())
+    result.seconds = time.perf_counter() - begin
+    _compare_orders(scheduling.module, orders, result)
+    _compare_statistics(scheduling, record, result)
+    return result
+
+
+def prepare(sweep: Path, setting: str) -> ModuleScheduling:
+    """The module of a sweep, to be scheduled as the setting says."""
+    record = json.loads((sweep / f"{setting}.json").read_text())
     with gzip.open(sweep / "before_lhs.hlo.gz", "rt") as file:
         module = parse_module(file.read())
     model: LatencyModel = GpuFixedModel()
-    if not is_fixed:
+    if not setting.startswith("sol_off"):
         table = _packed_json(sweep / "costs.json.gz")
         model = TableModel(CostTable(table["node"], table["latency"]), model)
-    config = _config(record).resolved()
-    begin = time.perf_counter()
-    scheduling = ModuleScheduling.of(module, config, model)
-    scheduling.run(PassContext())
-    result.seconds = time.perf_counter() - begin
-    _compare_orders(module, orders, result)
-    _compare_statistics(scheduling, model, record, result)
-    return result
+    return ModuleScheduling.of(module, _config(record).resolved(), model)
 
 
 def _packed_json(path: Path) -> Any:
@@ -108,9 +112,10 @@ def _compare_orders(module: Module, orders: dict[str, list[str]], result: Result
 
 
 def _compare_statistics(
-    scheduling: ModuleScheduling, model: LatencyModel, record: dict[str, Any], result: Result
+    scheduling: ModuleScheduling, record: dict[str, Any], result: Result
 ) -> None:
     tracker, life = scheduling.scheduler.tracker, scheduling.scheduler.life
+    model = scheduling.scheduler.model
     result.compare_figure("module peak", life.peak, record["memory_usage"])
     life.restart()
     for theirs in record["after"]:

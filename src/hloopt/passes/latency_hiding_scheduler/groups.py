@@ -168,10 +168,9 @@ class Groups:
                 node = self._better(other, node)
             if len(left) == 1 and self._may_leave(node):
                 break
-            state.remove_ready(node)
             del left[node]
-            del graph.group[node]
             state.take(node)
+            del graph.group[node]
         self._release(left)
 
     def _better(self, a: int, b: int) -> int:

@@ -72,9 +72,7 @@ class ReadyOrder:
 
     def candidates(self) -> Nodes:
         """The ready nodes that may be scheduled, in the order of the ready list. O(ready)."""
-        state = self.state
-        group = state.graph.group
-        return [n for n in state.ready if n not in group and (not state.needs[n] or state.fits(n))]
+        return [node for node in self.state.ready if not self.state.obstacle(node)]
 
     def _choose(self, nodes: Nodes) -> int:
         state = self.state

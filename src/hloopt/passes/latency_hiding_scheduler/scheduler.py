@@ -10,6 +10,7 @@ from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
+from hloopt.passes.latency_hiding_scheduler.explain import Explainer
 from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
 from hloopt.passes.latency_hiding_scheduler.groups import Groups, prepare_top_down
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife
@@ -27,6 +28,8 @@ class Scheduler:
     tracker: ResourceTracker
     hazards: BufferHazards
     life: BufferLife
+    explainer: Explainer | None = None
+    """What notes why instructions are where they are."""
 
     def order(
         self,
@@ -36,8 +39,8 @@ class Scheduler:
     ) -> list[Instruction]:
         """The order to run a computation in, and its peak noted in `life`.
 
-        Callees must have their final order. Near-linear in the edges, if few nodes are ready at a
-        time. Raises PassRefused if resources do not suffice, PassRefused for malformed hints.
+        Callees must have their final order. Near-linear in the edges. Raises
+        PassRefused if resources do not suffice or a hint is malformed.
         """
         graph = ScheduleGraph.of(computation, self.model, self.tracker, self.hazards)
         for instruction, preference in (preferences or {}).items():
@@ -46,7 +49,10 @@ class Scheduler:
             prepare_top_down(graph)
         limit = self.config.memory_limit if memory_limit is None else memory_limit
         state = SchedulingState(graph, self.config, self.tracker, self.life, limit)
-        _Run(state).all()
+        run = _Run(state)
+        if self.explainer is not None:
+            self.explainer.watch(state, run.order)
+        run.all()
         self.life.states[computation].peak = state.pressure.peak
         order = [graph.instructions[node] for node in state.sequence]
         if not self.config.top_down_scheduling:
@@ -82,18 +88,15 @@ class _Run:
         node = self.order.choose()
         while node is None and self.groups is not None and self.groups.dissolve_smallest():
             node = self.order.choose()
-        if node is not None:
-            state.remove_ready(node)
         return node
 
     def _blocked(self) -> PassRefused:
         state, groups = self.state, self.groups
         if groups is not None and groups.ready:
             return groups.failure()
-        group, names = state.graph.group, state.graph.instructions
+        instructions = state.graph.instructions
         skipped = [
-            f"{names[node].name}: Skipped due to "
-            + ("kAnnotationNotReady." if node in group else "kExceedsOverlapLimit.")
+            f"{instructions[node].name}: Skipped due to {state.obstacle(node)}."
             for node in state.ready
         ]
         return PassRefused(

@@ -45,6 +45,8 @@ class SchedulingState:
         self._orient()
 
         self.sequence: list[int] = []
+        self.on_chosen: Callable[[int], None] | None = None
+        """Called with each node when it was chosen, before anything changes."""
         self.on_taken: Callable[[int], None] | None = None
         """Called with each node that was scheduled."""
         self.is_taken = [False] * count
@@ -208,6 +210,12 @@ class SchedulingState:
         remaining = self.remaining
         return all(count <= remaining[resource] for resource, count in self.needs[node])
 
+    def obstacle(self, node: int) -> str:
+        """Why a ready node may not be chosen, in XLA's word; empty if it may."""
+        if node in self.graph.group:
+            return "kAnnotationNotReady"
+        return "" if not self.needs[node] or self.fits(node) else "kExceedsOverlapLimit"
+
     def fit_fact(self, node: int) -> Hashable:
         """The same for nodes of which `fits` says the same."""
         needs = self.needs[node]
@@ -261,7 +269,7 @@ class SchedulingState:
         if self.place[node] >= 0 and self.on_change is not None:
             self.on_change(node)
 
-    def remove_ready(self, node: int) -> None:
+    def _remove_ready(self, node: int) -> None:
         """Take a node out of the ready list; the last one comes in its place."""
         place = self.place[node]
         last = self.ready.pop()
@@ -280,6 +288,10 @@ class SchedulingState:
 
     def take(self, node: int) -> None:
         """Put a node next. O(edges + buffers + log nodes)."""
+        if self.on_chosen is not None:
+            self.on_chosen(node)
+        if self.place[node] >= 0:
+            self._remove_ready(node)
         graph = self.graph
         self.sequence.append(node)
         self.is_taken[node] = True
