@@ -52,6 +52,10 @@ class PassContext:
         """Report that `instruction` was left alone, and why, for someone who knows HLO."""
         self._remark("missed", instruction, reason)
 
+    def analysis(self, instruction: Instruction, reason: str) -> None:
+        """Report what was found out about `instruction`, whatever became of it."""
+        self._remark("analysis", instruction, reason)
+
     def count(self, what: str, number: int = 1) -> None:
         """Add to a statistic of this run."""
         self.statistics[what] = self.statistics.get(what, 0) + number

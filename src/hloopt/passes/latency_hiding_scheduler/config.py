@@ -89,6 +89,9 @@ class SchedulerConfig(PassOptions):
     memory_limit_slop_factor: int = option(
         95, "the limit in per cent of what arguments and results leave of `device_memory_size`"
     )
+    hard_memory_limit: bool = option(
+        False, "keep the peak below `memory_limit` where any order can be found, else refuse"
+    )
     rerun: int = option(0, "how often to schedule again, with less memory, while above the limit")
     schedule_send_recvs: bool | None = option(
         None, "whether sends and receives are asynchronous; null: true with preset xla-gpu only"
@@ -141,6 +144,9 @@ class SchedulerConfig(PassOptions):
         False, "synchronous collectives need their resource, too"
     )
     top_down_scheduling: bool = option(False, "schedule from the beginning of the program")
+    explain: tuple[str, ...] = option(
+        (), "names of instructions: remarks say why they are where they are"
+    )
     log_computation_re: str = option("", "has no effect: a filter for logs of XLA")
 
     @property
@@ -165,9 +171,12 @@ class SchedulerConfig(PassOptions):
         is_gpu = self.preset == "xla-gpu"
         if is_gpu:
             self._check_limits()
+        limit = self._limit(module)
+        if self.hard_memory_limit and limit == UNLIMITED:
+            raise PassRefused("hard_memory_limit needs a memory_limit")
         return replace(
             self,
-            memory_limit=self._limit(module),
+            memory_limit=limit,
             schedule_send_recvs=_given(self.schedule_send_recvs, default=is_gpu),
             aggressive_scheduling_policies=_given(
                 self.aggressive_scheduling_policies, default=is_gpu

@@ -140,6 +140,14 @@ class BufferLife:
         """The largest of the recorded peaks."""
         return max((state.peak for state in self.states.values()), default=0)
 
+    def first_definition(self, buffer: int) -> Instruction:
+        """Where a buffer begins."""
+        return self._first[buffer] or self.flow.definer[self.buffers.all[buffer].values[0]]
+
+    def last_user(self, buffer: int) -> Instruction | None:
+        """The last instruction of the schedule that reads a buffer; None if none does."""
+        return self._last[buffer]
+
     def allocated(self, instruction: Instruction) -> list[int]:
         """The buffers that must be alive for it, per operand: some may come several times."""
         found: list[int] = []

@@ -11,7 +11,7 @@ from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.analysis.latency.profile import ProfileModel, missing_in_module
 from hloopt.collector import collector_paused
 from hloopt.cost_models import latency_model
-from hloopt.diagnostics import HloError, PassRefused
+from hloopt.diagnostics import HloError, PassRefused, did_you_mean
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.ordering import computation_post_order
 from hloopt.ir.shape_size import shape_bytes
@@ -21,12 +21,15 @@ from hloopt.memory.schedulers import fragmentation
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
+from hloopt.passes.latency_hiding_scheduler.explain import Explainer
 from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.passes.latency_hiding_scheduler.hard_limit import keep_limit
 from hloopt.passes.latency_hiding_scheduler.hints import asks_for_delay
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
 
+_NOT_SCHEDULED = "nothing asynchronous is in its computation, so the order of that stays"
 _LESS_MEMORY = 0.9
 """What is left of the limit when scheduling again."""
 _SHOWN = 5
@@ -116,22 +119,60 @@ class ModuleScheduling:
 
         Of two ready instructions with `preferences` the larger is nearer to the end.
         """
-        before = self.module.version
+        scheduler = self.scheduler
+        asked = self._asked()
+        if asked:
+            scheduler.explainer = Explainer(asked.__contains__)
         chosen = self.computations()
-        if not chosen:
-            return False
-        limit = self.scheduler.config.memory_limit
-        self._schedule(chosen, limit, preferences or {})
-        current = limit
+        before = self.orders()
+        if chosen:
+            self._schedule_all(chosen, preferences or {})
+            if scheduler.config.hard_memory_limit:
+                keep_limit(self, chosen, before, context)
+            context.count("computations scheduled", len(chosen))
+            self._report_guesses(chosen, context)
+        if scheduler.explainer is not None:
+            for instruction in asked:
+                decision = scheduler.explainer.decisions.get(instruction)
+                context.analysis(instruction, decision.sentence() if decision else _NOT_SCHEDULED)
+        return self.orders() != before
+
+    def orders(self) -> dict[Computation, list[Instruction]]:
+        """The present order of every computation that has one. O(instructions)."""
+        return {
+            computation: list(computation.instructions)
+            for computation in self.module.computations.values()
+            if not computation.is_fusion
+        }
+
+    def _asked(self) -> dict[Instruction, None]:
+        """The instructions to explain. Raises PassRefused for a name that nothing has."""
+        names = self.scheduler.config.explain
+        if not names:
+            return {}
+        by_name = {instruction.name: instruction for instruction in self.module.instructions()}
+        asked: dict[Instruction, None] = {}
+        for name in names:
+            found = by_name.get(name.removeprefix("%"))
+            if found is None:
+                raise PassRefused(
+                    f"explain: the module has no instruction %{name.removeprefix('%')}",
+                    help=did_you_mean(name.removeprefix("%"), by_name),
+                )
+            asked[found] = None
+        return asked
+
+    def _schedule_all(
+        self, chosen: list[Computation], preferences: Mapping[Instruction, float]
+    ) -> None:
+        limit = current = self.scheduler.config.memory_limit
+        self.schedule(chosen, limit, preferences)
         for _ in range(self.scheduler.config.rerun):
-            if self._peak() <= limit:
+            if self.peak() <= limit:
                 break
             current = int(current * _LESS_MEMORY)
             self.scheduler.life.restart()
-            self._schedule(chosen, current, preferences or {})
-        context.count("computations scheduled", len(chosen))
-        self._report_guesses(chosen, context)
-        return self.module.version != before
+            self.schedule(chosen, current, preferences)
 
     def _report_guesses(self, computations: list[Computation], context: PassContext) -> None:
         """Say which times the model does not know."""
@@ -145,7 +186,7 @@ class ModuleScheduling:
                         instruction, f"the cost model does not know its time: {time.cycles:g} taken"
                     )
 
-    def _peak(self) -> int:
+    def peak(self) -> int:
         """The peak that decides about another run."""
         scheduler = self.scheduler
         peak = scheduler.life.peak
@@ -175,15 +216,18 @@ class ModuleScheduling:
             )
         ]
 
-    def _schedule(
+    def schedule(
         self,
         computations: list[Computation],
         memory_limit: int,
         preferences: Mapping[Instruction, float],
     ) -> None:
+        """Schedule computations, callees first, once."""
+        own: dict[Computation, dict[Instruction, float]] = {}
+        for instruction, preference in preferences.items():
+            own.setdefault(instruction.parent, {})[instruction] = preference
         for computation in computations:
-            own = {i: value for i, value in preferences.items() if i.parent is computation}
-            order = self.scheduler.order(computation, own, memory_limit)
+            order = self.scheduler.order(computation, own.get(computation), memory_limit)
             if order != list(computation.instructions):
                 computation.reorder(order)
             self.scheduler.tracker.forget(computation)
