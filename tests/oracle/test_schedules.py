@@ -10,6 +10,7 @@ from tests.oracle.test_pass_pairs import differences, run
 from hloopt.files import read_module
 from hloopt.text import parse_module, print_module
 from schedule_lib.comparison import compare_setting, settings_of
+from schedule_lib.traces import compare_trace, traced_settings
 
 pytestmark = [pytest.mark.slow]
 
@@ -17,8 +18,6 @@ KINDS = (
     *("all_reduce", "all_gather", "collective_broadcast", "collective_permute"),
     *("all_to_all", "reduce_scatter", "ragged_all_to_all"),
 )
-# The XLA that was asked has no stream for copies of slices; newer ones do, and so have we.
-WITHOUT_SLICE_STREAM = ("hlo_llama3_8b_bf16_activation_offloading_1x8", "async_compute_1")
 
 
 def test_orders_and_statistics_are_those_of_xla(shared: Path) -> None:
@@ -26,11 +25,20 @@ def test_orders_and_statistics_are_those_of_xla(shared: Path) -> None:
         compare_setting(sweep, setting)
         for sweep in sorted((shared / "oracle" / "gpu").glob("*/sweep"))
         for setting in settings_of(sweep)
-        if (sweep.parent.name, setting) != WITHOUT_SLICE_STREAM
     ]
     assert sum(result.computations for result in results) > 400
     different = [f"{r.module} {r.setting}: {r.differences}" for r in results if r.differences]
     assert different == []
+
+
+def test_explanations_are_the_steps_of_xla(shared: Path) -> None:
+    traces = {
+        f"{sweep.parent.name} {setting}": compare_trace(sweep, setting)
+        for sweep in sorted((shared / "oracle" / "gpu").glob("*/sweep"))
+        for setting in traced_settings(sweep)
+    }
+    assert sum(trace.comparisons for trace in traces.values()) > 20_000
+    assert {name: t.first_difference for name, t in traces.items() if t.steps > t.same} == {}
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,12 @@ from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Instruction, Module
 from hloopt.passes.base import PassContext
+from hloopt.passes.latency_hiding_scheduler import ready_order
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.explain import Explainer
+from hloopt.passes.latency_hiding_scheduler.ready_order import schedule_done
 from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module
 
@@ -372,3 +376,122 @@ def test_what_nothing_calls_is_left_as_it_is() -> None:
     dead += "ROOT d = f32[] all-reduce-done(s) }"
     module = schedule(scheduled(GATHER, dead))
     assert names(module, "dead") == ["x", "s.1", "d"]
+
+
+def test_what_is_never_called_stays() -> None:
+    dead = """dead {
+  x = f32[8] parameter(0)
+  s = (f32[8], f32[8]) collective-permute-start(x), source_target_pairs={{0,1}}
+  y = f32[8] negate(x)
+  d = f32[8] collective-permute-done(s)
+  ROOT z = f32[8] add(y, d)
+}"""
+    schedule(scheduled("p = f32[8] parameter(0) ROOT n = f32[8] negate(p)", dead), changes=False)
+
+
+def test_copies_of_slices_count_as_computations_where_they_have_no_stream() -> None:
+    sliced = "dynamic-slice(array, index), dynamic_slice_sizes={4}"
+    config = 'backend_config={"dynamic_slice_config":{"byte_offset":"0","byte_stride":"0"}}'
+    more = body = ""
+    for n in range(2):
+        more += f"""
+slice{n} {{
+  array = f32[8]{{0:S(5)}} parameter(0)
+  index = s32[] parameter(1)
+  ROOT s{n}.root = f32[4] {sliced}, {config}
+}}
+wrapper{n} {{
+  w.array = f32[8]{{0:S(5)}} parameter(0)
+  w.index = s32[] parameter(1)
+  ROOT f{n} = f32[4] fusion(w.array, w.index), kind=kLoop, calls=slice{n}
+}}"""
+        body += f"""
+  start{n} = ((f32[8]{{0:S(5)}}, s32[]), f32[4], u32[]) async-start(a, i), calls=wrapper{n}
+  done{n} = f32[4] async-done(start{n})"""
+    text = scheduled(
+        f"a = f32[8]{{0:S(5)}} parameter(0) i = s32[] parameter(1) {body}\n"
+        "ROOT r = f32[4] add(done0, done1)",
+        more,
+    )
+
+    def overlap(*, separate: bool) -> bool:
+        module = parse_module(text)
+        options = {
+            "preset": "xla-gpu",
+            "parallel_async_compute_limit": 1,
+            "separate_memcpy_stream": separate,
+        }
+        create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+        order = names(module)
+        starts = [order.index(f"start{n}") for n in range(2)]
+        return max(starts) < min(order.index(f"done{n}") for n in range(2))
+
+    assert overlap(separate=True)
+    assert not overlap(separate=False)
+
+
+def test_explanations_say_what_was_ready_and_which_rule_decided() -> None:
+    module = parse_module(scheduled(GATHER))
+    config = SchedulerConfig().resolved()
+    scheduling = ModuleScheduling.of(module, config, FixedModel())
+    explainer = scheduling.scheduler.explainer = Explainer(lambda i: i.name in ("d", "b"))
+    scheduling.run(PassContext())
+    first, second = explainer.decisions.values()
+    assert first.instruction.name == "d"
+    assert {node.instruction.name for node in first.ready} == {"d", "b"}
+    assert [(c.better.name, c.worse.name, c.rule) for c in first.comparisons] == [
+        ("d", "b", "kScheduleDone")
+    ]
+    assert first.step == 1
+    assert second.sentence() == "step 2, at 2 cycles: of 2 candidates better than %s by kLessStall"
+    assert explainer.decisions[first.instruction] is first
+
+
+def test_exposed_latency_has_a_reason() -> None:
+    def remarks(body: str, **options: object) -> dict[str, str]:
+        context = PassContext("latency-hiding-scheduler")
+        create_pass("latency-hiding-scheduler", options).run(parse_module(scheduled(body)), context)
+        return {remark.instruction: f"{remark.kind}: {remark.reason}" for remark in context.remarks}
+
+    assert remarks(GATHER)["s"].startswith("missed: 4,996 of 5,000 cycles are exposed: by depend")
+    second = (
+        GATHER.replace("ROOT r = f32[16] add(d, b)", "")
+        + """
+  s.2 = (f32[8], f32[16]) all-gather-start(p), replica_groups={}, dimensions={0}
+  d.2 = f32[16] all-gather-done(s.2)
+  ROOT r = (f32[16], f32[16], f32[16]) tuple(d, d.2, b)"""
+    )
+    assert "the overlap limit of kAllGather (1) holds %d back" in remarks(second)["s.2"]
+
+
+@pytest.mark.parametrize("minds_memory", [False, True])
+def test_tens_of_thousands_of_ready_instructions_are_chosen_from_quickly(
+    minds_memory: bool,
+) -> None:
+    """Choices look at few nodes: an order of 20,000 compares far less than 20,000 each."""
+    count = 10_000
+    lines = ["p = f32[8] parameter(0)"]
+    lines += [f"v{n} = f32[{n % 7 + 1},8] broadcast(p), dimensions={{1}}" for n in range(count)]
+    lines += [f"n{n} = f32[{n % 7 + 1},8] negate(v{n})" for n in range(count)]
+    lines += [
+        "s = (f32[8], f32[8]) collective-permute-start(p), source_target_pairs={{0,1}}",
+        "d = f32[8] collective-permute-done(s)",
+    ]
+    shapes = ", ".join(f"f32[{n % 7 + 1},8]" for n in range(count))
+    operands = ", ".join(f"n{n}" for n in range(count))
+    lines.append(f"ROOT r = ({shapes}, f32[8]) tuple({operands}, d)")
+    module = parse_module(scheduled("\n".join(lines)))
+    options: dict[str, object] = {"preset": "xla-gpu"}
+    if minds_memory:
+        options["memory_limit"] = 1 << 16
+    narrowed = 0
+
+    def counting(state: SchedulingState, nodes: list[int]) -> list[int]:
+        nonlocal narrowed
+        narrowed += len(nodes)
+        return schedule_done(state, nodes)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ready_order, "schedule_done", counting)
+        create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+    assert 0 < narrowed < 60 * count

@@ -81,6 +81,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         *({"preset": preset} for preset in ("xla-generic", "xla-gpu")),
         {"top_down_scheduling": True, "schedule_send_recvs": True},
         {"preset": "xla-gpu", "memory_limit": 4096, "rerun": 1},
+        {"memory_limit": 64, "hard_memory_limit": True},
     ],
     "latency-hiding-scheduler-preparation": [{}],
     "legalize-scheduling-annotations": [{"deannotate_unsupported_groups": True}],

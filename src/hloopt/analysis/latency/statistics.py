@@ -26,6 +26,8 @@ class ScheduleStatistics:
     total_cycles: float = 0.0
     wasted: dict[Opcode, float] = field(default_factory=dict)
     """By kind of operation, how long dones wait for it; kinds without waiting have no entry."""
+    exposed: dict[Instruction, float] = field(default_factory=dict)
+    """By done how long it waits, of every operation whose start is in the same computation."""
 
     @property
     def total_wasted(self) -> float:
@@ -56,6 +58,7 @@ def schedule_statistics(
             if begin is None:
                 continue
             wait = max(0.0, model.latency(start, instruction) - (time - begin))
+            result.exposed[instruction] = wait
             kind = async_form(start).inner
             if wait and kind in _COUNTED:
                 result.wasted[kind] = result.wasted.get(kind, 0.0) + wait

@@ -103,7 +103,7 @@ class Explainer:
             if node in asked:
                 self.decisions[instructions[node]] = _decision(state, order, node)
 
-        state.on_chosen = note
+        state.on_chosen.append(note)
 
 
 def _decision(state: SchedulingState, order: ReadyOrder, node: int) -> Decision:

@@ -10,7 +10,7 @@ depth, cost and rank, and a choice compares the *leaders* of the peers, however 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -97,16 +97,11 @@ class ReadyIndex:
     def leaders(self) -> Nodes:
         """The nodes of which one is the best, without those that may not be scheduled now."""
         state = self._state
-        self._bring_up_to_date()
         gap = None
         if self._aggressive and state.becoming_ready:
             gap = state.becoming_ready[0] - state.now
         result: Nodes = []
-        for key, peers in list(self._peers.items()):
-            level = self._deepest(peers)
-            if level is None:
-                del self._peers[key]
-                continue
+        for peers, level in self._levels():
             best = level.entries[0][3]
             if state.needs[best] and not state.fits(best):
                 continue
@@ -115,6 +110,22 @@ class ReadyIndex:
             else:
                 result += self._closest(level, gap)
         return result
+
+    def blocked(self) -> Nodes:
+        """Of each kind of node that may not be scheduled now for want of a resource, one."""
+        state = self._state
+        firsts = [level.entries[0][3] for _, level in self._levels()]
+        return [node for node in firsts if state.needs[node] and not state.fits(node)]
+
+    def _levels(self) -> Iterator[tuple[_Peers, _Level]]:
+        """All peers, each with those of them that are deepest."""
+        self._bring_up_to_date()
+        for key, peers in list(self._peers.items()):
+            level = self._deepest(peers)
+            if level is None:
+                del self._peers[key]
+            else:
+                yield peers, level
 
     def all_peers(self, leaders: Nodes) -> Nodes:
         """All nodes that the first rules see as equal to a leader, in the order of the list."""

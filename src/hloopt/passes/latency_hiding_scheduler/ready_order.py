@@ -63,12 +63,22 @@ class ReadyOrder:
 
     def choose(self) -> int | None:
         """The best of the ready nodes that may be scheduled; None if there is none."""
-        state = self.state
-        nodes = self.candidates() if self._index is None else self._index.leaders()
+        nodes = self.leaders()
         if len(nodes) < 2:
             return nodes[0] if nodes else None
-        state.prepare_to_choose()
+        self.state.prepare_to_choose()
         return self._choose(nodes)
+
+    def leaders(self) -> Nodes:
+        """Ready nodes that may be scheduled, among them the best. O(groups of equal nodes)."""
+        return self.candidates() if self._index is None else self._index.leaders()
+
+    def blocked(self) -> Nodes:
+        """Ready nodes that want a resource of which too little is left, one of each kind."""
+        if self._index is not None:
+            return self._index.blocked()
+        group = self.state.graph.group
+        return [n for n in self.state.ready if n not in group and self.state.obstacle(n)]
 
     def candidates(self) -> Nodes:
         """The ready nodes that may be scheduled, in the order of the ready list. O(ready)."""

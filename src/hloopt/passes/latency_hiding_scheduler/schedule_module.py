@@ -9,6 +9,7 @@ from typing import ClassVar
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.analysis.latency.profile import ProfileModel, missing_in_module
+from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.collector import collector_paused
 from hloopt.cost_models import latency_model
 from hloopt.diagnostics import HloError, PassRefused, did_you_mean
@@ -28,7 +29,9 @@ from hloopt.passes.latency_hiding_scheduler.hints import asks_for_delay
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
+from hloopt.passes.latency_hiding_scheduler.stalls import Stalls
 
+_NO_STALL = "the wait is that for another operation in flight"
 _NOT_SCHEDULED = "nothing asynchronous is in its computation, so the order of that stays"
 _LESS_MEMORY = 0.9
 """What is left of the limit when scheduling again."""
@@ -123,6 +126,8 @@ class ModuleScheduling:
         asked = self._asked()
         if asked:
             scheduler.explainer = Explainer(asked.__contains__)
+        if context.wants_remarks:
+            scheduler.stalls = Stalls()
         chosen = self.computations()
         before = self.orders()
         if chosen:
@@ -131,6 +136,7 @@ class ModuleScheduling:
                 keep_limit(self, chosen, before, context)
             context.count("computations scheduled", len(chosen))
             self._report_guesses(chosen, context)
+            self._report_operations(chosen, context)
         if scheduler.explainer is not None:
             for instruction in asked:
                 decision = scheduler.explainer.decisions.get(instruction)
@@ -185,6 +191,30 @@ class ModuleScheduling:
                     context.missed(
                         instruction, f"the cost model does not know its time: {time.cycles:g} taken"
                     )
+
+    def _report_operations(self, computations: list[Computation], context: PassContext) -> None:
+        """Say of every asynchronous operation how much of its latency is hidden, and why not all.
+
+        How much is by XLA's statistics of the result, the reason by the choice that was made.
+        """
+        scheduler = self.scheduler
+        model, tracker, stalls = scheduler.model, scheduler.tracker, scheduler.stalls
+        if stalls is None:
+            return
+        for computation in computations:
+            order = list(computation.instructions)
+            statistics = schedule_statistics(order, model, tracker.is_start, tracker.is_done)
+            for done, exposed in statistics.exposed.items():
+                start = done.operands[0]
+                latency = model.latency(start, done)
+                if not exposed:
+                    context.applied(start, f"all of its {latency:,.6g} cycles are hidden")
+                    continue
+                closing = done if scheduler.config.top_down_scheduling else start
+                reason = stalls.reasons.get(closing, _NO_STALL)
+                context.missed(
+                    start, f"{exposed:,.6g} of {latency:,.6g} cycles are exposed: {reason}"
+                )
 
     def peak(self) -> int:
         """The peak that decides about another run."""

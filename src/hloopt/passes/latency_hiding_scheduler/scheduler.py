@@ -16,6 +16,7 @@ from hloopt.passes.latency_hiding_scheduler.groups import Groups, prepare_top_do
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife
 from hloopt.passes.latency_hiding_scheduler.ready_order import ReadyOrder
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.passes.latency_hiding_scheduler.stalls import Stalls
 from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 
@@ -30,6 +31,8 @@ class Scheduler:
     life: BufferLife
     explainer: Explainer | None = None
     """What notes why instructions are where they are."""
+    stalls: Stalls | None = None
+    """What notes why latencies stay exposed."""
 
     def order(
         self,
@@ -52,6 +55,8 @@ class Scheduler:
         run = _Run(state)
         if self.explainer is not None:
             self.explainer.watch(state, run.order)
+        if self.stalls is not None:
+            self.stalls.watch(state, run.order)
         run.all()
         self.life.states[computation].peak = state.pressure.peak
         order = [graph.instructions[node] for node in state.sequence]
@@ -103,5 +108,6 @@ class _Run:
             "FindAndExtractBestNodeAvailable failed to find a node to schedule, skipped nodes: "
             + "; ".join(skipped)
             + ("; " if skipped else ""),
-            help="an operation needs more of a resource than its overlap limit allows",
+            help="an operation needs more of a resource than its overlap limit allows, or "
+            "dependencies make more operations overlap: raise the limit",
         )

@@ -45,7 +45,7 @@ class SchedulingState:
         self._orient()
 
         self.sequence: list[int] = []
-        self.on_chosen: Callable[[int], None] | None = None
+        self.on_chosen: list[Callable[[int], None]] = []
         """Called with each node when it was chosen, before anything changes."""
         self.on_taken: Callable[[int], None] | None = None
         """Called with each node that was scheduled."""
@@ -288,8 +288,8 @@ class SchedulingState:
 
     def take(self, node: int) -> None:
         """Put a node next. O(edges + buffers + log nodes)."""
-        if self.on_chosen is not None:
-            self.on_chosen(node)
+        for listener in self.on_chosen:
+            listener(node)
         if self.place[node] >= 0:
             self._remove_ready(node)
         graph = self.graph

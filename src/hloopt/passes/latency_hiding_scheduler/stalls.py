@@ -1,0 +1,69 @@
+"""Why latencies stay exposed: what kept the scheduler from putting more work under them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hloopt.ir import Instruction
+
+if TYPE_CHECKING:
+    from hloopt.passes.latency_hiding_scheduler.ready_order import ReadyOrder
+    from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
+
+_MEMORY_RULES = frozenset(
+    (
+        *("kNoIncreaseMemoryOverLimit", "kDepthOverLimit"),
+        *("kDecreaseMemoryOverLimit", "kMemoryPeakOverLimit"),
+    )
+)
+
+
+@dataclass(slots=True)
+class Stalls:
+    """The operations that were closed before their latency was over, each with the reason."""
+
+    reasons: dict[Instruction, str] = field(default_factory=dict)
+    """By the instruction that was chosen too early: a start, a done top down."""
+
+    def watch(self, state: SchedulingState, order: ReadyOrder) -> None:
+        """Look at each choice of one computation, O(groups of equal nodes) where time is lost."""
+        graph = state.graph
+        closes = graph.is_done if state.top_down else graph.is_start
+
+        def note(node: int) -> None:
+            if closes[node]:
+                self.reasons.pop(graph.instructions[node], None)
+                if state.ready_time[node] > state.now:
+                    self.reasons[graph.instructions[node]] = _reason(state, order, node)
+
+        state.on_chosen.append(note)
+
+
+def _reason(state: SchedulingState, order: ReadyOrder, node: int) -> str:
+    graph, instructions = state.graph, state.graph.instructions
+    if node in graph.group:
+        return f"it is scheduled with its group {graph.group[node]}"
+    state.prepare_to_choose()
+    others = [n for n in order.leaders() if n != node]
+    sooner = [n for n in others if state.ready_time[n] < state.ready_time[node]]
+    if sooner:
+        other = sooner[0]
+        _, rule = order.compare(other, node)
+        what = "the memory limit" if rule in _MEMORY_RULES else "another rule"
+        return f"{what} decided against %{instructions[other].name} ({rule})"
+    blocked = order.blocked()
+    if blocked:
+        other = blocked[0]
+        name, limit = _scarce(state, other)
+        return f"the overlap limit of {name} ({limit}) holds %{instructions[other].name} back"
+    side = "after" if state.top_down else "before"
+    return f"by dependencies all that was left has to come {side} it"
+
+
+def _scarce(state: SchedulingState, node: int) -> tuple[str, int]:
+    """The resource that a node wants more of than is left."""
+    resources = state.tracker.resources
+    short = [r for r, count in state.needs[node] if count > state.remaining[r]]
+    resource = resources[short[0] if short else state.needs[node][0][0]]
+    return resource.name, resource.limit or 0
