@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.oracle.test_pass_pairs import differences, run
+from tests.properties.schedule_checks import violations
 
 from hloopt.files import read_module
+from hloopt.passes.base import PassContext
+from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
 from hloopt.text import parse_module, print_module
-from schedule_lib.comparison import compare_setting, settings_of
+from schedule_lib.comparison import compare_setting, prepare, settings_of
 from schedule_lib.traces import compare_trace, traced_settings
 
 pytestmark = [pytest.mark.slow]
@@ -39,6 +43,41 @@ def test_explanations_are_the_steps_of_xla(shared: Path) -> None:
     }
     assert sum(trace.comparisons for trace in traces.values()) > 20_000
     assert {name: t.first_difference for name, t in traces.items() if t.steps > t.same} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("hlo_llama3_8b_bf16_activation_offloading_1x8", 0.9),
+        ("tp_transformer_unrolled_1x8", 0.97),
+    ],
+)
+def test_a_hard_memory_limit_is_kept_where_xla_goes_above_it(
+    name: str, share: float, shared: Path
+) -> None:
+    sweep = shared / "oracle" / "gpu" / name / "sweep"
+    plain = prepare(sweep, "base")
+    plain.run(PassContext())
+    plain.scheduler.life.restart()
+    limit = int(plain.peak() * share)
+    hard = prepare(sweep, "base")
+    config = replace(hard.scheduler.config, memory_limit=limit)
+    soft = ModuleScheduling(hard.module, replace(hard.scheduler, config=config))
+    soft.run(PassContext())
+    soft.scheduler.life.restart()
+    assert soft.peak() > limit
+
+    hard = prepare(sweep, "base")
+    hard.scheduler.config = replace(config, hard_memory_limit=True)
+    context = PassContext()
+    hard.run(context)
+    hard.scheduler.life.restart()
+    assert hard.peak() <= limit
+    assert any(
+        r.reason.startswith(f"kept the hard memory limit of {limit:,} bytes")
+        for r in context.remarks
+    )
+    assert violations(hard.module, hard.scheduler.tracker) == []
 
 
 @pytest.mark.parametrize(
