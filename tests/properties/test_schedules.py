@@ -54,7 +54,7 @@ def scheduling_of(
     module: Module, options: dict[str, Any], costs: CostTable | None = None
 ) -> ModuleScheduling:
     config = SchedulerConfig(**options).resolved()
-    model = model_of(config)
+    model = model_of(config, module)
     return ModuleScheduling.of(module, config, TableModel(costs, model) if costs else model)
 
 

@@ -45,8 +45,19 @@ class LatencyHidingScheduler(ModulePass):
     Of each computation with asynchronous operations a graph is made and scheduled anew, from its
     end to its beginning: a done is put in place, then what takes time, then the start. Overlap
     limits say how many operations of a kind may be in flight, `memory_limit` how much memory the
-    order should need. The result is that of XLA. Near-linear where few instructions are ready at
-    a time.
+    order should need. The result is that of XLA. Near-linear, however many instructions are ready
+    at a time.
+
+    Memory is reckoned as XLA's pass does: all buffers of the default memory space that are alive
+    at one time, but for the parameters of the entry. XLA's limit only decides between instructions
+    that are ready, so the peak may be above it. With `hard_memory_limit` the module is then
+    scheduled again with smaller limits, from the memory scheduler's order, after these orders
+    themselves, and last with starts next to their dones, until the peak is below the limit; the
+    pass refuses where none of that helps, and says what is alive at the peak.
+
+    Remarks say of every operation how much of its latency is hidden and, where it is not all, what
+    decided; with `explain` also what was ready when an instruction was chosen, and by which of
+    XLA's rules.
     """
 
     Options: ClassVar[type[SchedulerConfig]] = SchedulerConfig
