@@ -15,10 +15,10 @@ from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Instruction, Module
 from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler import ready_order
+from hloopt.passes.latency_hiding_scheduler import rules
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.explain import Explainer
-from hloopt.passes.latency_hiding_scheduler.ready_order import schedule_done
+from hloopt.passes.latency_hiding_scheduler.rules import schedule_done
 from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
 from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 from hloopt.passes.registry import create_pass
@@ -492,6 +492,6 @@ def test_tens_of_thousands_of_ready_instructions_are_chosen_from_quickly(
         return schedule_done(state, nodes)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ready_order, "schedule_done", counting)
+        patch.setattr(rules, "schedule_done", counting)
         create_pass("latency-hiding-scheduler", options).run(module, PassContext())
     assert 0 < narrowed < 60 * count

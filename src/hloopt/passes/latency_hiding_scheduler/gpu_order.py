@@ -6,8 +6,8 @@ from collections.abc import Hashable
 
 from hloopt.analysis.gpu_async import starts_slice_update
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.ready_order import Nodes, Rule
 from hloopt.passes.latency_hiding_scheduler.resources import Hazard
+from hloopt.passes.latency_hiding_scheduler.rules import Nodes, Rule
 from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 

@@ -40,7 +40,7 @@ from hloopt.passes.latency_hiding_scheduler.resources import (
 )
 
 if TYPE_CHECKING:
-    from hloopt.passes.latency_hiding_scheduler.ready_order import Rule
+    from hloopt.passes.latency_hiding_scheduler.rules import Rule
 
 SEND_0, SEND_1, RECV_0, RECV_1, P2P, COMPUTES, MEMCPY, COLLECTIVES = range(
     GENERIC_COUNT, GENERIC_COUNT + 8

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hloopt.passes.latency_hiding_scheduler.ready_order import Nodes, Rule
+    from hloopt.passes.latency_hiding_scheduler.rules import Nodes, Rule
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 _Entry = tuple[int, int, int, int, int]

@@ -21,7 +21,7 @@ from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 
 if TYPE_CHECKING:
     from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
-    from hloopt.passes.latency_hiding_scheduler.ready_order import Rule
+    from hloopt.passes.latency_hiding_scheduler.rules import Rule
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 

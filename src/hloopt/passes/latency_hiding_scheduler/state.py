@@ -90,7 +90,7 @@ class SchedulingState:
         self.released = [released(i) for i in graph.instructions]
         self.inside = [life.peak_inside(i) for i in graph.instructions]
         self._outlooks: dict[int, tuple[int, int]] = {}
-        self._readers: list[list[int]] = []
+        self._readers: dict[int, list[int]] = {}
         """By buffer, the nodes whose outlook depends on whether it is alive."""
         if config.minds_memory:
             self._find_readers()
@@ -113,11 +113,10 @@ class SchedulingState:
         self.async_depth = graph.async_height if self.top_down else graph.async_depth
 
     def _find_readers(self) -> None:
-        self._readers = [[] for _ in self.life.size]
         for node in range(len(self.graph.instructions)):
             for other in self._seen_with(node):
                 for buffer in {*self.allocated[other], *self.released[other]}:
-                    self._readers[buffer].append(node)
+                    self._readers.setdefault(buffer, []).append(node)
 
     def _seen_with(self, node: int) -> tuple[int, ...]:
         """A node, and the start that its outlook includes."""
@@ -321,11 +320,10 @@ class SchedulingState:
 
     def _change_memory(self, node: int) -> None:
         changed = self.pressure.move(self.allocated[node], self.released[node], self.inside[node])
-        if self._readers:
-            for buffer in changed:
-                for reader in self._readers[buffer]:
-                    self._outlooks.pop(reader, None)
-                    self.note_change(reader)
+        for buffer in changed:
+            for reader in self._readers.get(buffer, ()):
+                self._outlooks.pop(reader, None)
+                self.note_change(reader)
 
     def _open_edges(self, node: int) -> None:
         waiting = self.waiting
