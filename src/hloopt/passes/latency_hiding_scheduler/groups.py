@@ -159,7 +159,7 @@ class Groups:
         state, graph = self.state, self.state.graph
         left = dict.fromkeys(self.members[group])
         while left:
-            ready = [node for node in state.ready if node in left]
+            ready = sorted((n for n in left if state.place[n] >= 0), key=state.place.__getitem__)
             candidates = [node for node in ready if state.fits(node)]
             if not candidates:
                 break
