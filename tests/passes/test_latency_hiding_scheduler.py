@@ -378,17 +378,6 @@ def test_what_nothing_calls_is_left_as_it_is() -> None:
     assert names(module, "dead") == ["x", "s.1", "d"]
 
 
-def test_what_is_never_called_stays() -> None:
-    dead = """dead {
-  x = f32[8] parameter(0)
-  s = (f32[8], f32[8]) collective-permute-start(x), source_target_pairs={{0,1}}
-  y = f32[8] negate(x)
-  d = f32[8] collective-permute-done(s)
-  ROOT z = f32[8] add(y, d)
-}"""
-    schedule(scheduled("p = f32[8] parameter(0) ROOT n = f32[8] negate(p)", dead), changes=False)
-
-
 def test_copies_of_slices_count_as_computations_where_they_have_no_stream() -> None:
     sliced = "dynamic-slice(array, index), dynamic_slice_sizes={4}"
     config = 'backend_config={"dynamic_slice_config":{"byte_offset":"0","byte_stride":"0"}}'
