@@ -35,15 +35,15 @@ def _collective_flag(instruction: Instruction, name: str) -> bool:
     return isinstance(collective, dict) and collective.get(name) is True
 
 
-def with_is_sync(instruction: Instruction, *, value: bool = True) -> str:
-    """The text of its backend_config with `is_sync` set, all other fields as they are.
+def with_collective_flag(instruction: Instruction, name: str, *, value: bool = True) -> str:
+    """The text of its backend_config with a flag of collectives set, other fields as they are.
 
     Fields that XLA:GPU writes into each such configuration are there with their defaults.
     """
     collective = backend_config(instruction).get("collective_backend_config")
     given = collective if isinstance(collective, dict) else {}
     return with_gpu_fields(
-        instruction, collective_backend_config={**_COLLECTIVE, **given, "is_sync": value}
+        instruction, collective_backend_config={**_COLLECTIVE, **given, name: value}
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES, async_form
-from hloopt.ir.backend_config import with_is_sync
+from hloopt.ir.backend_config import with_collective_flag
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.async_pairs import share_annotations
@@ -37,7 +37,7 @@ class AsyncCollectiveAnnotator(ModulePass):
             if outer is not Opcode.ASYNC_START or inner not in SYNC_COLLECTIVES:
                 continue
             is_sync = inner in self.options.disable_async_collectives
-            text = with_is_sync(instruction, value=is_sync)
+            text = with_collective_flag(instruction, "is_sync", value=is_sync)
             if instruction.attributes.get("backend_config") != text:
                 instruction.set_attribute("backend_config", text)
                 if instruction.opcode is Opcode.ASYNC_START:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import OWN_DONES, OWN_STARTS, SYNC_COLLECTIVES, wrapped
-from hloopt.ir.backend_config import is_sync, with_is_sync
+from hloopt.ir.backend_config import is_sync, with_collective_flag
 from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
@@ -69,7 +69,7 @@ class GpuConvertAsyncCollectivesToSync(ModulePass):
                 if not is_sync(start)
             ]
             for start, _ in pairs:
-                start.set_attribute("backend_config", with_is_sync(start))
+                start.set_attribute("backend_config", with_collective_flag(start, "is_sync"))
                 if start.opcode is Opcode.ASYNC_START:
                     share_annotations(start)
                 context.applied(start, "nothing hides its latency")
