@@ -55,15 +55,17 @@ def clone_to_change(computation: Computation) -> Computation:
     return clone
 
 
-def own_computations(copy: Instruction) -> None:
+def own_computations(copy: Instruction, *, loops: bool = False) -> None:
     """Give a copied fusion, custom call or asynchronous start copies of what it calls.
 
-    These computations belong to one instruction each, inside of them too. O(their instructions).
+    These computations belong to one instruction each, inside of them too; with `loops` those of
+    while loops as well. O(their instructions).
     """
+    owners = _OWNERS | {Opcode.WHILE} if loops else _OWNERS
     stack = [copy]
     while stack:
         owner = stack.pop()
-        if owner.opcode in _OWNERS:
+        if owner.opcode in owners:
             clones = [clone_computation(called)[0] for called in owner.called]
             owner.set_called(tuple(clones))
             stack += [i for clone in clones for i in clone.instructions]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+MOVED = "InsertedByPreviousStep"
+"""Marks what the collective pipeliner moved forward, and the index of its store; its second
+operand is the level."""
+SUNK = "SunkByPreviousStep"
+"""Marks what the collective pipeliner stacked for an operation that it sank."""
 IDENTITIES = frozenset(
     (
         *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding"),
         *("LayoutConstraint", "SetBound", "ShardBarrierFrom", "ShardBarrierTo"),
         *("MoveToHost", "MoveToDevice", "annotate_device_placement"),
-        *("PinToHost", "PinToDevice", "Pin", "Unpin"),
+        *("PinToHost", "PinToDevice", "Pin", "Unpin", SUNK),
     )
 )
 """Those that give their one operand back; those between shard and whole only where both have one

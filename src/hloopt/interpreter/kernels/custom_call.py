@@ -15,7 +15,7 @@ from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.stand_ins import stand_in
 from hloopt.interpreter.values import Array, Value, has_shape, value_text, zeros
 from hloopt.ir.attribute_values import parse_string
-from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS
+from hloopt.ir.custom_targets import IDENTITIES, MOVED, NEW_BUFFERS
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import format_shape
@@ -108,6 +108,11 @@ def _plugin(target: str) -> CustomCall | None:
 def identity(instruction: Instruction, operand: Value) -> Value:
     if instruction.shape.dimensions != instruction.operands[0].shape.dimensions:
         raise RunError("the SPMD partitioner has to run first", code="HLO501")
+    return operand
+
+
+@custom_call(MOVED)
+def moved(instruction: Instruction, operand: Value, level: Value) -> Value:
     return operand
 
 
