@@ -24,6 +24,7 @@ NEED_A_SCHEDULE = (
     "scheduler-memory-fencing",
 )
 """Passes that work on the order of instructions."""
+MOVED = ["all-reduce", "all-gather", "collective-permute", "negate", "multiply", "dynamic-slice"]
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "algsimp": [{}],
     "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
@@ -46,6 +47,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "call-splitter": [
         {"boundary": ["add", "negate", "multiply", "dot", "custom-call"]},
         {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
+    ],
+    "collective-pipeliner": [
+        {"pipelining_direction": direction, "should_process": MOVED, "unique_channel_id": is_unique}
+        for direction in ("forward", "backward", "forward-sink")
+        for is_unique in (False, True)
     ],
     "collectives-schedule-linearizer": [{}],
     "collective-permute-decomposer": [{}, {"pipeline_parallelism_opt_level": "enable"}],
@@ -106,6 +112,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "zero-sized-hlo-elimination": [{}],
 }
 LEAVES_MORE_TO_DO = [
+    # Each run moves things a trip further.
+    *(("collective-pipeliner", options) for options in OPTIONS["collective-pipeliner"]),
     # Callers are visited before the callees whose effects and parameters go.
     ("dce", {"remove_cross_partition_collective_ops": True}),
     ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),

@@ -30,6 +30,7 @@ PASSES = {
     "call-inliner": "hloopt.passes.call_inliner:CallInliner",
     "call-parameter-cleanup": "hloopt.passes.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": "hloopt.passes.call_splitter:CallSplitter",
+    "collective-pipeliner": "hloopt.passes.collective_pipeliner:CollectivePipeliner",
     "collective-permute-decomposer": (
         "hloopt.passes.collective_permute_decomposer:CollectivePermuteDecomposer"
     ),
