@@ -508,7 +508,7 @@ def test_exact_text_is_compared_line_by_line() -> None:
         ({"filecheck": "CHECK: m", "print": {"print_colour": True}}, "unknown print option"),
         ({"attr": {"root": {"metadata.colour": 1}}}, "unknown field of metadata"),
         ({"attr": {"root": {"index.x": 1}}}, "unknown compound attribute"),
-        ({"attr": {"root": {"index": [1]}}}, "is not supported"),
+        ({"attr": {"root": {"index": {"a": 1}}}}, "is not supported"),
         ({"count": {"add": "about 3"}}, "neither a number nor a bound"),
     ],
 )

@@ -10,6 +10,7 @@ from hloopt.ir import Instruction
 from hloopt.ir.attribute_values import (
     OpMetadata,
     parse_frontend_attributes,
+    parse_ints,
     parse_metadata,
     parse_replica_groups,
     parse_string,
@@ -57,6 +58,8 @@ def attribute_is(found: str | None, expected: Any) -> bool:
     if isinstance(expected, list) and all(isinstance(group, list) for group in expected):
         groups = parse_replica_groups(found or "{}").lists()
         return [list(group) for group in groups] == expected
+    if isinstance(expected, list):
+        return found is not None and list(parse_ints(found)) == expected
     if not isinstance(expected, str):
         raise RecordError(f"comparing an attribute with {expected!r} is not supported")
     if expected == "any":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance_lib.errors import RecordError
+from conformance_lib.pipeliner import PIPELINER, pipeliner_options
 from hloopt.ir import Instruction
 
 _POLICIES = ("allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes")
@@ -19,6 +20,8 @@ def pass_options(
     Raises RecordError for a description in words that this module does not know. Options that a
     pass does not have are found by `create_pass`.
     """
+    if pass_name == PIPELINER:
+        return pipeliner_options(options)
     result: dict[str, object] = {}
     for name, value in options.items():
         if (pass_name, name, value) in _ALREADY_SO:
@@ -94,7 +97,10 @@ def _is_scalar(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar
 
 
-_ALREADY_SO = [("algebraic-simplifier", "until_fixed_point", True)]
+_ALREADY_SO = [
+    ("algebraic-simplifier", "until_fixed_point", True),
+    ("dce", "until_fixed_point", True),
+]
 """Options with the one value that our pass has without being told."""
 
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {

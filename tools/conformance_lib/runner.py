@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from conformance_lib import (  # noqa: F401  # registers
     expect_analyses,
     expect_backend_config,
+    expect_loops,
     expect_result,
     expect_structure,
     expect_values,
 )
 from conformance_lib.errors import NotModelled, RecordError
 from conformance_lib.expectations import WHEN, mismatches
+from conformance_lib.known_differences import with_known_differences
 from conformance_lib.options import pass_options
+from conformance_lib.pipeliner import PIPELINER
 from conformance_lib.records import Record, Step
 from conformance_lib.replication import REPLICATION, check_replication
 from conformance_lib.scene import Scene
@@ -76,6 +79,8 @@ def run_record(record: Record, create_pass: CreatePass) -> Outcome:
         return outcome
     run = _Run(record, create_pass, outcome)
     try:
+        run.record, reason = with_known_differences(record)
+        outcome.remarks += [reason] if reason else []
         if is_scheduling_record(record):
             outcome.failures = run_scheduling(record)
         elif record.pass_name == VERIFIER:
@@ -113,7 +118,12 @@ class _Run:
         module = parse_module(self.record.hlo)
         _configure(module, self.record.config, {step.pass_name for step in steps})
         main = next(step for step in steps if step.phase == "main")
-        scene = Scene(module, SourceNames(module), lambda: self._runner(main)(module))
+        scene = Scene(
+            module,
+            SourceNames(module),
+            lambda: self._runner(main)(module),
+            reference=lambda options: self._reference(main, options),
+        )
         self.scene = scene
         result_at = max(i for i, s in enumerate(steps) if s.phase in ("main", "after"))
         number = 0
@@ -131,6 +141,14 @@ class _Run:
                 self._check(None, None, scene)
         if self.checked != len(self.record.expectations):
             raise RecordError("an expectation belongs to no step, or to several")
+
+    def _reference(self, step: Step, options: Mapping[str, Any] | None) -> Module:
+        """The record's module as it is, or after the step with other options."""
+        module = parse_module(self.record.hlo)
+        _configure(module, self.record.config, {step.pass_name})
+        if options is not None:
+            self._runner(replace(step, options=options))(module)
+        return module
 
     def _attempt(self, step: Step, scene: Scene) -> bool | None:
         """Run a step; what it reports. An error stays an error unless it is expected."""
@@ -194,7 +212,8 @@ _KNOWN = frozenset(
     (
         ("use_shardy_partitioner", "call-inliner"),
         ("use_spmd_partitioning", "while-loop-all-reduce-code-motion"),
-    )
+        ("use_spmd_partitioning", PIPELINER),
+    ),
 )
 """Configurations that passes get by an option, or take for granted, as no text can state them."""
 
@@ -215,6 +234,8 @@ def _library_call(
 ) -> Callable[[Module], bool | None]:
     match pass_name, api, options:
         case ("call-graph" | "reachability", "analysis", {**rest}) if not rest:
+            return lambda module: None  # the expectations ask
+        case "collective-pipeliner", "predicate_only", {**rest} if not rest:
             return lambda module: None  # the expectations ask
         case "call-inliner", "inline_one_call", {"call": str(call), **rest} if not rest:
             from hloopt.passes.call_inliner import inline_call

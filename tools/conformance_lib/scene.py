@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from conformance_lib.errors import RecordError
 from conformance_lib.source_names import SourceNames
@@ -21,6 +22,8 @@ class Scene:
     """Run the record's own pass once more; whether it reports a change."""
     changed: bool | None = None
     """What the pass reported; None where nothing reports."""
+    reference: Callable[[Mapping[str, Any] | None], Module] | None = None
+    """The record's module as it was, or after the record's pass with other options."""
     error: HloError | None = None
     """Why the pass failed; None where it did not."""
 

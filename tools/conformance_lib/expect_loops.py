@@ -1,0 +1,131 @@
+"""Expectations that the tables of passes on loops have, about graphs and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance_lib.errors import RecordError
+from conformance_lib.expectations import More, compare, expectation
+from conformance_lib.patterns import mismatch, show
+from conformance_lib.scene import Scene
+from conformance_lib.selectors import has_opcode, select, select_one
+from hloopt.analysis.reachability import Reachability
+from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.ir import Instruction
+from hloopt.ir.shape_parser import scan_shape
+from hloopt.passes.collective_pipeliner.options import is_marked
+
+_PREDICATES = {"is_pipelineable_op": is_marked}
+
+
+@expectation("user_opcodes")
+def user_opcodes(scene: Scene, expected: dict[str, list[str]], more: More) -> Iterator[str]:
+    for selector, wanted in expected.items():
+        for found in select(scene, selector):
+            opcodes = sorted(user.opcode.value for user in found.users)
+            yield from compare(f"users of {selector}", opcodes, sorted(wanted))
+
+
+@expectation("some_user_of_user")
+def some_user_of_user(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
+    for selector, opcode in expected.items():
+        for found in select(scene, selector):
+            if not any(has_opcode(i, opcode) for user in found.users for i in user.users):
+                yield f"no user of a user of {selector} is {opcode}"
+
+
+@expectation("operand_chain")
+def operand_chain(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
+    current = select_one(scene, expected["from"])
+    for opcode in expected["opcodes"]:
+        nearest = _nearest(current, opcode)
+        if nearest is None:
+            yield f"{show(current)} is not computed from any {opcode}"
+            return
+        current = nearest
+    reason = mismatch(scene, expected["last_pattern"], current)
+    if reason is not None:
+        yield f"{show(current)} does not match {expected['last_pattern']}: {reason}"
+
+
+def _nearest(instruction: Instruction, opcode: str) -> Instruction | None:
+    """What has an opcode, of all that `instruction` is computed from, the fewest steps away."""
+    seen = dict.fromkeys(instruction.operands)
+    waiting = list(seen)
+    for value in waiting:
+        if has_opcode(value, opcode):
+            return value
+        new = [operand for operand in value.operands if operand not in seen]
+        seen.update(dict.fromkeys(new))
+        waiting += new
+    return None
+
+
+@expectation("not_reachable_in_each_nonentry_computation")
+def not_reachable(scene: Scene, expected: list[str], more: More) -> Iterator[str]:
+    for computation in scene.module.computations.values():
+        if computation.is_entry:
+            continue
+        sides = [[i for i in computation.instructions if has_opcode(i, o)] for o in expected]
+        paths = Reachability(computation)
+        for a in sides[0]:
+            for b in sides[1]:
+                if paths.connected(a, b):
+                    yield f"{show(a)} and {show(b)} depend on each other"
+
+
+@expectation("dimensions")
+def dimensions(scene: Scene, expected: dict[str, list[Any]], more: More) -> Iterator[str]:
+    """Sizes, where "*" is any, and "..." at the end any others."""
+    for selector, wanted in expected.items():
+        for found in select(scene, selector):
+            sizes = list(found.shape.dimensions)
+            if wanted[-1] == "...":
+                wanted = wanted[:-1]
+                sizes = sizes[: len(wanted)]
+            pairs = zip(sizes, wanted, strict=False)
+            if len(sizes) != len(wanted) or any(w not in ("*", s) for s, w in pairs):
+                yield f"{show(found)} has the sizes {sizes}, expected {wanted}"
+
+
+@expectation("custom_call_operand_layout_constraints")
+def layout_constraints(
+    scene: Scene, expected: dict[str, list[dict[str, list[int]]]], more: More
+) -> Iterator[str]:
+    for selector, wanted in expected.items():
+        for found in select(scene, selector):
+            text = found.attributes.get("operand_layout_constraints", "{}")
+            shapes = scan_shape(f"({text[1:-1]})", 0)[0].elements
+            given = [
+                {
+                    "dimensions": list(shape.dimensions),
+                    "minor_to_major": list(shape.layout.minor_to_major),
+                }
+                for shape in shapes
+            ]
+            yield from compare(f"layout constraints of {selector}", given, wanted)
+
+
+@expectation("predicate")
+def predicate(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
+    holds = _PREDICATES.get(expected["name"])
+    if holds is None:
+        raise RecordError(f"unknown predicate {expected['name']}")
+    for answer in (True, False):
+        for name in expected["true" if answer else "false"]:
+            found = scene.find(name)
+            is_so = found.opcode.value in expected["opcodes"] and holds(found)
+            yield from compare(f"{expected['name']} of %{name}", is_so, answer)
+
+
+@expectation("runs_equal")
+def runs_equal(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
+    """Ours is compared more strictly than with the errors that tables allow."""
+    if scene.reference is None:
+        raise RecordError("there is nothing to compare the result with")
+    reference = expected["reference"]
+    options = None if reference == "input" else reference["options"]
+    found = Reference(scene.reference(options), RunSettings()).compare(scene.module)
+    if found is not None:
+        yield f"it computes something else: {found.reason}"
