@@ -28,10 +28,16 @@ from inputs import (
 
 PASSES = (
     *("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph"),
-    "computation-deduplicator",
+    *("computation-deduplicator", "collective-pipeliner"),
 )
-TIMED_BY_XLA = ("call-inliner", "flatten-call-graph", "computation-deduplicator")
-"""Passes that XLA ran on the whole module, a few times each, when its times were recorded."""
+TIMED_BY_XLA = {
+    "call-inliner": "call-inliner",
+    "flatten-call-graph": "flatten-call-graph",
+    "computation-deduplicator": "computation-deduplicator",
+    "collective-pipeliner": "collective-pipeliner-forward",
+}
+"""Passes that XLA ran on the whole module, a few times each, when its times were recorded, and
+its names of them."""
 FACTORS = (1, 2, 4)
 WIDE = (12_500, 25_000, 50_000, 100_000)
 """Instructions of one computation that is scheduled."""
@@ -229,7 +235,8 @@ def xla_pass_seconds(name: str, path: Path) -> float:
     """What a run of XLA's pass took, by the record of a compilation of `path`; 0 without one."""
     for record in (shared_folder() / "oracle" / "gpu").glob("*/default/pass_times.json"):
         if path.name.startswith(record.parent.parent.name) and name in TIMED_BY_XLA:
-            times = json.loads(record.read_text(encoding="utf-8"))["passes"][name]
+            passes = json.loads(record.read_text(encoding="utf-8"))["passes"]
+            times = passes[TIMED_BY_XLA[name]]
             return float(times["ms"]) / int(times["runs"]) / 1e3
     return 0.0
 
