@@ -19,7 +19,7 @@ from hloopt.cli import cli
 from hloopt.explanations import codes, explain
 from hloopt.passes.conditions import CONDITIONS
 from hloopt.passes.library import find_pipeline, pipeline_names
-from hloopt.passes.options import option_infos
+from hloopt.passes.options import documented_options
 from hloopt.passes.pipeline_text import format_passes
 from hloopt.passes.registry import PASSES, find_pass
 
@@ -108,7 +108,7 @@ def passes_page() -> str:
     for name in sorted(PASSES):
         pass_class = find_pass(name)
         parts += [f"## {name}", inspect.cleandoc(pass_class.__doc__ or "")]
-        infos = option_infos(pass_class)
+        infos = documented_options(pass_class)
         if infos:
             rows = ["| option | takes | default | |", "| --- | --- | --- | --- |"]
             rows += [

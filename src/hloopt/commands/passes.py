@@ -49,7 +49,7 @@ def _describe(name: str, color: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from hloopt.passes.options import option_infos
+    from hloopt.passes.options import documented_options
     from hloopt.passes.registry import find_pass
 
     console = make_console(color)
@@ -58,7 +58,7 @@ def _describe(name: str, color: str) -> None:
         console.print(Text(f"also called {', '.join(others)}", style="dim"))
     console.print()
     console.print(Text(_LINE_WITHIN_PARAGRAPH.sub(" ", _documentation(name))))
-    infos = option_infos(find_pass(name))
+    infos = documented_options(find_pass(name))
     if not infos:
         return
     console.print()
@@ -87,7 +87,7 @@ def _default_text(default: object) -> str:
 
 
 def _to_json(name: str) -> dict[str, object]:
-    from hloopt.passes.options import option_infos
+    from hloopt.passes.options import documented_options
     from hloopt.passes.registry import find_pass
 
     return {
@@ -102,6 +102,6 @@ def _to_json(name: str) -> dict[str, object]:
                 "doc": info.doc,
                 "python_only": info.is_api_only,
             }
-            for info in option_infos(find_pass(name))
+            for info in documented_options(find_pass(name))
         ],
     }

@@ -21,6 +21,10 @@ def option(default: Any, doc: str) -> Any:
     return field(default=default, metadata={"doc": doc})
 
 
+class Seconds(float):
+    """A time as an option's value: `30s`, `2min`, or a number of seconds."""
+
+
 def is_on_thread(computation: Computation, execution_threads: tuple[str, ...]) -> bool:
     """Whether the option `execution_threads` of a pass includes the computation; none: all."""
     return not execution_threads or computation.execution_thread in execution_threads

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.ir.opcode import OPCODES, Opcode
-from hloopt.passes.base import ModulePass, PassOptions
+from hloopt.passes.base import ModulePass, PassOptions, Seconds
 from hloopt.patterns import pattern
 
 
@@ -39,6 +39,16 @@ class OptionInfo(NamedTuple):
         return all(get_origin(kind) is Callable for kind in kinds)
 
     @property
+    def nested(self) -> list[OptionInfo]:
+        """The options that the option's value is made of, with names such as `search.seed`."""
+        return [
+            info._replace(name=f"{self.name}.{info.name}")
+            for kind in _choices(self.type)
+            if _is_options(kind)
+            for info in _infos(kind)
+        ]
+
+    @property
     def type_text(self) -> str:
         """The type for people: `integer`, `list of strings`, `"a" | "b"`."""
         return " | ".join(_type_text(kind) for kind in _choices(self.type))
@@ -46,8 +56,17 @@ class OptionInfo(NamedTuple):
 
 def option_infos(pass_class: type[ModulePass]) -> list[OptionInfo]:
     """The options of a pass in the order of their declaration."""
-    hints = get_type_hints(pass_class.Options)
-    declared: tuple[Field[Any], ...] = fields(pass_class.Options)
+    return _infos(pass_class.Options)
+
+
+def documented_options(pass_class: type[ModulePass]) -> list[OptionInfo]:
+    """The options of a pass, each followed by those that its value is made of."""
+    return [shown for info in option_infos(pass_class) for shown in (info, *info.nested)]
+
+
+def _infos(options: type[PassOptions]) -> list[OptionInfo]:
+    hints = get_type_hints(options)
+    declared: tuple[Field[Any], ...] = fields(options)
     return [
         OptionInfo(field.name, hints[field.name], field.default, field.metadata["doc"])
         for field in declared
@@ -58,22 +77,25 @@ def make_options(pass_class: type[ModulePass], values: Mapping[str, object]) -> 
     """The options object for these values.
 
     Names may have `-` for `_`. Text is read as the option's type asks: numbers, true and false,
-    sizes such as `80GiB`, lists. Raises OptionError.
+    sizes such as `80GiB`, times such as `30s`, lists, nested options. Raises OptionError.
     """
+    return _make(pass_class.Options, values, f"pass '{pass_class.name}'")
+
+
+def _make(options: type[PassOptions], values: Mapping[str, object], owner: str) -> PassOptions:
+    """Options of `owner`, which is how a message names it."""
     if not values:
-        return pass_class.Options()
-    infos = {info.name: info for info in option_infos(pass_class)}
+        return options()
+    infos = {info.name: info for info in _infos(options)}
     arguments: dict[str, object] = {}
     for given, value in values.items():
         info = infos.get(given.replace("-", "_"))
         if info is None:
             known = did_you_mean(given.replace("-", "_"), infos) if infos else None
             listing = f"it has {', '.join(infos)}" if infos else "it has no options"
-            raise OptionError(
-                f"pass '{pass_class.name}' has no option '{given}'", given, help=known or listing
-            )
+            raise OptionError(f"{owner} has no option '{given}'", given, help=known or listing)
         arguments[info.name] = _convert(info, value, given)
-    return pass_class.Options(**arguments)
+    return options(**arguments)
 
 
 _INTEGER = pattern(r"-?\d{1,18}")
@@ -83,6 +105,11 @@ _LONGEST_SHOWN = 60
 
 def _convert(info: OptionInfo, value: object, given: str) -> object:
     for kind in _choices(info.type):
+        if _is_options(kind) and isinstance(value, Mapping):
+            try:
+                return _make(kind, value, f"option '{given}'")
+            except OptionError as error:
+                raise OptionError(error.message, given, help=error.help) from None
         accepted, result = _try(kind, value)
         if accepted:
             return result
@@ -113,6 +140,8 @@ def _try(kind: Any, value: object) -> tuple[bool, object]:
         return _try_int(value)
     if kind is float:
         return _try_float(value)
+    if kind is Seconds:
+        return _try_seconds(value)
     if kind is Opcode:
         return value in OPCODES, OPCODES.get(str(value))
     if kind is str:
@@ -166,6 +195,21 @@ def _try_float(value: object) -> tuple[bool, object]:
         return False, None
 
 
+_TIME = pattern(r"(\d{1,9}(?:\.\d+)?)\s*(ms|s|min|h)?")
+_SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "min": 60.0, "h": 3600.0}
+
+
+def _try_seconds(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False, None
+    time = _TIME.fullmatch(str(value).strip())
+    return time is not None, Seconds(float(time[1]) * _SECONDS[time[2]]) if time else None
+
+
+def _is_options(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, PassOptions)
+
+
 def _try_list(element: Any, value: object) -> tuple[bool, object]:
     items = list(value) if isinstance(value, list | tuple) else [value]
     results = [_try(element, item) for item in items]
@@ -174,17 +218,28 @@ def _try_list(element: Any, value: object) -> tuple[bool, object]:
 
 def _type_text(kind: Any) -> str:
     names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
+    names[Seconds] = "a time such as 30s"
     if kind in names:
         return names[kind]
     if kind is Opcode:
         return "an opcode"
     if kind is types.NoneType:
         return "null"
+    if _is_options(kind):
+        return "options"
     if get_origin(kind) is Literal:
         return " | ".join(f'"{choice}"' for choice in get_args(kind))
     if get_origin(kind) is tuple:
         return f"a list of {_type_text(get_args(kind)[0]).removeprefix('a ').removeprefix('an ')}s"
     return "a Python function"
+
+
+def options_schema(infos: Iterable[OptionInfo]) -> dict[str, object]:
+    """JSON Schema of options."""
+    return {
+        "additionalProperties": False,
+        "properties": {info.name: option_schema(info) for info in infos},
+    }
 
 
 def option_schema(info: OptionInfo) -> dict[str, object]:
@@ -205,5 +260,9 @@ def _schema(kind: Any) -> dict[str, object]:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
     if kind is int:
         return {"type": ["integer", "string"], "pattern": "^[0-9.]+ *([KMGT]i?)?B?$"}
+    if kind is Seconds:
+        return {"type": ["number", "string"], "pattern": f"^{_TIME.pattern}$"}
+    if _is_options(kind):
+        return {"type": "object", **options_schema(_infos(kind))}
     names = {bool: "boolean", float: "number", str: "string", types.NoneType: "null"}
     return {"type": names[kind]}

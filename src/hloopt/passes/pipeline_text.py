@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from hloopt.diagnostics import HloError, PipelineError, Source, Span
 from hloopt.passes.options import OptionError
@@ -31,7 +31,7 @@ def parse_passes(text: str, find_pipeline: FindPipeline) -> Pipeline:
         passes  := pass (',' pass)*
         pass    := name options? | 'fixpoint' '(' passes ')' options? | 'pipeline' '(' name ')'
         options := '{' [ name '=' value (',' name '=' value)* ] '}'
-        value   := word | "string" | '[' value (',' value)* ']'
+        value   := word | "string" | '[' value (',' value)* ']' | options
 
     Raises PipelineError with the place of the mistake.
     """
@@ -149,6 +149,8 @@ class _Reader:
         return values, places
 
     def value(self) -> object:
+        if self.text.startswith("{", self.position):
+            return self.nested_options()
         if not self.accept("["):
             return self.word()
         items: list[object] = []
@@ -157,6 +159,15 @@ class _Reader:
             if not self.accept(",") and not self.text.startswith("]", self.position):
                 raise self.error("expected ',' or ']'", self.position, self.position + 1)
         return items
+
+    def nested_options(self) -> dict[str, object]:
+        self.depth += 1
+        if self.depth > _MAXIMUM_NESTING:
+            place = self.position
+            raise self.error("options are nested too deeply", place, place + 1, code="HLO608")
+        values, _ = self.options()
+        self.depth -= 1
+        return values
 
     def word(self) -> str:
         match = _VALUE.match(self.text, self.position)
@@ -175,8 +186,7 @@ def format_passes(steps: Iterable[Step]) -> str:
 def _format_step(step: Step) -> str:
     match step:
         case PassStep():
-            options = ",".join(f"{k}={_format_value(v)}" for k, v in step.options.items())
-            return f"{step.made.name}{{{options}}}" if options else step.made.name
+            return step.made.name + (_format_options(step.options) if step.options else "")
         case FixpointStep():
             limit = f"{{max_iterations={step.max_iterations}}}"
             suffix = "" if step.max_iterations == DEFAULT_ITERATIONS else limit
@@ -187,11 +197,17 @@ def _format_step(step: Step) -> str:
             raise AssertionError(step)
 
 
+def _format_options(options: Mapping[str, object]) -> str:
+    return f"{{{','.join(f'{name}={_format_value(value)}' for name, value in options.items())}}}"
+
+
 def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
         return f"[{','.join(_format_value(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        return _format_options(value)
     if value is None:
         return "null"
     text = str(value)

@@ -135,12 +135,22 @@ class _Reader:
         return str(node.value)
 
     def _value(self, node: Any) -> Any:
-        """A scalar, or a list of scalars, as a Python value."""
+        """A scalar, a list of scalars, or a mapping of such values, as a Python value."""
         import yaml
 
         if isinstance(node, yaml.SequenceNode):
             return [self._scalar(item) for item in self._sequence(node, "values")]
+        if isinstance(node, yaml.MappingNode):
+            return self._nested_values(node)
         return self._scalar(node)
+
+    def _nested_values(self, node: Any) -> dict[str, Any]:
+        self.depth += 1
+        if self.depth > _MAXIMUM_NESTING:
+            raise self._error("options are nested too deeply", node, code="HLO608")
+        values = {key: self._value(item) for key, item in self._mapping(node, "options").items()}
+        self.depth -= 1
+        return values
 
     def _scalar(self, node: Any) -> Any:
         """Dates and other kinds that options do not have stay text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from hloopt.passes.conditions import CONDITIONS
-from hloopt.passes.options import option_infos, option_schema
+from hloopt.passes.options import option_infos, options_schema
 from hloopt.passes.pipeline import DEFAULT_ITERATIONS, OnError
 from hloopt.passes.registry import find_pass, pass_names
 
@@ -87,7 +87,6 @@ def _pass_schema(name: str) -> dict[str, object]:
     options: dict[str, object] = {
         "type": ["object", "null"],
         "description": summary[0] if summary else "",
-        "additionalProperties": False,
-        "properties": {info.name: option_schema(info) for info in infos},
+        **options_schema(infos),
     }
     return _step_schema(name, options)

@@ -34,6 +34,11 @@ class ScheduleStatistics:
         return sum(self.wasted.values())
 
 
+def counts_as_exposed(start: Instruction) -> bool:
+    """Whether XLA reports how long an operation's done waits. O(1)."""
+    return async_form(start).inner in _COUNTED
+
+
 def schedule_statistics(
     order: Sequence[Instruction],
     model: LatencyModel,

@@ -10,6 +10,7 @@ from hloopt.diagnostics import PassRefused
 from hloopt.ir.module import Module
 from hloopt.memory.scheduling_limit import scheduling_limit
 from hloopt.passes.base import PassOptions, option
+from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
 
 UNLIMITED = (1 << 64) - 1
 """A memory limit that is none."""
@@ -143,6 +144,9 @@ class SchedulerConfig(PassOptions):
     track_sync_op_resource_usage: bool = option(
         False, "synchronous collectives need their resource, too"
     )
+    search: SearchOptions | None = option(
+        None, "look for a better schedule, for a time; null: take that of the rules"
+    )
     top_down_scheduling: bool = option(False, "schedule from the beginning of the program")
     explain: tuple[str, ...] = option(
         (), "names of instructions: remarks say why they are where they are"
@@ -174,6 +178,8 @@ class SchedulerConfig(PassOptions):
         limit = self._limit(module)
         if self.hard_memory_limit and limit == UNLIMITED:
             raise PassRefused("hard_memory_limit needs a memory_limit")
+        if self.search is not None:
+            self.search.check()
         return replace(
             self,
             memory_limit=limit,

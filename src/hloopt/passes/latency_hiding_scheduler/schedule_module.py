@@ -145,6 +145,7 @@ class ModuleScheduling:
             self._schedule_all(chosen, preferences or {})
             if scheduler.config.hard_memory_limit:
                 keep_limit(self, chosen, before, context)
+            self._search(chosen, context)
             context.count("computations scheduled", len(chosen))
             self._report_guesses(chosen, context)
             self._report_operations(chosen, context)
@@ -190,6 +191,13 @@ class ModuleScheduling:
             current = int(current * _LESS_MEMORY)
             self.scheduler.life.restart()
             self.schedule(chosen, current, preferences)
+
+    def _search(self, computations: list[Computation], context: PassContext) -> None:
+        options = self.scheduler.config.search
+        if options is not None:
+            from hloopt.passes.latency_hiding_scheduler.search.module_search import search_module
+
+            search_module(self.scheduler, computations, options, context)
 
     def _report_guesses(self, computations: list[Computation], context: PassContext) -> None:
         """Say which times the model does not know."""
