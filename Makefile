@@ -84,6 +84,10 @@ schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those th
 sol-agreement: $(DEV) ## the speed-of-light cost model beside XLA's; renews tables in docs/
 	$(BIN)/python tools/cost_model_agreement.py --shared $(HLOOPT_SHARED) --write
 
+.PHONY: search-table
+search-table: $(DEV) ## searched schedules beside XLA's, into docs/: a minute for each of 15 modules
+	$(BIN)/python tools/search_table.py --shared $(HLOOPT_SHARED) --write docs/schedule_search.md
+
 .PHONY: agreement
 agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour
 	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hloopt.analysis.latency import CostTable, GpuFixedModel, LatencyModel, TableModel
-from hloopt.analysis.latency.statistics import schedule_statistics
+from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.ir import Module
 from hloopt.passes.base import PassContext
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
@@ -114,17 +114,33 @@ def _compare_orders(module: Module, orders: dict[str, list[str]], result: Result
 def _compare_statistics(
     scheduling: ModuleScheduling, record: dict[str, Any], result: Result
 ) -> None:
+    result.compare_figure("module peak", scheduling.scheduler.life.peak, record["memory_usage"])
+    found = figures_of(scheduling)
+    for theirs in record["after"]:
+        ours = found[theirs["computation"]]
+        result.compare_figure("cycles", ours.statistics.total_cycles, theirs["total_cycles"])
+        result.compare_figure("wasted", ours.statistics.total_wasted, theirs["total_wasted"])
+        result.compare_figure("peak", ours.peak, theirs["memory_pressure_peak"])
+
+
+class ComputationFigures(NamedTuple):
+    """What XLA reports of a scheduled computation."""
+
+    statistics: ScheduleStatistics
+    peak: int
+
+
+def figures_of(scheduling: ModuleScheduling) -> dict[str, ComputationFigures]:
+    """By name of the scheduled computations, what XLA would report of their present orders."""
     tracker, life = scheduling.scheduler.tracker, scheduling.scheduler.life
     model = scheduling.scheduler.model
-    result.compare_figure("module peak", life.peak, record["memory_usage"])
     life.restart()
-    for theirs in record["after"]:
-        computation = scheduling.module.computations[theirs["computation"]]
-        ours = schedule_statistics(
+    found: dict[str, ComputationFigures] = {}
+    for computation in scheduling.computations():
+        statistics = schedule_statistics(
             list(computation.instructions), model, tracker.is_start, tracker.is_done
         )
-        result.compare_figure("cycles", ours.total_cycles, theirs["total_cycles"])
-        result.compare_figure("wasted", ours.total_wasted, theirs["total_wasted"])
         state = life.states[computation]
         initial = sum(life.size[buffer] for buffer in state.live_below)
-        result.compare_figure("peak", initial + state.peak, theirs["memory_pressure_peak"])
+        found[computation.name] = ComputationFigures(statistics, initial + state.peak)
+    return found

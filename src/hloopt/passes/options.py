@@ -199,11 +199,17 @@ _TIME = pattern(r"(\d{1,9}(?:\.\d+)?)\s*(ms|s|min|h)?")
 _SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "min": 60.0, "h": 3600.0}
 
 
+def parse_seconds(text: str) -> Seconds | None:
+    """A time as people write it: `30s`, `2min`, `500ms`; None for what is none."""
+    time = _TIME.fullmatch(text.strip())
+    return Seconds(float(time[1]) * _SECONDS[time[2]]) if time else None
+
+
 def _try_seconds(value: object) -> tuple[bool, object]:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return False, None
-    time = _TIME.fullmatch(str(value).strip())
-    return time is not None, Seconds(float(time[1]) * _SECONDS[time[2]]) if time else None
+    seconds = parse_seconds(str(value))
+    return seconds is not None, seconds
 
 
 def _is_options(kind: Any) -> bool:

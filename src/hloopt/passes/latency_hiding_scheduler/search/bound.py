@@ -1,4 +1,4 @@
-"""How long any order of a computation waits at least."""
+"""What can hide an operation, and how long any order of a computation waits at least."""
 
 from __future__ import annotations
 
@@ -7,19 +7,39 @@ from collections.abc import Sequence
 from hloopt.passes.latency_hiding_scheduler.search.problem import Problem
 
 
-def least_waiting(problem: Problem, wait: Sequence[int]) -> int:
+class FreeWork:
+    """By pair, the nodes that take time and can run while the operation is under way."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._found: dict[int, list[int]] = {}
+
+    def __getitem__(self, pair: int) -> list[int]:
+        """Neither do they lead to the start nor do they need the done. O(edges), once."""
+        found = self._found.get(pair)
+        if found is None:
+            problem = self._problem
+            bound = _reached(problem.starts[pair], problem.predecessors)
+            bound |= _reached(problem.dones[pair], problem.successors)
+            found = [node for node, cost in enumerate(problem.cost) if cost and node not in bound]
+            self._found[pair] = found
+        return found
+
+
+def least_waiting(problem: Problem, wait: Sequence[int], free_work: FreeWork) -> int:
     """Ticks that no order can avoid; `wait`: by pair those of some order.
 
-    Between start and done only work can run that neither leads to the start nor needs the done.
-    Where one operation at a time may use a resource no work hides two of them, so what they lack
-    adds up. O(edges) per pair that waits.
+    Only free work hides an operation, and its done itself. Where one operation at a time may use a
+    resource no work hides two of them, so what they lack adds up. O(edges) per pair that waits.
     """
     alone: dict[int, int] = {}
     most = 0
     for pair, ticks in enumerate(wait):
         if not ticks:
             continue
-        lack = problem.latency[pair] - _hidden_at_most(problem, pair)
+        hidden = problem.cost[problem.dones[pair]]
+        hidden += sum(problem.cost[node] for node in free_work[pair])
+        lack = problem.latency[pair] - hidden
         if lack <= 0:
             continue
         most = max(most, lack)
@@ -28,14 +48,6 @@ def least_waiting(problem: Problem, wait: Sequence[int]) -> int:
             if problem.left[resource] == 1:
                 alone[resource] = alone.get(resource, 0) + lack
     return max(most, *alone.values(), 0)
-
-
-def _hidden_at_most(problem: Problem, pair: int) -> int:
-    """The ticks of all work that can run while an operation is under way, its done's included."""
-    start, done = problem.starts[pair], problem.dones[pair]
-    outside = _reached(start, problem.predecessors) | _reached(done, problem.successors)
-    outside.remove(done)
-    return sum(problem.cost) - sum(problem.cost[node] for node in outside)
 
 
 def _reached(node: int, edges: Sequence[Sequence[int]]) -> set[int]:

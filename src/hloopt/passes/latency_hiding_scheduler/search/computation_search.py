@@ -72,7 +72,7 @@ class ComputationSearch:
             peak=peak,
         )
 
-    def begin_round(self, steps: int, *, takes_room: bool) -> None:
+    def begin_round(self, *, takes_room: bool) -> None:
         """Begin at the best order, with the memory that others leave at theirs.
 
         `takes_room`: use what callers leave, not only what the plain order needs.
@@ -82,7 +82,6 @@ class ComputationSearch:
             memory.inside[node] = max(callee.peak for callee in callees)
         if takes_room and self.callers:
             memory.limit = max(self.peak, min(caller.room(node) for caller, node in self.callers))
-        self.walk.heat_up(steps)
 
     def end_round(self) -> None:
         """Go back to the best order, and note what it needs.

@@ -95,7 +95,7 @@ class ModuleSearch:
         takes_room = self.callees_first
         while unfinished := [s for s in self.searches if not s.walk.is_finished]:
             for search in unfinished:
-                search.begin_round(steps, takes_room=takes_room)
+                search.begin_round(takes_room=takes_room)
                 for _ in range(steps):
                     if not budget.take():
                         break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from random import Random
 
+from hloopt.passes.latency_hiding_scheduler.search.bound import FreeWork
 from hloopt.passes.latency_hiding_scheduler.search.moves import Move, Mover
 from hloopt.passes.latency_hiding_scheduler.search.order import Order
 
@@ -20,15 +21,16 @@ _SHARES_OF_LATENCY = (0.0, 0.3, 0.6, 1.0, 1.0, 1.0)
 class Proposals:
     """Random moves of an order."""
 
-    def __init__(self, order: Order, rng: Random) -> None:
+    def __init__(self, order: Order, free_work: FreeWork, rng: Random) -> None:
         problem = order.problem
         self._order = order
         self._rng = rng
         self._mover = Mover(order)
         self._counted = [pair for pair, weight in enumerate(problem.weight) if weight]
         self._nodes = range(len(problem.cost))
-        self._cost_up_to = list(accumulate(problem.cost))
-        """Makes nodes be chosen by their cost."""
+        self._free_work = free_work
+        self._cost_up_to: dict[int, list[int]] = {}
+        """By pair the sums of the costs of its free work."""
 
     def next(self) -> Move | None:
         """A move to try; None if this time nothing came of it."""
@@ -68,16 +70,17 @@ class Proposals:
         )
 
     def _fill(self, pair: int) -> Move | None:
-        """Work from elsewhere comes between start and done, costly work or some that is near."""
+        """Work from elsewhere comes between start and done: by its cost, or because it is near."""
         problem, rng, position = self._order.problem, self._rng, self._order.position
         start, done = problem.starts[pair], problem.dones[pair]
+        node: int | None
         if rng.random() < 0.5:
-            node = rng.choices(self._nodes, cum_weights=self._cost_up_to)[0]
+            node = self._by_cost(pair)
         elif rng.random() < 0.5:
             node = self._order.nodes[self._within(position[done] + self._distance())]
         else:
             node = self._order.nodes[self._within(position[start] - self._distance())]
-        if position[start] <= position[node] <= position[done]:
+        if node is None or position[start] <= position[node] <= position[done]:
             return None
         is_behind = position[node] > position[done]
         if rng.random() < 0.5:
@@ -87,6 +90,17 @@ class Proposals:
             position[done] if is_behind else position[start],
             keeps_claims=rng.random() < _KEEPS_CLAIMS,
         )
+
+    def _by_cost(self, pair: int) -> int | None:
+        """Work that can hide a pair's operation, chosen by its cost; None if there is none."""
+        work = self._free_work[pair]
+        if not work:
+            return None
+        up_to = self._cost_up_to.get(pair)
+        if up_to is None:
+            cost = self._order.problem.cost
+            up_to = self._cost_up_to[pair] = list(accumulate(cost[node] for node in work))
+        return self._rng.choices(work, cum_weights=up_to)[0]
 
     def _relocate(self, pair: int) -> Move | None:
         """The operation goes before or behind others, and hides behind work there."""
