@@ -27,7 +27,7 @@ from schedule_lib.search import SearchResult, search_recorded
 _BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
 _BAR = 0.7
 _LEAST_RATIO = 1e-3
-"""What smaller ratios count as in the geometric mean: 0 would make it 0, whatever the others are."""
+"""What smaller ratios count as in the geometric mean: one 0 would make it 0."""
 _HEAD = ("module", "instructions", "exposed µs", "ratio", "total µs", "peak", "allocated", "tried")
 
 
@@ -86,9 +86,9 @@ def _summary(results: Sequence[SearchResult]) -> list[str]:
     theirs = sum(r.xla.exposed for r in results)
     ours = sum(r.ours.exposed for r in results)
     return [
-        f"Exposed time is {1 - _mean(results):.1%} lower in the geometric mean of the ratios, those "
-        f"below {_LEAST_RATIO} taken as that (wanted: {1 - _BAR:.0%}). In the sum it is "
-        f"{1 - ours / theirs:.1%} lower, {theirs:,.1f} → {ours:,.1f} µs.",
+        f"Exposed time is {1 - _mean(results):.1%} lower in the geometric mean of the ratios, "
+        f"those below {_LEAST_RATIO} taken as that (wanted: {1 - _BAR:.0%}). In the sum it is "
+        f"{1 - ours / theirs:.1%} lower: {theirs:,.1f} → {ours:,.1f} µs.",
         f"Worse than XLA in exposed time, total time or peak: {', '.join(worse) or 'none'}.",
     ]
 

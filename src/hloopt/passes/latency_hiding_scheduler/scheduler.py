@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hloopt.analysis.latency import LatencyModel
 from hloopt.diagnostics import PassRefused
@@ -33,6 +33,8 @@ class Scheduler:
     """What notes why instructions are where they are."""
     stalls: Stalls | None = None
     """What notes why latencies stay exposed."""
+    graphs: dict[Computation, ScheduleGraph] = field(default_factory=dict)
+    """What the last order of each computation was made from."""
 
     def order(
         self,
@@ -46,6 +48,7 @@ class Scheduler:
         PassRefused if resources do not suffice or a hint is malformed.
         """
         graph = ScheduleGraph.of(computation, self.model, self.tracker, self.hazards)
+        self.graphs[computation] = graph
         for instruction, preference in (preferences or {}).items():
             graph.preference[graph.number[instruction]] = preference
         if self.config.top_down_scheduling:

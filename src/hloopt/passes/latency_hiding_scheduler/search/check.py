@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from hloopt.ir import Computation
-from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
 from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
 from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 
 def initial_state(computation: Computation, scheduler: Scheduler) -> SchedulingState:
-    """The machine that schedules a computation in its present order, before the first step."""
-    graph = ScheduleGraph.of(computation, scheduler.model, scheduler.tracker, scheduler.hazards)
-    config = scheduler.config
+    """The machine that scheduled a computation, before its first step."""
+    graph, config = scheduler.graphs[computation], scheduler.config
     return SchedulingState(graph, config, scheduler.tracker, scheduler.life, config.memory_limit)
 
 
@@ -22,14 +20,14 @@ def broken_rule(computation: Computation, scheduler: Scheduler) -> str | None:
     """
     state = initial_state(computation, scheduler)
     graph = state.graph
-    for node, before in enumerate(graph.predecessors):
-        for earlier in before:
-            if earlier >= node:
-                names = graph.instructions[earlier].name, graph.instructions[node].name
-                return f"'%{names[0]}' has to come before '%{names[1]}'"
-    nodes = range(len(graph.instructions))
-    for node in nodes if state.top_down else reversed(nodes):
+    order = [graph.number[instruction] for instruction in computation.instructions]
+    if not state.top_down:
+        order.reverse()
+    for node in order:
+        name = graph.instructions[node].name
+        if state.waiting[node]:
+            return f"'%{name}' would be on the wrong side of what it depends on"
         if not state.fits(node):
-            return f"'%{graph.instructions[node].name}' would exceed an overlap limit"
+            return f"'%{name}' would exceed an overlap limit"
         state.take(node)
     return None

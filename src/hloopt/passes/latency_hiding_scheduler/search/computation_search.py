@@ -58,7 +58,7 @@ class ComputationSearch:
         exposes = [counts_as_exposed(instructions[start]) for start, _, _ in pairs_of(state)]
         peak = scheduler.life.states[computation].peak
         problem = make_problem(state, exposes, _WEIGHTS[objective], peak, _shares(state))
-        statistics = _statistics(instructions, scheduler)
+        statistics = _statistics(list(computation.instructions), scheduler)
         walk = Walk(problem, f"{seed}:{computation.name}")
         return cls(
             computation=computation,

@@ -14,9 +14,11 @@ class Order:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         count = len(problem.cost)
-        self.nodes = list(range(count))
-        self.position = list(range(count))
-        self.claimants = [n for n in range(count) if problem.claims[n] is not None]
+        self.nodes = list(problem.nodes)
+        self.position = [0] * count
+        for place, node in enumerate(self.nodes):
+            self.position[node] = place
+        self.claimants = [n for n in self.nodes if problem.claims[n] is not None]
         """The nodes that resources matter to, by place."""
         self._work = [0] * (count + 1)
         """The ticks of all nodes before each position."""
@@ -122,6 +124,8 @@ class Order:
         high = low + len(changed)
         if self.claimants[low:high] == changed:
             return True
+        if self.problem.claims_keep_order:
+            return False
         order = [*self.claimants[:low], *changed, *self.claimants[high:]]
         if self.problem.bottom_up:
             order.reverse()

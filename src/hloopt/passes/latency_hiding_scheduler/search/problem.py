@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+from hloopt.ir import Instruction
 from hloopt.passes.latency_hiding_scheduler.resources import Usage
 from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
+from hloopt.passes.scheduling_annotations import group_of
 
 TICKS = 1_000_000
 """Ticks per cycle: sums of whole numbers do not depend on the order of adding."""
@@ -35,8 +38,10 @@ class Memory:
 
 @dataclass(slots=True)
 class Problem:
-    """Nodes are numbered by the order to start from, which keeps every rule."""
+    """Nodes are numbered as in the schedule graph."""
 
+    nodes: list[int]
+    """The order to start from, which keeps every rule."""
     cost: list[int]
     """Ticks by node."""
     predecessors: list[tuple[int, ...]]
@@ -55,6 +60,8 @@ class Problem:
     claims: list[Claim | None]
     left: list[int]
     """How much there is of each resource."""
+    claims_keep_order: bool
+    """Whether nodes with claims stay in order, as a rule of the target says who may overlap."""
     bottom_up: bool
     """Whether resources are taken from the end of the order to its beginning."""
     memory: Memory
@@ -72,7 +79,7 @@ def make_problem(
     limit: int,
     left: Sequence[int],
 ) -> Problem:
-    """The problem of a computation in its present order, from a state that has not begun.
+    """The problem of a computation from its present order on; `state` has not begun.
 
     `exposes`: by pair, in the order of their dones, whether waiting for it is exposed
     communication. `weights`: what a tick of such waiting counts, and of other. `limit`: bytes above
@@ -81,7 +88,11 @@ def make_problem(
     """
     graph = state.graph
     count = len(graph.instructions)
-    memory, sides = _memory(state, limit)
+    nodes = [graph.number[instruction] for instruction in graph.computation.instructions]
+    position = [0] * count
+    for place, node in enumerate(nodes):
+        position[node] = place
+    memory, sides = _memory(state, position, limit)
     before: list[dict[int, None]] = [dict.fromkeys(edges) for edges in graph.predecessors]
     for earlier, later in sides:
         before[later][earlier] = None
@@ -94,6 +105,7 @@ def make_problem(
     for number, (start, done, _) in enumerate(pairs):
         pair_of_start[start] = pair_of_done[done] = number
     return Problem(
+        nodes=nodes,
         cost=[round(cost * TICKS) for cost in graph.cost],
         predecessors=[tuple(edges) for edges in before],
         successors=[tuple(edges) for edges in after],
@@ -106,16 +118,17 @@ def make_problem(
         pair_of_done=pair_of_done,
         claims=[_claim(state, node) for node in range(count)],
         left=list(left),
+        claims_keep_order=state.tracker.overlap_check() is not None,
         bottom_up=not state.top_down,
         memory=memory,
-        follower=_followers(graph.group),
+        follower=_followers(graph.instructions, nodes),
         not_later=frozenset(n for n in range(count) if graph.force_delay[n]),
         not_earlier=frozenset(n for n in range(count) if graph.force_early[n]),
     )
 
 
 def pairs_of(state: SchedulingState) -> list[tuple[int, int, float]]:
-    """Start, done and latency of each operation that is waited for, by place of the done."""
+    """Start, done and latency of each operation that is waited for, by number of the done."""
     graph = state.graph
     found: list[tuple[int, int, float]] = []
     for done, is_done in enumerate(graph.is_done):
@@ -138,20 +151,31 @@ def _claim(state: SchedulingState, node: int) -> Claim | None:
     return (needs, change) if needs or change else None
 
 
-def _followers(group: dict[int, int]) -> dict[int, int]:
-    """Neighbours of one group in the order to start from."""
-    return {node: node + 1 for node in group if group.get(node + 1) == group[node]}
+def _followers(instructions: Sequence[Instruction], nodes: Sequence[int]) -> dict[int, int]:
+    """By node its right neighbour, where both are in one scheduling group."""
+    groups = [group_of(instructions[node]) for node in nodes]
+    return {
+        node: after
+        for (node, group), (after, next_group) in pairwise(zip(nodes, groups, strict=True))
+        if group is not None and group == next_group
+    }
 
 
-def _memory(state: SchedulingState, limit: int) -> tuple[Memory, list[tuple[int, int]]]:
+def _memory(
+    state: SchedulingState, position: Sequence[int], limit: int
+) -> tuple[Memory, list[tuple[int, int]]]:
     """The buffers, and which nodes must keep their order so that these stay what they are.
 
     A buffer that is used above where it begins is alive from there to the top, as another one:
     so readers stay on their side of the node where a buffer begins.
     """
     life = state.life
+    allocated, released = state.allocated, state.released
+    if state.top_down:
+        allocated = [life.allocated(instruction) for instruction in state.graph.instructions]
+        released = [life.released(instruction) for instruction in state.graph.instructions]
     begin: dict[int, int] = {}
-    for node, buffers in enumerate(state.released):
+    for node, buffers in enumerate(released):
         for buffer in buffers:
             begin[buffer] = node
     sides: list[tuple[int, int]] = []
@@ -166,19 +190,16 @@ def _memory(state: SchedulingState, limit: int) -> tuple[Memory, list[tuple[int,
         return found
 
     uses: list[tuple[int, ...]] = []
-    for node, buffers in enumerate(state.allocated):
+    for node, buffers in enumerate(allocated):
         own: list[int] = []
         for buffer in dict.fromkeys(buffers):
             first = begin.get(buffer, node)
-            if first < node:
-                sides.append((first, node))
-            elif first > node:
-                sides.append((node, first))
-            own.append(numbered(buffer, is_above=node < first))
+            is_above = position[node] < position[first]
+            if first != node:
+                sides.append((node, first) if is_above else (first, node))
+            own.append(numbered(buffer, is_above=is_above))
         uses.append(tuple(own))
-    begins = [
-        tuple(numbered(buffer, is_above=False) for buffer in buffers) for buffers in state.released
-    ]
+    begins = [tuple(numbered(buffer, is_above=False) for buffer in buffers) for buffers in released]
     alive = [
         numbered(buffer, is_above=False)
         for buffer in life.states[state.graph.computation].live_below
