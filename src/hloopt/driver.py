@@ -91,11 +91,12 @@ def optimize(
     settings: Settings,
     show: Callable[[str], object],
     on_steps: Callable[[int], None] | None = None,
+    on_progress: Callable[[str, float], None] | None = None,
 ) -> Outcome:
     """Read a module, run `pipeline`, print the module.
 
     `show` gets modules to be printed on the way, `on_steps` how many instructions a validation has
-    run so far. Raises HloError.
+    run so far, `on_progress` what takes a pass long and which part of it is done. Raises HloError.
     """
     clock = time.perf_counter
     started = clock()
@@ -109,6 +110,7 @@ def optimize(
         observers=_observers(settings, show),
         write_reproducer=partial(_write_reproducer, settings),
         validator=_validator(settings, on_steps),
+        on_progress=on_progress,
     )
     result = runner.run(pipeline, module)
     ran = clock()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import pytest
 import yaml
 
 from hloopt.cli import main
+from hloopt.diagnostics import PipelineError
 from hloopt.passes.library import find_pipeline, pipeline_names, shipped_folder
+from hloopt.passes.options import parse_seconds
 from hloopt.passes.pipeline_text import format_passes, parse_passes
 
 Capture = pytest.CaptureFixture[str]
@@ -74,3 +78,59 @@ def test_text_values_of_options_survive_the_text_form(tmp_path: Path) -> None:
         options = [step.made.options for p in (pipeline, again) for step in p.passes()]
         assert options[0] == options[1]
         assert options[0].execution_threads == (value,)
+
+
+SEARCH = {"budget": "2min", "iterations": 50, "objective": "exposed", "memory_limit": "1GiB"}
+
+
+def test_options_may_have_options(tmp_path: Path, schema: Any) -> None:
+    content = {"passes": [{"latency-hiding-scheduler": {"search": SEARCH}}]}
+    jsonschema.validate(content, schema)
+    pipeline = tmp_path / "p.yaml"
+    pipeline.write_text(json.dumps(content))
+    for passes in (find_pipeline(str(pipeline)), parse_passes(_text_of(SEARCH), find_pipeline)):
+        (step,) = passes.passes()
+        search = step.made.options.search
+        assert (search.budget, search.iterations, search.objective) == (120.0, 50, "exposed")
+        assert search.memory_limit == 1 << 30
+        assert format_passes(passes.steps) == _text_of(SEARCH)
+
+
+def _text_of(search: dict[str, object]) -> str:
+    options = ",".join(f"{name}={value}" for name, value in search.items())
+    return f"latency-hiding-scheduler{{search={{{options}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        ({"budgt": 3}, "option 'search' has no option 'budgt'"),
+        ({"budget": "3 weeks"}, "option 'budget' takes a time such as 30s, not \"3 weeks\""),
+        ({"budget": {}}, "option 'budget' takes a time such as 30s, not {}"),
+        ("fast", "option 'search' takes options | null, not \"fast\""),
+        ([1], "option 'search' takes options | null, not [1]"),
+    ],
+)
+def test_mistakes_in_options_of_options(search: object, message: str, tmp_path: Path) -> None:
+    pipeline = tmp_path / "p.yaml"
+    pipeline.write_text(json.dumps({"passes": [{"latency-hiding-scheduler": {"search": search}}]}))
+    with pytest.raises(PipelineError, match=re.escape(message)) as caught:
+        find_pipeline(str(pipeline))
+    assert caught.value.span is not None
+
+
+@pytest.mark.parametrize("make", [lambda inner: f"{{x={inner}}}", lambda inner: f"{{x=[{inner}]}}"])
+def test_deep_options_are_one_message(make: Callable[[str], str]) -> None:
+    text = "1"
+    for _ in range(3000):
+        text = make(text)
+    with pytest.raises(PipelineError):
+        parse_passes(f"dce{text}", find_pipeline)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30s", 30), ("2min", 120), ("1.5 h", 5400), ("250ms", 0.25), ("7", 7), ("-1s", None)],
+)
+def test_times(text: str, seconds: float | None) -> None:
+    assert parse_seconds(text) == seconds

@@ -31,7 +31,7 @@ class Job(NamedTuple):
     jobs: int
     wants_text_diff: bool
     shows_steps: bool = False
-    """Whether to tell on a terminal how far a validation is."""
+    """Whether to tell on a terminal how far a validation or a long pass is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -192,13 +192,14 @@ def _run(job: Job, path: str, result: JobResult) -> None:
     from hloopt.files import read_module, read_source
 
     pipeline = job.settings.pipeline()
-    with _progress(job) as on_steps:
+    with _validation_progress(job) as on_steps, _pass_progress(job) as on_progress:
         run = partial(
             optimize,
             pipeline=pipeline,
             settings=job.settings,
             show=sys.stderr.write,
             on_steps=on_steps,
+            on_progress=on_progress,
         )
         if job.split:
             from hloopt.split import split_source
@@ -222,12 +223,21 @@ def _run(job: Job, path: str, result: JobResult) -> None:
         _write(text, job.output, result)
 
 
-def _progress(job: Job) -> AbstractContextManager[Callable[[int], None] | None]:
+def _validation_progress(job: Job) -> AbstractContextManager[Callable[[int], None] | None]:
     if not (job.shows_steps and job.settings.validate):
         return nullcontext()
     from hloopt.commands.running import showing_steps
 
     return showing_steps("validating")
+
+
+def _pass_progress(job: Job) -> AbstractContextManager[Callable[[str, float], None] | None]:
+    """A terminal shows one thing at a time: a validation goes first."""
+    if not job.shows_steps or job.settings.validate:
+        return nullcontext()
+    from hloopt.commands.running import showing_parts
+
+    return showing_parts()
 
 
 def _write(text: str, output: str, result: JobResult) -> None:

@@ -13,6 +13,8 @@ import click
 from hloopt.commands.common import Function, parse_amount
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from hloopt.interpreter.equivalence import Engine, RunSettings
     from hloopt.ir.module import Module
 
@@ -149,3 +151,39 @@ def showing_steps(what: str) -> Iterator[Callable[[int], None] | None]:
 
     with Console(stderr=True).status(f"{what} …") as status:
         yield lambda steps: status.update(f"{what}: {steps:,} steps")
+
+
+_SHOWN_AFTER = 1.0
+"""Seconds of work before a bar appears."""
+
+
+@contextmanager
+def showing_parts() -> Iterator[Callable[[str, float], None] | None]:
+    """A bar on stderr, on a terminal, for work that takes more than a second.
+
+    Give it what the work is, and which part of it is done, from 0 to 1.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from contextlib import ExitStack
+    from time import perf_counter
+
+    begin = perf_counter()
+    shown: list[tuple[Progress, TaskID]] = []
+    with ExitStack() as stack:
+
+        def show(what: str, part: float) -> None:
+            if not shown:
+                if perf_counter() - begin < _SHOWN_AFTER:
+                    return
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = Progress(console=Console(stderr=True), transient=True)
+                stack.enter_context(bar)
+                shown.append((bar, bar.add_task("", total=1.0)))
+            bar, task = shown[0]
+            bar.update(task, description=what, completed=part)
+
+        yield show

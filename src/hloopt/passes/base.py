@@ -47,6 +47,8 @@ class PassContext:
     wants_remarks: bool = True
     remarks: list[Remark] = field(default_factory=list)
     statistics: dict[str, int] = field(default_factory=dict)
+    on_progress: Callable[[str, float], None] | None = None
+    """Told what takes long, and which part of it is done, from 0 to 1."""
 
     def applied(self, instruction: Instruction, reason: str) -> None:
         """Report a transformation; `reason` says what became of `instruction`."""

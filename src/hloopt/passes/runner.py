@@ -85,6 +85,8 @@ class PipelineRunner(NamedTuple):
     """Takes step, module text and reason; returns how to repeat the failure, for the message."""
     verifier_options: VerifierOptions = ANY_TARGET
     validator: Validator | None = None
+    on_progress: Callable[[str, float], None] | None = None
+    """Told what takes a pass long, and which part of it is done."""
 
     def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
         """Run all steps on `module`, in place.
@@ -186,7 +188,11 @@ class _Execution:
         for observer in self.runner.observers:
             observer.before(run, module)
         before = self.text()
-        context = PassContext(step.made.name, wants_remarks=self.runner.wants_remarks)
+        context = PassContext(
+            step.made.name,
+            wants_remarks=self.runner.wants_remarks,
+            on_progress=self.runner.on_progress,
+        )
         started = time.perf_counter()
         try:
             answer: object = step.made.run(module, context)

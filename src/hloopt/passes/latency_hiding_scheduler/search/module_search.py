@@ -15,6 +15,7 @@ from hloopt.passes.latency_hiding_scheduler.search.computation_search import (
 from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
 
 _FIRST_ROUND = 2000
+_PROGRESS_STEPS = 64
 _GROWTH = 1.5
 """By how much each round is longer than the one before."""
 
@@ -22,26 +23,32 @@ _GROWTH = 1.5
 class Budget:
     """How long a search may go on: for a number of steps, or a time."""
 
-    def __init__(self, options: SearchOptions) -> None:
+    def __init__(self, options: SearchOptions, context: PassContext) -> None:
         self._steps = options.iterations
         self._seconds = options.budget
         self._begin = time.perf_counter()
+        self._on_progress = context.on_progress
         self.taken = 0
         """Steps so far."""
-
-    def take(self) -> bool:
-        """Whether another step may be done; it then counts as taken."""
-        if self.part >= 1:
-            return False
-        self.taken += 1
-        return True
 
     @property
     def part(self) -> float:
         """How much is used up, from 0 to 1."""
         if self._steps is not None:
-            return self.taken / self._steps if self._steps else 1.0
-        return (time.perf_counter() - self._begin) / self._seconds if self._seconds else 1.0
+            used, whole = float(self.taken), float(self._steps)
+        else:
+            used, whole = time.perf_counter() - self._begin, self._seconds
+        return min(used / whole, 1.0) if whole else 1.0
+
+    def take(self) -> bool:
+        """Whether another step may be done; it then counts as taken."""
+        part = self.part
+        if part >= 1:
+            return False
+        if self._on_progress is not None and self.taken % _PROGRESS_STEPS == 0:
+            self._on_progress("searching for a better schedule", part)
+        self.taken += 1
+        return True
 
 
 def search_module(
@@ -55,8 +62,8 @@ def search_module(
     In the end no computation takes longer, or waits longer for collectives, than before, the
     module needs no more memory than allowed, and every rule of the scheduler holds.
     """
+    budget = Budget(options, context)
     search = ModuleSearch(scheduler, computations, options)
-    budget = Budget(options)
     search.run(budget)
     context.count("orders tried", budget.taken)
     search.adopt(context)
