@@ -86,7 +86,7 @@ sol-agreement: $(DEV) ## the speed-of-light cost model beside XLA's; renews tabl
 
 .PHONY: search-table
 search-table: $(DEV) ## searched schedules beside XLA's, into docs/: a minute for each of 15 modules
-	$(BIN)/python tools/search_table.py --shared $(HLOOPT_SHARED) --write docs/schedule_search.md
+	$(BIN)/python tools/search_table.py --shared $(HLOOPT_SHARED) --write
 
 .PHONY: agreement
 agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour

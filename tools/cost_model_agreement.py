@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from document_tables import DOCUMENTS, renew_tables
 from gpu_costs import Costs, ask_costs
 from hloopt.analysis.async_operations import async_form
 from hloopt.analysis.latency import Origin, Time
@@ -39,7 +40,7 @@ BAR = 0.1
 """The largest median relative error, of instructions and of collectives."""
 RESOLUTION = 2.5e-4
 """Microseconds that XLA tells apart: a difference of one step is none."""
-DOCUMENT = Path(__file__).parents[1] / "docs" / "cost_models.md"
+DOCUMENT = DOCUMENTS / "cost_models.md"
 _GIVEN = (Origin.FREE, Origin.CONSTANT)
 """Where both models have the same constants by definition."""
 
@@ -201,7 +202,7 @@ def main(arguments: list[str] | None = None) -> int:
     print("\n\n".join(tables.values()))
     _show_worst(found, options.worst)
     if options.write:
-        _write(tables)
+        renew_tables(DOCUMENT, tables)
     return int(any(row.median >= BAR for row in bars(found)))
 
 
@@ -217,17 +218,6 @@ def _show_worst(found: Sequence[Comparison], number: int) -> None:
                 f"{comparison.error:7.1%}  ours {ours.cycles:.6g}, XLA {comparison.theirs:.6g} us "
                 f"({ours.origin})  {comparison.kind} %{comparison.name} in {comparison.module}"
             )
-
-
-def _write(tables: dict[str, str]) -> None:
-    """Put tables between the marks of their names in the document."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for name, table in tables.items():
-        begin, end = f"<!-- {name} -->\n", "<!-- end -->"
-        before, mark, rest = text.partition(begin)
-        if mark:
-            text = f"{before}{mark}{table}\n{end}{rest.partition(end)[2]}"
-    DOCUMENT.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

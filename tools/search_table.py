@@ -2,11 +2,12 @@
 """Search schedules of recorded modules, and compare them with those of XLA:GPU.
 
     tools/search_table.py --shared DIR [--module TEXT] [--budget 60s] [--objective exposed]
-                          [--seed N] [--write PAGE]
+                          [--seed N] [--write]
 
 Both schedules have XLA's costs of the module, the overlap limits of XLA:GPU's default setting and
-the memory that XLA's schedule needs. With --write the table replaces that of a page. Prints a
-table; exits 1 if a schedule is worse than XLA's or the bar is not met, 2 for wrong usage.
+the memory that XLA's schedule needs. Prints a table; with --write it replaces the one in
+docs/schedule_search.md. Exits 1 if a schedule is worse than XLA's or the bar is not met, 2 for wrong
+usage.
 """
 
 from __future__ import annotations
@@ -18,17 +19,27 @@ from collections.abc import Sequence
 from math import exp, log
 from pathlib import Path
 
-from hloopt.files import write_whole
+from document_tables import DOCUMENTS, renew_tables
 from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
 from hloopt.passes.options import parse_seconds
 from hloopt.reports.units import human_bytes
 from schedule_lib.search import SearchResult, search_recorded
 
-_BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
+_DOCUMENT = DOCUMENTS / "schedule_search.md"
 _BAR = 0.7
 _LEAST_RATIO = 1e-3
 """What smaller ratios count as in the geometric mean: one 0 would make it 0."""
-_HEAD = ("module", "instructions", "exposed µs", "ratio", "total µs", "peak", "allocated", "tried")
+_HEAD = (
+    "module",
+    "instructions",
+    "exposed µs",
+    "ratio",
+    "total µs",
+    "peak",
+    "allocated",
+    "tried",
+    "processor s",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--budget", default="60s", help="time per module")
     parser.add_argument("--objective", default="exposed", choices=("makespan", "exposed"))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--write", type=Path, help="the page whose table is replaced")
+    parser.add_argument("--write", action="store_true", help="renew the table of the document")
     options = parser.parse_args(arguments)
     folder = options.shared / "oracle" / "gpu"
     if not folder.is_dir():
@@ -57,8 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no module has '{options.module}' in its name")
     lines = [*_table(results), "", *_summary(results), _conditions(options, load)]
     print("\n".join(lines))
-    if options.write is not None:
-        _replace_table(options.write, lines)
+    if options.write:
+        renew_tables(_DOCUMENT, {"modules": "\n".join(lines)})
     return 0 if all(r.is_no_worse for r in results) and _mean(results) <= _BAR else 1
 
 
@@ -72,12 +83,13 @@ def _cells(result: SearchResult) -> tuple[str, ...]:
     return (
         result.module,
         f"{result.instructions:,}",
-        f"{xla.exposed:,.1f} → {ours.exposed:,.1f}",
+        f"{xla.exposed:,.6g} → {ours.exposed:,.6g}",
         f"{result.ratio:.3f}",
-        f"{xla.total:,.1f} → {ours.total:,.1f}",
+        f"{xla.total:,.6g} → {ours.total:,.6g}",
         f"{human_bytes(xla.peak)} → {human_bytes(ours.peak)}",
         f"{human_bytes(xla.allocated_peak)} → {human_bytes(ours.allocated_peak)}",
         f"{result.tried:,}",
+        f"{result.seconds:.1f}",
     )
 
 
@@ -104,13 +116,6 @@ def _conditions(options: argparse.Namespace, load: float) -> str:
 def _mean(results: Sequence[SearchResult]) -> float:
     """The geometric mean of the ratios."""
     return exp(sum(log(max(r.ratio, _LEAST_RATIO)) for r in results) / len(results))
-
-
-def _replace_table(page: Path, lines: Sequence[str]) -> None:
-    text = page.read_text()
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    write_whole(str(page), "\n".join((before + _BEGIN, *lines, _END + after)))
 
 
 if __name__ == "__main__":
