@@ -6,8 +6,8 @@
 
 Both schedules have XLA's costs of the module, the overlap limits of XLA:GPU's default setting and
 the memory that XLA's schedule needs. Prints a table; with --write it replaces the one in
-docs/schedule_search.md. Exits 1 if a schedule is worse than XLA's or the bar is not met, 2 for wrong
-usage.
+docs/schedule_search.md. Exits 1 if a schedule is worse than XLA's or the bar is not met, 2 for
+wrong usage.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ class ComputationSearch:
     callers: list[tuple[ComputationSearch, int]] = field(default_factory=list)
     """The nodes that call it, if all of these are in computations that are searched."""
     callees: dict[int, list[ComputationSearch]] = field(default_factory=dict)
-    """By node the computations it calls, if those are searched."""
+    """By node the computations it calls that are searched."""
+    other_callees: dict[int, int] = field(default_factory=dict)
+    """By such a node the bytes that other computations add that it calls."""
 
     @classmethod
     def of(
@@ -79,7 +81,8 @@ class ComputationSearch:
         """
         memory = self.problem.memory
         for node, callees in self.callees.items():
-            memory.inside[node] = max(callee.peak for callee in callees)
+            peaks = [callee.peak for callee in callees]
+            memory.inside[node] = max(*peaks, self.other_callees[node])
         if takes_room and self.callers:
             memory.limit = max(self.peak, min(caller.room(node) for caller, node in self.callers))
 
@@ -107,7 +110,8 @@ class ComputationSearch:
         before, after = self.plain, self.best
         if not self.walk.waited:
             return
-        bound = (sum(self.problem.cost) + self.walk.least_ticks) / TICKS
+        least = (sum(self.problem.cost) + self.walk.least_ticks) / TICKS
+        bound = min(least, after.total_cycles)  # whose starts are rounded
         if after is before:
             context.missed(
                 root,
@@ -128,7 +132,7 @@ class ComputationSearch:
 
 
 def link(searches: Sequence[ComputationSearch]) -> None:
-    """Tell searches of each other: whom they call, and who calls them. O(calls)."""
+    """Tell searches of each other: whom they call, and who calls them. O(nodes) per call."""
     by_computation = {search.computation: search for search in searches}
     for callee in searches:
         calls = list(callee.computation.callers)
@@ -138,6 +142,9 @@ def link(searches: Sequence[ComputationSearch]) -> None:
             if caller is not None:
                 node = caller.instructions.index(call)
                 caller.callees.setdefault(node, []).append(callee)
+                states = caller.scheduler.life.states
+                others = [c for c in call.called if c in states and c not in by_computation]
+                caller.other_callees[node] = max((states[c].peak for c in others), default=0)
                 if known:
                     callee.callers.append((caller, node))
 
@@ -158,6 +165,8 @@ def _statistics(order: Sequence[Instruction], scheduler: Scheduler) -> ScheduleS
 
 
 def _is_worse(statistics: ScheduleStatistics, than: ScheduleStatistics) -> bool:
-    return statistics.total_cycles > than.total_cycles * (
-        1 + _ROUNDING
-    ) or statistics.total_wasted > than.total_wasted * (1 + _ROUNDING)
+    tolerance = 1 + _ROUNDING
+    return (
+        statistics.total_cycles > than.total_cycles * tolerance
+        or statistics.total_wasted > than.total_wasted * tolerance
+    )

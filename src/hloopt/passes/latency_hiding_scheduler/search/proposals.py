@@ -26,7 +26,7 @@ class Proposals:
         self._order = order
         self._rng = rng
         self._mover = Mover(order)
-        self._counted = [pair for pair, weight in enumerate(problem.weight) if weight]
+        self._pairs = range(len(problem.starts))
         self._nodes = range(len(problem.cost))
         self._free_work = free_work
         self._cost_up_to: dict[int, list[int]] = {}
@@ -37,11 +37,11 @@ class Proposals:
         rng = self._rng
         choice = rng.random()
         waits = self._order.timeline.wait
-        waiting = [pair for pair in self._counted if waits[pair]]
+        waiting = [pair for pair in self._pairs if waits[pair]]
         if not waiting or choice < _WANDER:
             return self._wander()
         if rng.random() < _ANY_PAIR:
-            pair = rng.choice(self._counted)
+            pair = rng.choice(self._pairs)
         else:
             pair = rng.choices(waiting, [waits[pair] for pair in waiting])[0]
         if choice < _WIDEN:
