@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +11,8 @@ from hloopt.ir import Module
 from hloopt.memory.analysis import analyze_memory
 from hloopt.memory.backends import GPU
 from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
 from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
-from schedule_lib.comparison import Recorded, figures_of
+from schedule_lib.comparison import figures_of, prepare
 
 SETTING = "base"
 """The recorded setting: XLA:GPU's defaults."""
@@ -60,19 +60,17 @@ class SearchResult:
 
 def search_recorded(sweep: Path, search: SearchOptions) -> SearchResult:
     """Search a schedule of a recorded module, with XLA's costs and limits."""
-    plain = Recorded.read(sweep, SETTING)
-    plain.scheduling().run(PassContext())
-    after = plain.record["after_sum"]
+    record = json.loads((sweep / f"{SETTING}.json").read_text())["after_sum"]
+    plain = prepare(sweep, SETTING)
+    plain.run(PassContext())
     xla = Figures(
-        after["total_wasted"],
-        after["total_cycles"],
-        after["memory_pressure_peak"],
+        record["total_wasted"],
+        record["total_cycles"],
+        record["memory_pressure_peak"],
         _allocated_peak(plain.module),
     )
-    recorded = Recorded.read(sweep, SETTING)
-    scheduling = ModuleScheduling.of(
-        recorded.module, replace(recorded.config, search=search), recorded.model
-    )
+    scheduling = prepare(sweep, SETTING)
+    scheduling.scheduler.config = replace(scheduling.scheduler.config, search=search)
     context = PassContext()
     begin = time.process_time()
     scheduling.run(context)
@@ -82,7 +80,7 @@ def search_recorded(sweep: Path, search: SearchOptions) -> SearchResult:
         sum(figures.statistics.total_wasted for figures in found),
         sum(figures.statistics.total_cycles for figures in found),
         max(figures.peak for figures in found),
-        _allocated_peak(recorded.module),
+        _allocated_peak(scheduling.module),
     )
     count = sum(len(computation) for computation in scheduling.computations())
     tried = context.statistics["orders tried"]
