@@ -112,7 +112,7 @@ def passes_page() -> str:
         if infos:
             rows = ["| option | takes | default | |", "| --- | --- | --- | --- |"]
             rows += [
-                f"| `{i.name}` | {_cell(i.type_text)} | {_cell(_default(i.default))} | {i.doc} |"
+                f"| `{i.name}` | {_cell(i.type_text)} | {_cell(i.default_text)} | {i.doc} |"
                 for i in infos
             ]
             parts.append("\n".join(rows))
@@ -143,11 +143,6 @@ def _condition_rows() -> list[tuple[str, ...]]:
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _default(default: object) -> str:
-    words: dict[object, str] = {True: "true", False: "false", None: "", (): ""}
-    return words[default] if default in words else str(default)
 
 
 def _cell(text: str) -> str:

@@ -83,14 +83,19 @@ def _cells(result: SearchResult) -> tuple[str, ...]:
     return (
         result.module,
         f"{result.instructions:,}",
-        f"{xla.exposed:,.6g} → {ours.exposed:,.6g}",
+        f"{_six_digits(xla.exposed)} → {_six_digits(ours.exposed)}",
         f"{result.ratio:.3f}",
-        f"{xla.total:,.6g} → {ours.total:,.6g}",
+        f"{_six_digits(xla.total)} → {_six_digits(ours.total)}",
         f"{human_bytes(xla.peak)} → {human_bytes(ours.peak)}",
         f"{human_bytes(xla.allocated_peak)} → {human_bytes(ours.allocated_peak)}",
         f"{result.tried:,}",
         f"{result.seconds:.1f}",
     )
+
+
+def _six_digits(number: float) -> str:
+    """As many as XLA prints."""
+    return f"{float(f'{number:.6g}'):,}"
 
 
 def _summary(results: Sequence[SearchResult]) -> list[str]:

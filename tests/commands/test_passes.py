@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hloopt.cli import main
-from hloopt.passes.options import make_options, option_infos
+from hloopt.passes.options import documented_options, make_options
 from hloopt.passes.registry import PASSES, find_pass
 
 
@@ -25,7 +25,7 @@ def test_a_pass_is_described_with_all_its_options(
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["passes", name]) == 0
     out = capsys.readouterr().out
-    infos = option_infos(find_pass(name))
+    infos = documented_options(find_pass(name))
     assert all(info.name in out and info.doc for info in infos)
     assert make_options(find_pass(name), {}) == find_pass(name).Options()
     assert main(["passes", name, "--format", "json"]) == 0
@@ -49,3 +49,13 @@ def test_all_passes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["passes"]) == 0
     out = capsys.readouterr().out
     assert all(f"\n{name} " in f"\n{out}" for name in PASSES)
+
+
+def test_defaults_are_shown_as_they_are_given() -> None:
+    infos = documented_options(find_pass("latency-hiding-scheduler"))
+    shown = {info.name: info.default_text for info in infos}
+    assert shown["rerun"] == shown["search.seed"] == "0"
+    assert shown["copy_overlap_limit"] == "1"
+    assert shown["resource_sharing"] == "false"
+    assert shown["search.budget"] == "30s"
+    assert shown["search"] == ""

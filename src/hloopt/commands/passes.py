@@ -67,7 +67,7 @@ def _describe(name: str, color: str) -> None:
         table.add_column(column)
     for info in infos:
         takes = "a function (Python API)" if info.is_api_only else info.type_text
-        table.add_row(Text(info.name), takes, _default_text(info.default), info.doc)
+        table.add_row(Text(info.name), takes, info.default_text, info.doc)
     console.print(table)
 
 
@@ -79,11 +79,6 @@ def _other_names(name: str) -> list[str]:
     from hloopt.passes.registry import ALIASES
 
     return [other for other, primary in ALIASES.items() if primary == name]
-
-
-def _default_text(default: object) -> str:
-    words = {True: "true", False: "false", None: "", (): "none"}
-    return words[default] if default in words else str(default)
 
 
 def _to_json(name: str) -> dict[str, object]:

@@ -24,6 +24,9 @@ def option(default: Any, doc: str) -> Any:
 class Seconds(float):
     """A time as an option's value: `30s`, `2min`, or a number of seconds."""
 
+    def __str__(self) -> str:
+        return f"{float(self):g}s"
+
 
 def is_on_thread(computation: Computation, execution_threads: tuple[str, ...]) -> bool:
     """Whether the option `execution_threads` of a pass includes the computation; none: all."""

@@ -39,6 +39,13 @@ class OptionInfo(NamedTuple):
         return all(get_origin(kind) is Callable for kind in kinds)
 
     @property
+    def default_text(self) -> str:
+        """The default for people; empty where it stands for nothing."""
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        return "" if self.default in (None, ()) else str(self.default)
+
+    @property
     def nested(self) -> list[OptionInfo]:
         """The options that the option's value is made of, with names such as `search.seed`."""
         return [

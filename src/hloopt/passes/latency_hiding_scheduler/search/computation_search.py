@@ -115,15 +115,16 @@ class ComputationSearch:
         if after is before:
             context.missed(
                 root,
-                f"no order of {name} was found that takes less than {before.total_cycles:,.6g} "
-                f"cycles; none takes less than {bound:,.6g}",
+                f"no order of {name} was found that takes less than "
+                f"{_number(before.total_cycles)} cycles; none takes less than {_number(bound)}",
             )
             return
         context.applied(
             root,
-            f"{name} takes {after.total_cycles:,.6g} cycles instead of {before.total_cycles:,.6g}, "
-            f"{after.total_wasted:,.6g} instead of {before.total_wasted:,.6g} of them waiting for "
-            f"collectives; no order takes less than {bound:,.6g}",
+            f"{name} takes {_number(after.total_cycles)} cycles instead of "
+            f"{_number(before.total_cycles)}, {_number(after.total_wasted)} instead of "
+            f"{_number(before.total_wasted)} of them waiting for collectives; no order takes less "
+            f"than {_number(bound)}",
         )
 
     def best_order(self) -> list[Instruction]:
@@ -170,3 +171,7 @@ def _is_worse(statistics: ScheduleStatistics, than: ScheduleStatistics) -> bool:
         statistics.total_cycles > than.total_cycles * tolerance
         or statistics.total_wasted > than.total_wasted * tolerance
     )
+
+
+def _number(cycles: float) -> str:
+    return f"{round(cycles, 1):,.12g}"
