@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
 from tests.properties.every_opcode import modules_of_all_opcodes
-from tests.properties.laws import CASES, FULL, assert_laws, blocks
+from tests.properties.laws import CASES, FULL, Subject, assert_laws, blocks
 from tests.properties.recipes import LITERALS, RECIPES
 
 from hloopt.ir import Module, Opcode
@@ -102,7 +102,7 @@ def test_a_clone_is_equal_and_independent(text: str) -> None:
 @given(text=MODULES)
 @settings(max_examples=25)
 def test_passes_obey_the_laws(name: str, options: dict[str, object], text: str) -> None:
-    assert_laws(name, options, text)
+    assert_laws(name, options, Subject(text))
 
 
 @given(MODULES, st.data())
