@@ -134,6 +134,8 @@ LEAVES_MORE_TO_DO = [
         ("while-loop-all-reduce-code-motion", options)
         for options in OPTIONS["while-loop-all-reduce-code-motion"]
     ),
+    # One permute of a loop is split at a time.
+    ("collective-permute-decomposer", {"pipeline_parallelism_opt_level": "enable"}),
     # A step at a time, so that others can simplify in between.
     ("reshape-mover", {}),
     ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
@@ -142,7 +144,8 @@ LEAVES_MORE_TO_DO = [
 MAY_REFUSE = ("latency-hiding-scheduler", "legalize-scheduling-annotations")
 """Passes that end with an error where annotations or limits cannot be met."""
 CHANGES_FEW = [
-    # XLA's unit tests have hardly any equal fusions, or conditionals that are applied to elements.
+    # XLA's unit tests have hardly any equal fusions, conditionals that are applied to elements, or
+    # gathered broadcasts.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
     ("conditional-to-select", {}),
     # Hardly any has work on other streams, on the host, or in groups.
@@ -154,6 +157,7 @@ CHANGES_FEW = [
     ("all-reduce-splitter", {}),
     ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
     ("reorder-reduce-transpose", {}),
+    ("all-gather-bcast-reorder", {}),
 ]
 """What does something to few modules."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]

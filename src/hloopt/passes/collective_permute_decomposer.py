@@ -18,7 +18,7 @@ from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attr
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import dependencies, depth_first, post_order, repair_schedule
+from hloopt.ir.ordering import dependencies, depth_first, post_order, stable_order
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
@@ -109,7 +109,8 @@ class CollectivePermuteDecomposer(ModulePass):
             later.recv.add_control_predecessor(earlier.send)
             later.recv_done.add_control_predecessor(earlier.send_done)
         _let_wait(waiting, splits[-1].send_done, is_parallel=is_parallel)
-        repair_schedule([body])
+        # Sends end in nothing: their order in the list is that of their text from now on.
+        body.reorder((stable_order if body.module.is_scheduled else post_order)(body))
 
     def why_not(self, permute: Instruction, grid: Grid) -> str | None:
         """Why a permute in a loop's body stays as it is; None where it can be split."""
