@@ -10,6 +10,7 @@ import pytest
 
 from hloopt.analysis.latency import CostTable, GpuFixedModel, TableModel
 from hloopt.files import read_module
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_run import ScheduleSettings, tracker_of
 from hloopt.simulation import Streams, simulate
@@ -40,7 +41,8 @@ def test_times_and_memory_are_those_xla_reports(shared: Path) -> None:
         with gzip.open(folder / "sweep" / "costs.json.gz", "rt") as file:
             costs = json.load(file)
         model = TableModel(CostTable(costs["node"], costs["latency"]), GpuFixedModel())
-        streams = Streams(tracker_of("xla-gpu"), is_limited=False)
+        config = SchedulerConfig(preset="xla-gpu").resolved()
+        streams = Streams(tracker_of(config), is_limited=False)
         simulation = simulate(module, model, streams, loops="cost")
         memory = ScheduleFindings.of(module, ScheduleSettings(preset="xla-gpu")).memory
         for theirs in record["after"]:

@@ -271,5 +271,5 @@ def test_a_time_budget_ends_the_search() -> None:
 
 @pytest.mark.parametrize("options", [{"iterations": -1}, {"budget": Seconds(-1.0)}])
 def test_a_search_has_to_end(options: dict[str, Any]) -> None:
-    with pytest.raises(PassRefused, match="has to be 0 or more"):
+    with pytest.raises(PipelineError, match="has to be 0 or more"):
         SchedulerConfig(search=SearchOptions(**options)).resolved()

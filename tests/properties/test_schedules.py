@@ -21,7 +21,8 @@ from hloopt.ir.clone import clone_module
 from hloopt.passes.base import PassContext
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.explain import Explainer
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling, model_of
+from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, verify_module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,7 @@ from hloopt.commands.cost_model_options import cost_model_options
 from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
 
 if TYPE_CHECKING:
+    from hloopt.ir import Module
     from hloopt.reports.schedule_findings import ScheduleFindings
     from hloopt.reports.schedule_run import ScheduleSettings
 
@@ -58,7 +60,21 @@ if TYPE_CHECKING:
     metavar="80GiB",
     help="the memory there is: more in flight may not fit; default: that of --target",
 )
-@top_option("operations", 10, least=0)
+@click.option(
+    "--scheduler",
+    "scheduler_texts",
+    multiple=True,
+    metavar="NAME=VALUE,…",
+    help="options of latency-hiding-scheduler, such as its overlap limits: "
+    "`hloopt passes latency-hiding-scheduler` lists them",
+)
+@click.option(
+    "--explain",
+    multiple=True,
+    metavar="%NAME",
+    help="instead say why latency-hiding-scheduler puts an instruction where it does",
+)
+@top_option("operations; with --explain what was ready", 10, least=0)
 @click.option("--html", metavar="FILE", help="also write the timeline as a page")
 @click.option("--trace", metavar="FILE", help="also write a trace for Perfetto and Chrome")
 @format_option
@@ -70,10 +86,15 @@ def command(**options: Any) -> int:
     why it is not more. A module that is not scheduled is put in the order of XLA's default memory
     scheduler. What the figures rest on is printed below them; docs/schedule.md explains them.
 
+    --scheduler changes how much may be in flight, and with --explain whatever the scheduler can be
+    told.
+
     \b
     hloopt schedule step.hlo --target h100_sxm
     hloopt schedule step.hlo --profile step.pbtxt --top 20
     hloopt schedule step.hlo --target b200 --html timeline.html --trace trace.json
+    hloopt schedule step.hlo --scheduler parallel_collective_overlap_limit=4
+    hloopt schedule step.hlo --target h100_sxm --explain %all-gather-start.3
     """
     from hloopt.files import find_inputs
 
@@ -81,7 +102,11 @@ def command(**options: Any) -> int:
     for name in ("html", "trace"):
         if options[name] is not None and len(paths) > 1:
             raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
+        if options[name] is not None and options["explain"]:
+            raise click.UsageError(f"--explain draws no timeline: leave out --{name}")
     settings = _settings(options)
+    if options["explain"]:
+        return _explain(paths, settings, options)
     with at_work(paths) as each:
         results = [(path, _analyze(path, settings, options["devices"])) for path in each]
     has_pictures = bool(options["html"] or options["trace"])
@@ -101,6 +126,7 @@ def command(**options: Any) -> int:
 
 
 def _settings(options: dict[str, Any]) -> ScheduleSettings:
+    from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
     from hloopt.reports.schedule_run import ScheduleSettings
     from hloopt.targets import load_target
 
@@ -112,21 +138,68 @@ def _settings(options: dict[str, Any]) -> ScheduleSettings:
     return ScheduleSettings(
         cost_model=choice,
         preset=options["preset"],
+        scheduler=SchedulerConfig(**_scheduler_options(options["scheduler_texts"])),
         loops=options["loops"],
         shared_bandwidth=target if options["share_bandwidth"] else None,
         memory_limit=limit,
     )
 
 
+def _scheduler_options(texts: Sequence[str]) -> dict[str, Any]:
+    """What `--scheduler` says, all of them together. Raises HloError, UsageError."""
+    if not texts:
+        return {}
+    from hloopt.diagnostics import Source
+    from hloopt.passes.pipeline_text import parse_options
+
+    values = parse_options("latency-hiding-scheduler", Source("--scheduler", ",".join(texts)))
+    for name in values:
+        if name in _OWN_OPTIONS:
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"--scheduler does not take {name}: {flag} does")
+    return values
+
+
+_OWN_OPTIONS = frozenset(("preset", "cost_model", "target", "cost_table", "profile", "explain"))
+"""The options of the scheduler that are options of the command."""
+
+
+def _explain(paths: Sequence[str], settings: ScheduleSettings, options: dict[str, Any]) -> int:
+    from hloopt.reports.schedule_explanation import (
+        ScheduleExplanation,
+        explanation_to_json,
+        render_explanation,
+    )
+
+    names = options["explain"]
+    with at_work(paths) as each:
+        results = [
+            (path, ScheduleExplanation.of(_load(path, options["devices"]), settings, names))
+            for path in each
+        ]
+    if options["output_format"] == "json":
+        print_json([{"file": path, **explanation_to_json(found)} for path, found in results])
+        return 0
+    console = make_console(options["color"])
+    for found in print_titles(console, results):
+        render_explanation(found, console, top=options["top"])
+    return 0
+
+
 def _analyze(path: str, settings: ScheduleSettings, devices: int | None) -> ScheduleFindings:
-    from hloopt.files import load
     from hloopt.reports.schedule_findings import ScheduleFindings
+
+    return ScheduleFindings.of(_load(path, devices), settings)
+
+
+def _load(path: str, devices: int | None) -> Module:
+    from hloopt.files import load
     from hloopt.reports.schedule_run import set_devices
 
     module = load(path)
     if devices is not None:
         set_devices(module, devices)
-    return ScheduleFindings.of(module, settings)
+    return module
 
 
 def _write_pictures(found: ScheduleFindings, options: dict[str, Any]) -> bool:

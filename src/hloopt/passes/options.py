@@ -81,18 +81,25 @@ def _infos(options: type[PassOptions]) -> list[OptionInfo]:
 
 
 def make_options(pass_class: type[ModulePass], values: Mapping[str, object]) -> PassOptions:
-    """The options object for these values.
+    """The options object for these values. Raises OptionError, or what the options refuse."""
+    return pass_class.Options(**option_values(pass_class, values))
+
+
+def option_values(pass_class: type[ModulePass], values: Mapping[str, object]) -> dict[str, object]:
+    """The values as the options of a pass take them, by the names they are declared with.
 
     Names may have `-` for `_`. Text is read as the option's type asks: numbers, true and false,
     sizes such as `80GiB`, times such as `30s`, lists, nested options. Raises OptionError.
     """
-    return _make(pass_class.Options, values, f"pass '{pass_class.name}'")
+    return _values(pass_class.Options, values, f"pass '{pass_class.name}'")
 
 
-def _make(options: type[PassOptions], values: Mapping[str, object], owner: str) -> PassOptions:
-    """Options of `owner`, which is how a message names it."""
+def _values(
+    options: type[PassOptions], values: Mapping[str, object], owner: str
+) -> dict[str, object]:
+    """The same for options of `owner`, which is how a message names it."""
     if not values:
-        return options()
+        return {}
     infos = {info.name: info for info in _infos(options)}
     arguments: dict[str, object] = {}
     for given, value in values.items():
@@ -102,7 +109,7 @@ def _make(options: type[PassOptions], values: Mapping[str, object], owner: str) 
             listing = f"it has {', '.join(infos)}" if infos else "it has no options"
             raise OptionError(f"{owner} has no option '{given}'", given, help=known or listing)
         arguments[info.name] = _convert(info, value, given)
-    return options(**arguments)
+    return arguments
 
 
 _INTEGER = pattern(r"-?\d{1,18}")
@@ -114,7 +121,7 @@ def _convert(info: OptionInfo, value: object, given: str) -> object:
     for kind in _choices(info.type):
         if _is_options(kind) and isinstance(value, Mapping):
             try:
-                return _make(kind, value, f"option '{given}'")
+                return kind(**_values(kind, value, f"option '{given}'"))
             except OptionError as error:
                 raise OptionError(error.message, given, help=error.help) from None
         accepted, result = _try(kind, value)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from hloopt.diagnostics import HloError, PipelineError, Source, Span
-from hloopt.passes.options import OptionError
+from hloopt.passes.options import OptionError, option_values
 from hloopt.passes.pipeline import (
     DEFAULT_ITERATIONS,
     FindPipeline,
@@ -16,7 +16,7 @@ from hloopt.passes.pipeline import (
     PipelineStep,
     Step,
 )
-from hloopt.passes.registry import create_pass
+from hloopt.passes.registry import create_pass, find_pass
 from hloopt.patterns import pattern
 
 _NAME = pattern(r"[A-Za-z_][\w.\-]*")
@@ -35,18 +35,34 @@ def parse_passes(text: str, find_pipeline: FindPipeline) -> Pipeline:
 
     Raises PipelineError with the place of the mistake.
     """
-    reader = _Reader(Source("--passes", text), find_pipeline)
+    reader = _PassesReader(Source("--passes", text), find_pipeline)
     steps = reader.steps(end="")
     return Pipeline(name="--passes", steps=tuple(steps))
 
 
+def parse_options(pass_name: str, source: Source) -> dict[str, object]:
+    """The values that `NAME=VALUE,…` gives to options of a pass, as in braces in `--passes`.
+
+    Names have `_`. Raises PipelineError with the place of the mistake; values may still contradict
+    each other.
+    """
+    reader = _Reader(source)
+    values, places = reader.assignments(end="")
+    try:
+        return option_values(find_pass(pass_name), values)
+    except OptionError as error:
+        place = places[error.option]
+        raise error.at(reader.span(place, place + len(error.option))) from None
+
+
 class _Reader:
-    def __init__(self, source: Source, find_pipeline: FindPipeline) -> None:
+    """Options with their values."""
+
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.text = source.text
         self.position = 0
         self.depth = 0
-        self.find_pipeline = find_pipeline
 
     def error(
         self, message: str, start: int, end: int, help: str | None = None, code: str | None = None
@@ -71,13 +87,76 @@ class _Reader:
         if not self.accept(token):
             raise self.error(f"expected '{token}'", self.position, self.position + 1)
 
-    def name(self) -> tuple[str, int]:
+    def is_at(self, end: str) -> bool:
+        """Whether the token `end` follows, or nothing if that is empty."""
+        return self.text.startswith(end, self.position) if end else self.position == len(self.text)
+
+    def name(self, of: str) -> tuple[str, int]:
         self.skip()
         match = _NAME.match(self.text, self.position)
         if match is None:
-            raise self.error("expected the name of a pass", self.position, self.position + 1)
+            raise self.error(f"expected the name of {of}", self.position, self.position + 1)
         self.position = match.end()
         return match[0], match.start()
+
+    def options(self) -> tuple[dict[str, object], dict[str, int]]:
+        """What is in braces, if anything is: values, and where their names are."""
+        return self.assignments(end="}") if self.accept("{") else ({}, {})
+
+    def assignments(self, end: str) -> tuple[dict[str, object], dict[str, int]]:
+        """The same with the token `end` behind, of the whole text if that is empty."""
+        values: dict[str, object] = {}
+        places: dict[str, int] = {}
+        self.skip()
+        while not self.is_at(end):
+            name, start = self.name("an option")
+            if name in values:
+                raise self.error(f"option '{name}' is given twice", start, self.position)
+            places[name] = start
+            self.expect("=")
+            values[name] = self.value()
+            if not self.accept(",") and not self.is_at(end):
+                wanted = "',' or '}'" if end else "','"
+                raise self.error(f"expected {wanted}", self.position, self.position + 1)
+        self.accept(end)
+        return values, places
+
+    def value(self) -> object:
+        if self.text.startswith("{", self.position):
+            return self.nested_options()
+        if not self.accept("["):
+            return self.word()
+        items: list[object] = []
+        while not self.accept("]"):
+            items.append(self.word())
+            if not self.accept(",") and not self.text.startswith("]", self.position):
+                raise self.error("expected ',' or ']'", self.position, self.position + 1)
+        return items
+
+    def nested_options(self) -> dict[str, object]:
+        self.depth += 1
+        if self.depth > _MAXIMUM_NESTING:
+            place = self.position
+            raise self.error("options are nested too deeply", place, place + 1, code="HLO608")
+        values, _ = self.options()
+        self.depth -= 1
+        return values
+
+    def word(self) -> str:
+        match = _VALUE.match(self.text, self.position)
+        if match is None:
+            raise self.error("expected a value", self.position, self.position + 1)
+        self.position = match.end()
+        word = match[0]
+        return re.sub(r"\\(.)", r"\1", word[1:-1]) if word.startswith('"') else word
+
+
+class _PassesReader(_Reader):
+    """Passes with their options."""
+
+    def __init__(self, source: Source, find_pipeline: FindPipeline) -> None:
+        super().__init__(source)
+        self.find_pipeline = find_pipeline
 
     def steps(self, end: str) -> list[Step]:
         found: list[Step] = []
@@ -92,12 +171,12 @@ class _Reader:
         return found
 
     def step(self) -> Step:
-        name, start = self.name()
+        name, start = self.name("a pass")
         span = Span(self.source, start, self.position)
         if name == "fixpoint" and self.accept("("):
             return self.fixpoint(span)
         if name == "pipeline" and self.accept("("):
-            nested, nested_start = self.name()
+            nested, nested_start = self.name("a pipeline")
             self.expect(")")
             try:
                 return PipelineStep(pipeline=self.find_pipeline(nested), span=span)
@@ -131,51 +210,6 @@ class _Reader:
             place = places["max_iterations"]
             raise self.error("max_iterations is an integer from 1 on", place, place + 14)
         return FixpointStep(steps=tuple(steps), max_iterations=int(limit), span=span)
-
-    def options(self) -> tuple[dict[str, object], dict[str, int]]:
-        values: dict[str, object] = {}
-        places: dict[str, int] = {}
-        if not self.accept("{"):
-            return values, places
-        while not self.accept("}"):
-            name, start = self.name()
-            if name in values:
-                raise self.error(f"option '{name}' is given twice", start, self.position)
-            places[name] = start
-            self.expect("=")
-            values[name] = self.value()
-            if not self.accept(",") and not self.text.startswith("}", self.position):
-                raise self.error("expected ',' or '}'", self.position, self.position + 1)
-        return values, places
-
-    def value(self) -> object:
-        if self.text.startswith("{", self.position):
-            return self.nested_options()
-        if not self.accept("["):
-            return self.word()
-        items: list[object] = []
-        while not self.accept("]"):
-            items.append(self.word())
-            if not self.accept(",") and not self.text.startswith("]", self.position):
-                raise self.error("expected ',' or ']'", self.position, self.position + 1)
-        return items
-
-    def nested_options(self) -> dict[str, object]:
-        self.depth += 1
-        if self.depth > _MAXIMUM_NESTING:
-            place = self.position
-            raise self.error("options are nested too deeply", place, place + 1, code="HLO608")
-        values, _ = self.options()
-        self.depth -= 1
-        return values
-
-    def word(self) -> str:
-        match = _VALUE.match(self.text, self.position)
-        if match is None:
-            raise self.error("expected a value", self.position, self.position + 1)
-        self.position = match.end()
-        word = match[0]
-        return re.sub(r"\\(.)", r"\1", word[1:-1]) if word.startswith('"') else word
 
 
 def format_passes(steps: Iterable[Step]) -> str:

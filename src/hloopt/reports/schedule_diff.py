@@ -39,21 +39,19 @@ def compare_schedules(before: Module, after: Module) -> ScheduleChange | None:
     from hloopt.reports.schedule_run import (
         ScheduleSettings,
         cycle_unit,
-        preset_of,
         run_module,
-        tracker_of,
     )
 
     settings = ScheduleSettings()
-    tracker = tracker_of(preset_of(after))
+    config = settings.config_for(after)
     try:
-        new = run_module(after, settings, tracker)
-        old = run_module(before, settings, tracker) if before.is_scheduled else None
+        new = run_module(after, settings, config)
+        old = run_module(before, settings, config) if before.is_scheduled else None
     except HloError:  # of a module that makes no sense: others say so
         return None
     if not any(any(run.operations()) for run in (old, new) if run is not None):
         return None
-    return ScheduleChange(old, new, cycle_unit(settings, new))
+    return ScheduleChange(old, new, cycle_unit(config, new.model))
 
 
 def render_schedule_change(change: ScheduleChange, console: Console) -> None:

@@ -23,7 +23,6 @@ from hloopt.reports.schedule_run import (
     Preset,
     ScheduleSettings,
     cycle_unit,
-    preset_of,
     run_module,
     tracker_of,
 )
@@ -85,13 +84,13 @@ class ScheduleFindings:
         module. Raises HloError for a bad choice of a model, or a module that makes no sense.
         """
         with collector_paused():
-            order = _ensure_schedule(module)
-            preset = settings.preset or preset_of(module)
-            tracker = tracker_of(preset)
-            simulation = run_module(module, settings, tracker)
+            order = ensure_schedule(module)
+            config = settings.config_for(module)
+            tracker = tracker_of(config)
+            simulation = run_module(module, settings, config)
             flow = Dataflow.of(module)
             buffers = Buffers.of(flow)
-            shape_size = shape_bytes if preset == "xla-gpu" else leaf_bytes
+            shape_size = shape_bytes if config.preset == "xla-gpu" else leaf_bytes
             life = BufferLife.of(flow, buffers, shape_size)
             memory = _measure_memory(simulation, life, settings.memory_limit)
             hidings = _explain(simulation, memory, BufferHazards(flow, buffers))
@@ -105,8 +104,8 @@ class ScheduleFindings:
             }
             return cls(
                 order,
-                preset,
-                cycle_unit(settings, simulation),
+                config.preset,
+                cycle_unit(config, simulation.model),
                 simulation,
                 CriticalPaths.of(simulation),
                 hidings,
@@ -116,7 +115,11 @@ class ScheduleFindings:
             )
 
 
-def _ensure_schedule(module: Module) -> str:
+def ensure_schedule(module: Module) -> str:
+    """Give a module without a schedule that of XLA's default memory scheduler.
+
+    Who made the order, for people: `schedule` where there was one.
+    """
     if module.is_scheduled:
         return "schedule"
     schedule = schedule_module(module, backend=backend_of(module))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from hloopt.cost_models import CostModelChoice, latency_model
+from hloopt.analysis.latency import LatencyModel
+from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU, backend_of
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.reports.units import CycleUnit
 from hloopt.simulation import Loops, Simulation, Streams, simulate
 from hloopt.simulation.bandwidth import Bandwidth
@@ -27,11 +29,25 @@ class ScheduleSettings:
     cost_model: CostModelChoice = field(default_factory=CostModelChoice)
     preset: Preset | None = None
     """Whose streams and limits; None: the module tells."""
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    """All other options of the scheduler: what it says of preset and cost model is not read."""
     loops: Loops = "trips"
     shared_bandwidth: Target | None = None
     """The target whose memory bandwidth is shared; None: nobody slows anybody down."""
     memory_limit: int | None = None
     """Bytes there are."""
+
+    def config_for(self, module: Module) -> SchedulerConfig:
+        """What the scheduler is to be told, resolved for a module. Raises HloError."""
+        choice = self.cost_model
+        return replace(
+            self.scheduler,
+            preset=self.preset or preset_of(module),
+            cost_model=choice.name,
+            target=choice.target,
+            cost_table=choice.cost_table,
+            profile=choice.profile,
+        ).resolved(module)
 
 
 def preset_of(module: Module) -> Preset:
@@ -39,27 +55,29 @@ def preset_of(module: Module) -> Preset:
     return "xla-gpu" if backend_of(module) is GPU else "xla-generic"
 
 
-def tracker_of(preset: Preset) -> ResourceTracker:
-    """What is asynchronous by a preset, and its default limits."""
-    config = SchedulerConfig(preset=preset).resolved()
-    return GpuResourceTracker(config) if preset == "xla-gpu" else ResourceTracker(config)
+def tracker_of(config: SchedulerConfig) -> ResourceTracker:
+    """What is asynchronous by a configuration, and the limits of that."""
+    return GpuResourceTracker(config) if config.preset == "xla-gpu" else ResourceTracker(config)
 
 
-def cycle_unit(settings: ScheduleSettings, simulation: Simulation) -> CycleUnit:
+def cycle_unit(config: SchedulerConfig, model: LatencyModel) -> CycleUnit:
     """Constants by kind of instruction are no times, whatever XLA calls them."""
-    if settings.cost_model.resolved() == "fixed":
+    if config.model_choice.resolved() == "fixed":
         return CycleUnit(None)
-    return CycleUnit(1e-6 / simulation.model.cycles_per_microsecond)
+    return CycleUnit(1e-6 / model.cycles_per_microsecond)
 
 
-def run_module(module: Module, settings: ScheduleSettings, tracker: ResourceTracker) -> Simulation:
-    """A run of a module as the settings say. Raises HloError for a bad choice of a model."""
-    is_gpu = isinstance(tracker, GpuResourceTracker)
-    model = latency_model(settings.cost_model, module, is_gpu=is_gpu)
+def run_module(module: Module, settings: ScheduleSettings, config: SchedulerConfig) -> Simulation:
+    """A run of a module as the settings say, on the streams of a configuration.
+
+    Raises HloError for a bad target or file of the model of time.
+    """
+    model = model_of(config, module)
     bandwidth = None
     if settings.shared_bandwidth is not None:
         bandwidth = Bandwidth(module, settings.shared_bandwidth, model.cycles_per_microsecond)
-    return simulate(module, model, Streams(tracker), loops=settings.loops, bandwidth=bandwidth)
+    streams = Streams(tracker_of(config))
+    return simulate(module, model, streams, loops=settings.loops, bandwidth=bandwidth)
 
 
 def set_devices(module: Module, count: int) -> None:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from enum import StrEnum
 from typing import NamedTuple
 
+from hloopt.analysis.latency.files import is_time
 from hloopt.ir import Instruction
 from hloopt.ir.frontend_attributes import frontend_attribute
 
@@ -76,10 +77,11 @@ def as_guess(time: Time) -> Time:
 
 
 def stated_latency(instruction: Instruction, cycles_per_microsecond: float) -> float | None:
-    """Cycles by the frontend attribute `latency_metadata`, in nanoseconds; None without one."""
+    """Cycles by the frontend attribute `latency_metadata`, in nanoseconds; None without a sound
+    one."""
     text = frontend_attribute(instruction, "latency_metadata")
     try:
         nanoseconds = int(text) if text is not None else None
     except ValueError:
         return None
-    return None if nanoseconds is None else nanoseconds * cycles_per_microsecond / 1000.0
+    return nanoseconds * cycles_per_microsecond / 1000.0 if is_time(nanoseconds) else None

@@ -6,7 +6,6 @@ latencies { source: "ar-start" target: "ar-done" latency_us: 40.0 }
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from hloopt.analysis.async_operations import (
     async_form,
     wrapped,
 )
+from hloopt.analysis.latency.files import LONGEST, is_time, load_json
 from hloopt.analysis.latency.model import (
     ORDINARY_EDGE_TIME,
     LatencyModel,
@@ -90,10 +90,7 @@ def _averaged(costs: Mapping[str, float]) -> dict[str, float]:
 
 
 def _from_json(text: str, name: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise HloError(f"{name} is no JSON: {error}", help=_HELP) from None
+    value = load_json(text, name, _HELP)
     assert isinstance(value, dict)
     return value
 
@@ -116,10 +113,13 @@ def _number(entry: Mapping[str, Any], key: str, name: str) -> float:
     value = _only(entry, key)
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise HloError(f"{name}: {key} takes a number of microseconds, 0 or more", help=_HELP)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if not is_time(number):
+        raise HloError(
+            f"{name}: {key} takes a number of microseconds, 0 or more, at most {LONGEST:g}",
+            help=_HELP,
+        )
     return number
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SEND_RECV_DONE, async_form
+from hloopt.analysis.latency.files import LONGEST, is_time, load_json
 from hloopt.analysis.latency.model import LatencyModel, Origin, Time, as_guess
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Opcode
+
+_HELP = 'it looks like {"node": {NAME: CYCLES, …}, "latency": {START: CYCLES, …}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +28,20 @@ class CostTable:
 
         Raises HloError.
         """
-        try:
-            value = json.loads(text)
-        except ValueError as error:
-            raise HloError(f"{name} is no JSON: {error}") from None
+        value = load_json(text, name, _HELP)
         if not isinstance(value, dict) or value.keys() - {"node", "latency"}:
-            raise HloError(
-                f"{name} is no cost table",
-                help='it looks like {"node": {NAME: CYCLES, …}, "latency": {START: CYCLES, …}}',
-            )
+            raise HloError(f"{name} is no cost table", help=_HELP)
         return cls(_numbers(value, "node", name), _numbers(value, "latency", name))
 
 
 def _numbers(value: dict[str, object], key: str, name: str) -> dict[str, float]:
     entries = value.get(key, {})
-    if isinstance(entries, dict) and all(
-        isinstance(number, int | float) and number >= 0 for number in entries.values()
-    ):
+    if isinstance(entries, dict) and all(is_time(number) for number in entries.values()):
         return {entry: float(number) for entry, number in entries.items()}
-    raise HloError(f"{name}: '{key}' takes numbers of cycles, 0 or more, by name")
+    raise HloError(
+        f"{name}: '{key}' takes numbers of cycles by name, 0 or more, at most {LONGEST:g}",
+        help=_HELP,
+    )
 
 
 @dataclass(slots=True)

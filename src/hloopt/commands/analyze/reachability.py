@@ -49,15 +49,12 @@ def command(file: str, first: str, second: str, top: int, output_format: str, co
 
 def _find(module: Module, given: str, argument: str) -> Instruction:
     """The instruction called `given`, `%` or not. Raises BadParameter where there is none."""
-    name = given.removeprefix("%")
-    named = {instruction.name: instruction for instruction in module.instructions()}
-    if name not in named:
-        from hloopt.diagnostics import did_you_mean
+    from hloopt.diagnostics import HloError
+    from hloopt.ir.find import find_instructions
 
-        if name in module.computations:
-            message = f"'{name}' is a computation: name an instruction"
-            raise click.BadParameter(message, param_hint=argument)
-        hint = did_you_mean(name, named)
-        message = f"no instruction '{name}'" + (f"; {hint}" if hint else "")
-        raise click.BadParameter(message, param_hint=argument)
-    return named[name]
+    try:
+        (found,) = find_instructions(module, [given])
+    except HloError as error:
+        message = error.message + (f"; {error.help}" if error.help else "")
+        raise click.BadParameter(message, param_hint=argument) from None
+    return found

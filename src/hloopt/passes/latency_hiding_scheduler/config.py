@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from hloopt.cost_models import CostModelChoice, CostModelName
-from hloopt.diagnostics import PassRefused
+from hloopt.diagnostics import HloError, PipelineError
 from hloopt.ir.module import Module
 from hloopt.memory.scheduling_limit import scheduling_limit
 from hloopt.passes.base import PassOptions, option
@@ -149,9 +149,28 @@ class SchedulerConfig(PassOptions):
     )
     top_down_scheduling: bool = option(False, "schedule from the beginning of the program")
     explain: tuple[str, ...] = option(
-        (), "names of instructions: remarks say why they are where they are"
+        (), "names of instructions: remarks say why the rules put them where they do"
     )
     log_computation_re: str = option("", "has no effect: a filter for logs of XLA")
+
+    def __post_init__(self) -> None:
+        """Raise PipelineError for a model without its file, and limits that make no sense."""
+        try:
+            self.model_choice.resolved()
+        except HloError as error:
+            raise PipelineError(error.message, help=error.help) from None
+        if self.preset == "xla-gpu":
+            self._check_parallel_limit()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int) and value < 0:
+                raise PipelineError(f"{field.name} is {value}: it takes 0 or more")
+        if self.minds_memory and self.device_memory_size is not None:
+            raise PipelineError("memory_limit and device_memory_size cannot both be given")
+        if self.hard_memory_limit and not self.minds_memory and self.device_memory_size is None:
+            raise PipelineError(
+                "hard_memory_limit needs a memory_limit", help="for example memory_limit=60GiB"
+            )
 
     @property
     def minds_memory(self) -> bool:
@@ -170,38 +189,29 @@ class SchedulerConfig(PassOptions):
     def resolved(self, module: Module | None = None) -> SchedulerConfig:
         """The configuration with the defaults of its preset, and the limit for a module, filled in.
 
-        Raises PassRefused for limits that contradict each other.
+        The size of the device's memory counts with a module only.
         """
         is_gpu = self.preset == "xla-gpu"
-        if is_gpu:
-            self._check_limits()
-        limit = self._limit(module)
-        if self.hard_memory_limit and limit == UNLIMITED:
-            raise PassRefused("hard_memory_limit needs a memory_limit")
-        if self.search is not None:
-            self.search.check()
+        limit, size = self.memory_limit, self.device_memory_size
+        if size is not None and module is not None:
+            limit = scheduling_limit(module, size, self.memory_limit_slop_factor)
+            size = None
         return replace(
             self,
             memory_limit=limit,
+            device_memory_size=size,
             schedule_send_recvs=_given(self.schedule_send_recvs, default=is_gpu),
             aggressive_scheduling_policies=_given(
                 self.aggressive_scheduling_policies, default=is_gpu
             ),
         )
 
-    def _limit(self, module: Module | None) -> int:
-        if self.device_memory_size is None or module is None:
-            return self.memory_limit
-        if self.minds_memory:
-            raise PassRefused("memory_limit and device_memory_size cannot both be given")
-        return scheduling_limit(module, self.device_memory_size, self.memory_limit_slop_factor)
-
-    def _check_limits(self) -> None:
+    def _check_parallel_limit(self) -> None:
         parallel = self.parallel_collective_overlap_limit
         for kind in _CHECKED:
             limit = getattr(self, f"{kind}_overlap_limit")
             if limit > parallel:
-                raise PassRefused(
+                raise PipelineError(
                     f"{kind}_overlap_limit is {limit}, more than "
                     f"parallel_collective_overlap_limit, which is {parallel}",
                     help="on a GPU all collectives share the second limit: raise it, or lower "

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from hloopt.passes.latency_hiding_scheduler.ready_order import ReadyOrder
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
+OBSTACLES = {
+    "kAnnotationNotReady": "Waits until its whole scheduling group is ready",
+    "kExceedsOverlapLimit": "Needs more of a resource than its overlap limit leaves",
+}
+"""What keeps a ready instruction from being chosen, by XLA's word for it."""
 _SHOWN = 5
 Item = TypeVar("Item")
 
@@ -88,11 +93,14 @@ class Explainer:
         """Which instructions to explain."""
         self.decisions: dict[Instruction, Decision] = {}
         """In order of the last scheduling of each."""
+        self.meanings: dict[str, str] = dict(OBSTACLES)
+        """What is meant by the words for rules and obstacles that decisions may have."""
 
     def watch(self, state: SchedulingState, order: ReadyOrder) -> None:
         """Note what is decided while a computation is scheduled: O(ready) per decision asked for,
         nothing if none is. A computation that is scheduled again is explained anew."""
         instructions = state.graph.instructions
+        self.meanings.update((rule.reason, rule.meaning) for rule in order.rules)
         asked = {node for node, i in enumerate(instructions) if self.is_asked(i)}
         for node in asked:
             self.decisions.pop(instructions[node], None)

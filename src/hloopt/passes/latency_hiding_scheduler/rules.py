@@ -42,6 +42,11 @@ class Rule(NamedTuple):
     """What it reads of a node, beside the node's ready time and outlook on memory: it sees nodes
     of equal facts as equal. By default it may read anything."""
 
+    @property
+    def meaning(self) -> str:
+        """What it prefers, for people: the first line that describes it."""
+        return (self.narrow.__doc__ or "").partition("\n")[0].rstrip(".")
+
 
 # -- ways to narrow -------------------------------------------------------------------------------
 

@@ -8,12 +8,11 @@ from typing import ClassVar
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel, Origin
-from hloopt.analysis.latency.profile import ProfileModel, missing_in_module
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.collector import collector_paused
-from hloopt.cost_models import latency_model
-from hloopt.diagnostics import HloError, PassRefused, did_you_mean
+from hloopt.diagnostics import HloError, PassRefused
 from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.find import find_instructions
 from hloopt.ir.ordering import computation_post_order
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.memory.backends import CPU, GPU
@@ -30,12 +29,12 @@ from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_byt
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
 from hloopt.passes.latency_hiding_scheduler.stalls import Stalls
+from hloopt.passes.latency_hiding_scheduler.times import model_of
 
 _NO_STALL = "the wait is that for another operation in flight"
-_NOT_SCHEDULED = "nothing asynchronous is in its computation, so the order of that stays"
+NOT_SCHEDULED = "nothing asynchronous is in its computation, so the order of that stays"
 _LESS_MEMORY = 0.9
 """What is left of the limit when scheduling again."""
-_SHOWN = 5
 
 
 @register("latency-hiding-scheduler")
@@ -67,38 +66,16 @@ class LatencyHidingScheduler(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         if not module.is_scheduled:
             raise PassRefused(
-                "the latency-hiding-scheduler needs a module with a schedule",
+                "it needs a module with a schedule",
                 help="run hlo-memory-scheduler before it",
             )
         config = self.options.resolved(module)
         with collector_paused():
-            return ModuleScheduling.of(module, config, model_of(config, module)).run(context)
-
-
-def model_of(config: SchedulerConfig, module: Module) -> LatencyModel:
-    """The times that a configuration asks for. Raises PassRefused for a bad choice or file."""
-    try:
-        model = latency_model(
-            config.model_choice,
-            module,
-            is_gpu=config.preset == "xla-gpu",
-            approx_costly_collectives=config.enable_approx_costly_collectives,
-            schedule_send_recvs=bool(config.schedule_send_recvs),
-        )
-    except HloError as error:
-        raise PassRefused(error.message, help=error.help) from error
-    if isinstance(model, ProfileModel) and config.pgle_accuracy_checker == "error":
-        _refuse_gaps(missing_in_module(model, module))
-    return model
-
-
-def _refuse_gaps(missing: list[Instruction]) -> None:
-    if missing:
-        names = ", ".join(f"%{instruction.name}" for instruction in missing[:_SHOWN])
-        raise PassRefused(
-            f"Found {len(missing)} missing instructions. Discarding the profile.",
-            help=f"the profile does not name {names}{' …' if len(missing) > _SHOWN else ''}",
-        )
+            try:
+                model = model_of(config, module)
+            except HloError as error:
+                raise PassRefused(error.message, help=error.help) from error
+            return ModuleScheduling.of(module, config, model).run(context)
 
 
 @dataclass(slots=True)
@@ -152,7 +129,7 @@ class ModuleScheduling:
         if scheduler.explainer is not None:
             for instruction in asked:
                 decision = scheduler.explainer.decisions.get(instruction)
-                context.analysis(instruction, decision.sentence() if decision else _NOT_SCHEDULED)
+                context.analysis(instruction, decision.sentence() if decision else NOT_SCHEDULED)
         return self.orders() != before
 
     def orders(self) -> dict[Computation, list[Instruction]]:
@@ -166,19 +143,10 @@ class ModuleScheduling:
     def _asked(self) -> dict[Instruction, None]:
         """The instructions to explain. Raises PassRefused for a name that nothing has."""
         names = self.scheduler.config.explain
-        if not names:
-            return {}
-        by_name = {instruction.name: instruction for instruction in self.module.instructions()}
-        asked: dict[Instruction, None] = {}
-        for name in names:
-            found = by_name.get(name.removeprefix("%"))
-            if found is None:
-                raise PassRefused(
-                    f"explain: the module has no instruction %{name.removeprefix('%')}",
-                    help=did_you_mean(name.removeprefix("%"), by_name),
-                )
-            asked[found] = None
-        return asked
+        try:
+            return dict.fromkeys(find_instructions(self.module, names)) if names else {}
+        except HloError as error:
+            raise PassRefused(f"explain: {error.message}", help=error.help) from None
 
     def _schedule_all(
         self, chosen: list[Computation], preferences: Mapping[Instruction, float]

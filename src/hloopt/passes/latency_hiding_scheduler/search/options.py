@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from hloopt.diagnostics import PassRefused
+from hloopt.diagnostics import PipelineError
 from hloopt.passes.base import PassOptions, Seconds, option
 
 
@@ -26,9 +26,9 @@ class SearchOptions(PassOptions):
         None, "bytes that the schedule may need at its peak; null: what the plain one needs"
     )
 
-    def check(self) -> None:
-        """Raises PassRefused for a search that would never end."""
+    def __post_init__(self) -> None:
+        """Raise PipelineError for a search that would never end."""
         for name in ("budget", "iterations"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < inf:
-                raise PassRefused(f"the search's {name} is {value}: it has to be 0 or more")
+                raise PipelineError(f"the search's {name} is {value}: it has to be 0 or more")
