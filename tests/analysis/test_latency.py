@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hloopt.analysis.latency import CostTable, FixedModel, GpuFixedModel, Origin, TableModel
+from hloopt.analysis.latency.model import stated_latency
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction
 from hloopt.text import parse_module
@@ -72,7 +73,23 @@ def test_tables_answer_by_name(named: dict[str, Instruction]) -> None:
     assert model.latency(named["cp"], named["cp-done"]) == 5000
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"nodes": {}}', '{"node": {"a": "1"}}'])
+@pytest.mark.parametrize("text", ["-1", "many", "1" + "0" * 400, "9" * 5000], ids=len)
+def test_a_stated_latency_that_is_no_time_is_not_stated(text: str) -> None:
+    body = (
+        f'ENTRY e {{ p = f32[] parameter(0), frontend_attributes={{latency_metadata="{text}"}} }}'
+    )
+    (parameter,) = parse_module(f"HloModule m\n{body}").entry.parameters
+    assert stated_latency(parameter, 1000.0) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", '{"nodes": {}}', '{"node": {"a": "1"}}', "[" * 100_000),
+        *(f'{{"node": {{"a": {number}}}}}' for number in ("-1", "NaN", "1e400", "1e308", "true")),
+    ],
+    ids=lambda text: text[:30],
+)
 def test_malformed_tables_are_refused(text: str) -> None:
     with pytest.raises(HloError):
         CostTable.parse(text, "t")

@@ -52,6 +52,22 @@ def test_pictures_are_of_one_file(
         (["--cost-table", "none.json"], "cannot read none.json"),
         (["--limit", "much"], "no amount"),
         (["--devices", "0"], "0 is not in the range"),
+        (["--explain", "gathr"], "did you mean 'gather'?"),
+        (["--explain", "square"], "'square' is a computation"),
+        (["--explain", "work", "--html", "x.html"], "--explain draws no timeline"),
+        (["--scheduler", "all_gather_overlap_limit"], "expected '='"),
+        (["--scheduler", "all_gather_overlap_limit=-1"], "it takes 0 or more"),
+        (["--scheduler", "hard_memory_limit=true"], "needs a memory_limit"),
+        (["--scheduler", "preset=xla-gpu"], "--preset does"),
+        (["--scheduler", "explain=work"], "--explain does"),
+        (
+            ["--scheduler", "memory_limit=1G", "--scheduler", "memory_limit=2G"],
+            "'memory_limit' is given twice",
+        ),
+        (
+            ["--preset", "xla-gpu", "--scheduler", "all_reduce_overlap_limit=2"],
+            "more than parallel_collective_overlap_limit, which is 1",
+        ),
     ],
 )
 def test_mistakes_are_told(
@@ -80,6 +96,53 @@ def test_times_of_a_table_are_real_ones(
     out = capsys.readouterr().out
     assert re.search(r"749\.0 us +251\.0 us +1\.0 ms .* %gather", out)
     assert "a constant stands in" in out
+
+
+def test_a_schedule_that_cannot_be_found_is_a_failed_pass(
+    module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--explain", "work", "--scheduler", "hard_memory_limit=true,memory_limit=1"]
+    assert main(["schedule", module, *options]) == 3
+    assert "no order that needs at most 1 bytes was found" in capsys.readouterr().err
+
+
+def test_limits_are_those_of_the_streams(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "two.hlo"
+    path.write_text(
+        """HloModule two, is_scheduled=true
+add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] add(x, y) }
+ENTRY e {
+  p = f32[8] parameter(0)
+  one = f32[8] all-reduce-start(p), replica_groups={}, to_apply=add
+  other = f32[8] all-reduce-start(p), replica_groups={}, to_apply=add
+  a = f32[8] all-reduce-done(one)
+  b = f32[8] all-reduce-done(other)
+  ROOT r = f32[8] add(a, b)
+}
+"""
+    )
+
+    def makespan(*options: str) -> float:
+        assert main(["schedule", str(path), "--format", "json", *options]) == 0
+        (report,) = json.loads(capsys.readouterr().out)
+        return float(report["makespan"])
+
+    assert makespan() == makespan("--scheduler", "all_gather_overlap_limit=2") > 9000
+    assert makespan("--scheduler", "all-reduce-overlap-limit=2") < 6000
+
+
+def test_explanations_of_several_files_are_a_list(
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other.hlo").write_text(TEXT)
+    assert main(["schedule", str(tmp_path), "--explain", "%work", "--format", "json"]) == 0
+    reports = json.loads(capsys.readouterr().out)
+    assert [report["file"] for report in reports] == [str(tmp_path / "other.hlo"), module]
+    assert all(report["explanations"][0]["instruction"] == "work" for report in reports)
+    assert main(["schedule", str(tmp_path), "--explain", "%work"]) == 0
+    assert capsys.readouterr().out.count("%work (fusion) in %e") == 2
 
 
 def test_bandwidth_can_be_shared(module: str, capsys: pytest.CaptureFixture[str]) -> None:

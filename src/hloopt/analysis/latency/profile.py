@@ -112,7 +112,7 @@ def _text(entry: Mapping[str, Any], key: str, name: str) -> str:
 def _number(entry: Mapping[str, Any], key: str, name: str) -> float:
     value = _only(entry, key)
     try:
-        number = float(value)
+        number = value if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = None
     if not is_time(number):

@@ -1,0 +1,65 @@
+"""What a process imports: nothing large that its command does not need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL = """HloModule small, is_scheduled=true
+ENTRY e {
+  p = f32[4] parameter(0)
+  dead = f32[4] negate(p)
+  ROOT r = f32[4] add(p, p)
+}
+"""
+MODELS_OF_TIME = (
+    *("hloopt.cost_models", "hloopt.analysis.latency", "hloopt.simulation", "hloopt.targets"),
+    *("hloopt.passes.latency_hiding_scheduler", "hloopt.passes.schedule_search"),
+)
+HEAVY = ("numpy", "ml_dtypes", "yaml", "google")
+PROGRAM = """
+import json, sys
+from hloopt.cli import main
+assert main(sys.argv[1:]) == 0
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def imported(*arguments: str) -> set[str]:
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def within(modules: set[str], packages: tuple[str, ...]) -> list[str]:
+    return sorted(m for m in modules for p in packages if m == p or m.startswith(f"{p}."))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    path = tmp_path / "small.hlo"
+    path.write_text(SMALL)
+    return str(path)
+
+
+def test_a_plain_opt_imports_no_model_of_time_and_no_report(small: str) -> None:
+    found = imported("opt", small, "--passes", "dce")
+    assert "hloopt.passes.dce" in found
+    assert within(found, (*MODELS_OF_TIME, *HEAVY, "hloopt.reports", "hloopt.memory", "rich")) == []
+
+
+def test_a_report_without_asynchronous_operations_imports_no_model_of_time(
+    small: str, tmp_path: Path
+) -> None:
+    found = imported("opt", small, "--passes", "dce", "-o", str(tmp_path / "out.hlo"))
+    assert "hloopt.reports.schedule_diff" in found
+    assert within(found, (*MODELS_OF_TIME, *HEAVY)) == []
+
+
+def test_the_version_imports_nothing_of_modules() -> None:
+    found = imported("--version")
+    assert within(found, (*MODELS_OF_TIME, *HEAVY, "hloopt.ir", "hloopt.text", "rich")) == []
