@@ -59,6 +59,7 @@ def test_pictures_are_of_one_file(
         (["--scheduler", "all_gather_overlap_limit=-1"], "it takes 0 or more"),
         (["--scheduler", "hard_memory_limit=true"], "needs a memory_limit"),
         (["--scheduler", "preset=xla-gpu"], "--preset does"),
+        (["--scheduler", "search={budget=1s}"], "`hloopt opt` searches"),
         (["--scheduler", "explain=work"], "--explain does"),
         (
             ["--scheduler", "memory_limit=1G", "--scheduler", "memory_limit=2G"],

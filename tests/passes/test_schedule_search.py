@@ -12,7 +12,7 @@ from tests.passes.checked_run import run_checked
 
 from hloopt.analysis.latency import FixedModel
 from hloopt.analysis.latency.statistics import schedule_statistics
-from hloopt.diagnostics import PassRefused
+from hloopt.diagnostics import PipelineError
 from hloopt.interpreter.equivalence import Reference, RunSettings
 from hloopt.ir import Module
 from hloopt.passes.base import PassContext, Seconds
@@ -272,4 +272,4 @@ def test_a_time_budget_ends_the_search() -> None:
 @pytest.mark.parametrize("options", [{"iterations": -1}, {"budget": Seconds(-1.0)}])
 def test_a_search_has_to_end(options: dict[str, Any]) -> None:
     with pytest.raises(PipelineError, match="has to be 0 or more"):
-        SchedulerConfig(search=SearchOptions(**options)).resolved()
+        SearchOptions(**options)

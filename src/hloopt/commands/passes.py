@@ -46,7 +46,7 @@ def _summary(name: str) -> str:
 
 
 def _describe(name: str, color: str) -> None:
-    from rich.table import Table
+    from rich.padding import Padding
     from rich.text import Text
 
     from hloopt.passes.options import documented_options
@@ -62,13 +62,12 @@ def _describe(name: str, color: str) -> None:
     if not infos:
         return
     console.print()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
-    for column in ("option", "takes", "default", ""):
-        table.add_column(column)
+    console.print(Text("Options", style="bold"))
     for info in infos:
         takes = "a function (Python API)" if info.is_api_only else info.type_text
-        table.add_row(Text(info.name), takes, info.default_text, info.doc)
-    console.print(table)
+        default = f"; default: {info.default_text}" if info.default_text else ""
+        console.print(Text.assemble((info.name, "bold"), f"  {takes}{default}"))
+        console.print(Padding(Text(info.doc), (0, 0, 0, 4)))
 
 
 _LINE_WITHIN_PARAGRAPH = re.compile(r"(?<!\n)\n(?!\n|- | {4}) *")

@@ -154,14 +154,19 @@ def _scheduler_options(texts: Sequence[str]) -> dict[str, Any]:
 
     values = parse_options("latency-hiding-scheduler", Source("--scheduler", ",".join(texts)))
     for name in values:
-        if name in _OWN_OPTIONS:
-            flag = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"--scheduler does not take {name}: {flag} does")
+        if name in _NOT_TAKEN:
+            raise click.UsageError(f"--scheduler does not take {name}: {_NOT_TAKEN[name]}")
     return values
 
 
-_OWN_OPTIONS = frozenset(("preset", "cost_model", "target", "cost_table", "profile", "explain"))
-"""The options of the scheduler that are options of the command."""
+_NOT_TAKEN = {
+    "search": "what is explained are the rules; `hloopt opt` searches",
+    **{
+        name: f"--{name.replace('_', '-')} does"
+        for name in ("preset", "cost_model", "target", "cost_table", "profile", "explain")
+    },
+}
+"""The options of the scheduler that `--scheduler` leaves to others, and to whom."""
 
 
 def _explain(paths: Sequence[str], settings: ScheduleSettings, options: dict[str, Any]) -> int:
