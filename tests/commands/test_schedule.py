@@ -146,6 +146,20 @@ def test_explanations_of_several_files_are_a_list(
     assert capsys.readouterr().out.count("%work (fusion) in %e") == 2
 
 
+@pytest.mark.parametrize("more", [[], ["--target", "h100_sxm"]])
+def test_a_file_about_another_module_is_noted(
+    more: list[str], module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "costs.json"
+    table.write_text('{"node": {"elsewhere": 250}, "latency": {}}')
+    assert main(["schedule", module, "--cost-table", str(table), *more]) == 0
+    note = "knows no instruction that runs here"
+    assert note in " ".join(capsys.readouterr().out.split())
+    table.write_text('{"latency": {"gather": 250}}')
+    assert main(["schedule", module, "--cost-table", str(table), *more]) == 0
+    assert note not in " ".join(capsys.readouterr().out.split())
+
+
 def test_bandwidth_can_be_shared(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule", module, "--share-bandwidth", "--target", "b200"]) == 0
     assert "shares the memory bandwidth of NVIDIA B200" in " ".join(capsys.readouterr().out.split())

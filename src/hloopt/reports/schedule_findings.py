@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.latency import Origin
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.collector import collector_paused
 from hloopt.ir import Computation, Instruction, Module
@@ -154,6 +156,10 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
             "times are XLA's constants by kind of instruction, in abstract cycles: they tell what "
             "overlaps, not how long it takes"
         )
+    choice = settings.cost_model
+    file = choice.cost_table or choice.profile
+    if file is not None and not _any_from_file(simulation):
+        notes.append(f"{file} knows no instruction that runs here: is it about another module?")
     guessed = dict.fromkeys(simulation.guessed)
     if guessed:
         notes.append(
@@ -182,6 +188,14 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
             f"{settings.shared_bandwidth.title}"
         )
     return notes
+
+
+def _any_from_file(simulation: Simulation) -> bool:
+    """Whether any time is that of a table or profile. Linear in what runs if none is."""
+    model = simulation.model
+    nodes = (model.node_time(i) for run in simulation.runs.values() for i in run.order)
+    pairs = (model.edge_time(o.start, o.done) for _, o in simulation.operations())
+    return any(time.origin in (Origin.TABLE, Origin.PROFILE) for time in chain(nodes, pairs))
 
 
 def _synchronous(simulation: Simulation) -> list[Instruction]:
