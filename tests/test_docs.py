@@ -70,11 +70,12 @@ def test_the_example_of_the_schedule_is_what_it_prints(
 ) -> None:
     monkeypatch.chdir(root)
     page = (root / "docs" / "schedule.md").read_text(encoding="utf-8")
-    command = re.search(r"`hloopt (schedule tests/[^`]*)`", page)
-    assert command
-    assert main([*command[1].split(), "--color", "never"]) == 0
-    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert blocks(root, "schedule.md", "text")[0].splitlines() == printed
+    commands = re.findall(r"`hloopt (schedule tests/[^`]*)`", page)
+    assert len(commands) == 2
+    for command, text in zip(commands, blocks(root, "schedule.md", "text"), strict=True):
+        assert main([*command.split(), "--color", "never"]) == 0
+        printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert text.splitlines() == printed
 
 
 def test_the_example_of_schedules_from_python_runs(

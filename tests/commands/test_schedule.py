@@ -163,3 +163,25 @@ def test_a_file_about_another_module_is_noted(
 def test_bandwidth_can_be_shared(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule", module, "--share-bandwidth", "--target", "b200"]) == 0
     assert "shares the memory bandwidth of NVIDIA B200" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("target=h10", "no target 'h10'"),
+        ("cost_table=none.json", "cannot read none.json"),
+        ("cost_model=table", "cost model 'table' needs a file"),
+        ("explain=gathr", "did you mean 'gather'?"),
+        ("preset=xla-gpu,all_gather_overlap_limit=2", "more than parallel_collective_overlap"),
+    ],
+)
+def test_wrong_options_of_the_scheduler_are_wrong_usage(
+    options: str, message: str, module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out.hlo"
+    passes = f"dce,latency-hiding-scheduler{{{options}}}"
+    assert main(["opt", module, "--passes", passes, "-o", str(output)]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "--> --passes:1:5" in captured.err
+    assert not output.exists()

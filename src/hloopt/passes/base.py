@@ -88,7 +88,8 @@ class ModulePass:
     def run(self, module: Module, context: PassContext) -> bool:
         """Transform `module` in place; return whether anything changed.
 
-        May raise: the driver then restores the module.
+        May raise: the driver then restores the module. PassRefused says that the module and the
+        options do not go together, PipelineError that an option is wrong whatever the module.
         """
         raise NotImplementedError
 

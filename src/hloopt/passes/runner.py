@@ -14,6 +14,7 @@ from hloopt.diagnostics import (
     Miscompiled,
     PassFailure,
     PassRefused,
+    PipelineError,
     Source,
 )
 from hloopt.ir.instruction import Instruction
@@ -92,7 +93,8 @@ class PipelineRunner(NamedTuple):
         """Run all steps on `module`, in place.
 
         Raises HloVerifyError for a module that is invalid from the start, RunError for one that
-        cannot be validated, PassFailure for a pass that fails.
+        cannot be validated, PassFailure for a pass that fails, PipelineError for an option that a
+        pass finds to be wrong.
         """
         return _Execution(self, module).run(pipeline)
 
@@ -229,7 +231,7 @@ class _Execution:
         self.verified = VerifiedState()
         run.skipped = reason
         where = ""
-        is_refused = isinstance(error, PassRefused)
+        is_refused = isinstance(error, PassRefused | PipelineError)
         if self.runner.write_reproducer is not None and not is_refused:
             where = self.runner.write_reproducer(step, before, reason)
         if step.on_error == "skip":
@@ -237,6 +239,8 @@ class _Execution:
             return
         if isinstance(error, PassRefused):
             raise PassRefused(f"{run.name}: {reason}", span=error.span, help=error.help) from error
+        if isinstance(error, PipelineError):  # an option that only a run could find to be wrong
+            raise error.at(step.span)
         raise PassFailure(
             f"pass '{run.name}' failed: {reason}",
             help=f"the module is unchanged; {where}" if where else None,
@@ -260,7 +264,7 @@ def describe_failure(error: Exception, module: Module) -> str:
         return f"the module it leaves is invalid: {error.message} (module {module.name})"
     if isinstance(error, Miscompiled):
         return f"it changes what the module computes: {error.message} (module {module.name})"
-    if isinstance(error, PassRefused):
+    if isinstance(error, PassRefused | PipelineError):
         return error.message
     said = error.message if isinstance(error, HloError) else str(error)
     instruction = _instruction_at_fault(error.__traceback__)

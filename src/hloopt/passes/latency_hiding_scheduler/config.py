@@ -149,7 +149,7 @@ class SchedulerConfig(PassOptions):
     )
     top_down_scheduling: bool = option(False, "schedule from the beginning of the program")
     explain: tuple[str, ...] = option(
-        (), "names of instructions: remarks say why the rules put them where they do"
+        (), "names of instructions: analysis remarks say why the rules put them where they do"
     )
     log_computation_re: str = option("", "has no effect: a filter for logs of XLA")
 

@@ -10,7 +10,7 @@ from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.collector import collector_paused
-from hloopt.diagnostics import HloError, PassRefused
+from hloopt.diagnostics import HloError, PassRefused, PipelineError
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.find import find_instructions
 from hloopt.ir.ordering import computation_post_order
@@ -73,8 +73,10 @@ class LatencyHidingScheduler(ModulePass):
         with collector_paused():
             try:
                 model = model_of(config, module)
+            except PassRefused:
+                raise
             except HloError as error:
-                raise PassRefused(error.message, help=error.help) from error
+                raise PipelineError(error.message, help=error.help) from error
             return ModuleScheduling.of(module, config, model).run(context)
 
 
@@ -141,12 +143,12 @@ class ModuleScheduling:
         }
 
     def _asked(self) -> dict[Instruction, None]:
-        """The instructions to explain. Raises PassRefused for a name that nothing has."""
+        """The instructions to explain. Raises PipelineError for a name that nothing has."""
         names = self.scheduler.config.explain
         try:
             return dict.fromkeys(find_instructions(self.module, names)) if names else {}
         except HloError as error:
-            raise PassRefused(f"explain: {error.message}", help=error.help) from None
+            raise PipelineError(f"explain: {error.message}", help=error.help) from None
 
     def _schedule_all(
         self, chosen: list[Computation], preferences: Mapping[Instruction, float]
