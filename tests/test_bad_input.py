@@ -232,7 +232,7 @@ BOMB = "passes:\n  - fixpoint: &a0 {passes: [dce, dce, dce, dce, dce, dce, dce]}
             'not "x"', "",
         ),
         ("passes:\n  - call-inliner: {single_call_site: !!int x}", "2:38", "not fit", ""),
-        ("passes:\n  - call-inliner: {single_call_site: {a: 1}}", "2:38", "single value", ""),
+        ("passes:\n  - call-inliner: {single_call_site: {a: 1}}", "2:20", "true or false, not", ""),
         ("passes:\n  - dce:\n    on_eror: skip", "2:5", "names dce, on_eror", "'on_error'"),
         ("passes:\n  - dce:\n    on_error: skp", "3:15", "on_error is fail or skip", ""),
         ("passes:\n  - dce:\n    when: {has_cals: true}", "3:12", "'has_cals'", "'has_calls'"),

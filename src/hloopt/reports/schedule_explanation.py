@@ -12,7 +12,7 @@ from hloopt.ir.find import find_instructions
 from hloopt.ir.schedule import set_schedule
 from hloopt.passes.base import PassContext
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer
+from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer, ReadyNode
 from hloopt.passes.latency_hiding_scheduler.schedule_module import NOT_SCHEDULED, ModuleScheduling
 from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.reports.memory_text import page_width, plain_table
@@ -268,8 +268,14 @@ def _ready_table(found: ScheduleExplanation, decision: Decision, top: int, width
     table.add_column("what became of it")
     room = width // 3
     chosen = decision.instruction
-    nodes = sorted(decision.ready, key=lambda node: node.instruction is not chosen)
-    for node in nodes[:top]:
+    beaten = {comparison.worse for comparison in decision.decided}
+
+    def rank(node: ReadyNode) -> tuple[bool, bool, bool]:
+        """What is worth seeing first: the chosen one, what lost to it, other candidates."""
+        instruction = node.instruction
+        return instruction is not chosen, instruction not in beaten, bool(node.obstacle)
+
+    for node in sorted(decision.ready, key=rank)[:top]:
         name = Text(middle(f"%{node.instruction.name}", room))
         if node.instruction is chosen:
             name.stylize("bold")
