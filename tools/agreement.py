@@ -32,12 +32,12 @@ import yaml
 from corpus import CorpusEntry, add_choice, chosen_entries
 from hloopt.diagnostics import HloError
 from hloopt.interpreter.comparison import first_difference
-from hloopt.interpreter.devices.counts import device_counts
 from hloopt.interpreter.inputs import Inputs
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir import Module, Opcode
+from hloopt.ir.device_counts import device_counts
 from hloopt.ir.literal import ELIDED
 from hloopt.text import parse_module
 

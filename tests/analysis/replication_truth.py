@@ -8,11 +8,11 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from hloopt.analysis.replication import ALL, NONE, Axis, ReplicationAnalysis
-from hloopt.interpreter.devices.counts import device_counts
 from hloopt.interpreter.equivalence import RunSettings
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Value
 from hloopt.ir import Instruction, Module
+from hloopt.ir.device_counts import device_counts
 
 SETTINGS = RunSettings(steps=100_000, memory=1 << 28)
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from tests.interpreter.devices import entry, run_on
 
-from hloopt.interpreter.devices.counts import MOST_DEVICES, device_counts
 from hloopt.interpreter.equivalence import RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import devices_of, run_module
+from hloopt.ir.device_counts import device_counts
+from hloopt.ir.grid import MOST_DEVICES
 from hloopt.text import parse_module
 
 COUNT = """HloModule count

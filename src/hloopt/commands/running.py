@@ -104,9 +104,9 @@ def run_settings(
     parameters of the first.
     """
     from hloopt.interpreter.array_files import read_arrays
-    from hloopt.interpreter.devices.counts import device_counts
     from hloopt.interpreter.equivalence import RunSettings
     from hloopt.interpreter.inputs import Inputs
+    from hloopt.ir.device_counts import device_counts
 
     counts = options["counts"] or max(map(device_counts, modules), key=prod)
     given = read_arrays(options["input_files"], modules[0].entry, prod(counts))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from hloopt.interpreter.comparison import Difference, first_difference
-from hloopt.interpreter.devices.counts import device_counts
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.interpreter.evaluation import Device, Observer
 from hloopt.interpreter.inputs import Inputs
 from hloopt.interpreter.limits import MORE_MEMORY, Limits
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.interpreter.values import Value, bytes_of
+from hloopt.ir.device_counts import device_counts
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hloopt.interpreter.devices.counts import MOST_DEVICES
 from hloopt.interpreter.devices.deadlock import deadlock
 from hloopt.interpreter.devices.exchange import grid_of
 from hloopt.interpreter.devices.meetings import Going, Meetings
@@ -16,6 +15,7 @@ from hloopt.interpreter.evaluation import Device, Evaluation, Observer, Run
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Value
+from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.module import Module
 
 

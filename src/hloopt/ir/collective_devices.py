@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
-from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.attribute_values import parse_int_lists
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import PERMUTING, Opcode
 from hloopt.ir.transfers import PAIRS
-
-
-class Grid(NamedTuple):
-    """The devices of a program: each replica runs it on each partition.
-
-    A device's number is replica times partitions plus partition.
-    """
-
-    replicas: int
-    partitions: int
-
-    @property
-    def device_count(self) -> int:
-        return self.replicas * self.partitions
 
 
 def members(mode: CollectiveMode, grid: Grid) -> tuple[str, range]:
@@ -90,7 +76,7 @@ def device_groups(collective: Instruction, grid: Grid) -> list[tuple[int, ...]]:
     """The groups of devices that meet in a collective, send or recv, as numbers of devices.
 
     Of a permute or transfer these are the devices that its pairs connect. Numbers are not
-    checked. O(devices).
+    checked. O(devices), of which a formula may name any number: see `group_sizes`.
     """
     if collective.opcode in (Opcode.SEND, Opcode.RECV):
         mode = transfer_mode(collective, grid)
@@ -100,7 +86,7 @@ def device_groups(collective: Instruction, grid: Grid) -> list[tuple[int, ...]]:
         pairs = parse_int_lists(collective.attributes.get("source_target_pairs", "{}"))
     else:
         mode = collective_mode(collective)
-        groups = parse_replica_groups(collective.attributes.get("replica_groups", "{}")).lists()
+        groups = replica_groups(collective).lists()
         return [
             devices
             for group in groups or (tuple(members(mode, grid)[1]),)
@@ -109,3 +95,17 @@ def device_groups(collective: Instruction, grid: Grid) -> list[tuple[int, ...]]:
     return connected(
         (devices[0], devices[1]) for pair in pairs for devices in devices_of_group(pair, mode, grid)
     )
+
+
+def group_sizes(collective: Instruction, grid: Grid) -> set[int]:
+    """How many devices meet in the groups of a collective, send or recv: the different numbers.
+
+    Empty for pairs that connect none. O(groups that are listed, or pairs).
+    """
+    if collective.opcode in PERMUTING or collective.opcode in (Opcode.SEND, Opcode.RECV):
+        return set(map(len, device_groups(collective, grid)))
+    mode = collective_mode(collective)
+    groups = replica_groups(collective)
+    sizes = set(map(len, groups.explicit)) or {groups.group_size or len(members(mode, grid)[1])}
+    each = grid.partitions if mode is CollectiveMode.CROSS_REPLICA_AND_PARTITION else 1
+    return {size * each for size in sizes}

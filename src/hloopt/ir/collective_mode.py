@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from enum import StrEnum
 
-from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
+from hloopt.ir.attribute_values import ReplicaGroups, parse_int_lists, parse_replica_groups
 from hloopt.ir.attribute_values.replica_groups import Groups
+from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import PERMUTING, Opcode
 
@@ -45,13 +46,21 @@ def collective_mode(instruction: Instruction) -> CollectiveMode:
     return CollectiveMode.CROSS_REPLICA
 
 
+def replica_groups(collective: Instruction) -> ReplicaGroups:
+    """The groups of devices of a collective; none at all where it does not state any."""
+    return parse_replica_groups(collective.attributes.get("replica_groups", "{}"))
+
+
 def named_groups(collective: Instruction) -> Groups:
-    """The groups of devices that a collective names, of a permute its pairs; empty for all."""
+    """The groups of devices that a collective names, of a permute its pairs; empty for all.
+
+    Those of more than MOST_DEVICES devices are all, too. O(devices).
+    """
     attributes = collective.attributes
     if "source_target_pairs" in attributes:
         return parse_int_lists(attributes["source_target_pairs"])
-    text = attributes.get("replica_groups")
-    return parse_replica_groups(text).lists() if text else ()
+    groups = replica_groups(collective)
+    return groups.lists() if groups.named_count <= MOST_DEVICES else ()
 
 
 def participants_key(collective: Instruction) -> Hashable:
@@ -59,10 +68,6 @@ def participants_key(collective: Instruction) -> Hashable:
 
     However the groups are written. O(devices) for each new text of groups.
     """
-    groups = parse_replica_groups(collective.attributes.get("replica_groups", "{}"))
-    is_small = groups.named_count <= _MOST_DEVICES
+    groups = replica_groups(collective)
+    is_small = groups.named_count <= MOST_DEVICES
     return collective_mode(collective), groups.lists() if is_small else groups.text
-
-
-_MOST_DEVICES = 1 << 16
-"""How many devices of a formula are looked at; formulas can stand for any number."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hloopt.ir.attribute_values import format_int_lists, parse_replica_groups
+from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
+from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -62,6 +63,8 @@ def _why_not(inner: Instruction, outer: Instruction) -> str | None:
             return f"%{collective.name} has several operands or control dependencies"
         if collective.attributes.get("constrain_layout") == "true":
             return f"the layout of %{collective.name} is constrained"
+        if replica_groups(collective).named_count > MOST_DEVICES:
+            return f"%{collective.name} names more than {MOST_DEVICES:,} devices"
     kinds = [reduction_kind(collective.called[0]) for collective in (inner, outer)]
     if kinds[0] is None or kinds[0] is not kinds[1]:
         return f"%{outer.name} reduces in another way"
@@ -76,10 +79,7 @@ def _why_not(inner: Instruction, outer: Instruction) -> str | None:
 
 def _folded(inner: Instruction, outer: Instruction) -> _Groups | str:
     """The groups in which both together reduce, or why these are none."""
-    first, second = (
-        parse_replica_groups(collective.attributes.get("replica_groups", "{}")).lists()
-        for collective in (inner, outer)
-    )
+    first, second = (replica_groups(collective).lists() for collective in (inner, outer))
     if not first or not second:
         return f"%{(outer if first else inner).name} lists no groups"
     group_of = {device: group for group in first for device in group}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hloopt.analysis.replication.groups import GroupReplication
-from hloopt.interpreter.devices.counts import device_counts
-from hloopt.ir.collective_devices import Grid, device_groups
+from hloopt.ir.collective_devices import group_sizes
 from hloopt.ir.computation import Computation
+from hloopt.ir.device_counts import device_counts
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -30,13 +30,13 @@ class AllReduceSimplifier(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
-        counts = device_counts(module)
-        replication = GroupReplication(module, counts)
+        grid = device_counts(module)
+        replication = GroupReplication(module, grid)
         found = [
             (collective, size)
             for computation in module.computations.values()
             for collective in _collectives(computation)
-            for size in [_group_size(collective, Grid(*counts))]
+            for size in [_only(group_sizes(collective, grid))]
         ]
         # Asked before anything changes, as the answers hold for the module as it was.
         known = [
@@ -67,9 +67,8 @@ def _collectives(computation: Computation) -> list[Instruction]:
     return [i for i in found if len(i.operands) == 1 and i.shape.is_array]
 
 
-def _group_size(collective: Instruction, grid: Grid) -> int | None:
-    """The number of devices in each group; None if that differs."""
-    sizes = {len(group) for group in device_groups(collective, grid)}
+def _only(sizes: set[int]) -> int | None:
+    """The one size that all groups have; None if they differ."""
     return sizes.pop() if len(sizes) == 1 else None
 
 

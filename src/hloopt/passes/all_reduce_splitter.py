@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from hloopt.analysis.device_values import DeviceValues
-from hloopt.interpreter.devices.counts import device_counts
 from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_devices import Grid, device_groups
+from hloopt.ir.collective_devices import device_groups
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode, participants_key
 from hloopt.ir.computation import Computation
+from hloopt.ir.device_counts import device_counts
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -36,7 +37,7 @@ class AllReduceSplitter(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        grid = Grid(*device_counts(module))
+        grid = device_counts(module)
         values = DeviceValues(grid)
         channel_ids: Iterator[int] | None = None
         for computation in list(module.computations.values()):

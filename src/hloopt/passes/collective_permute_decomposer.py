@@ -9,12 +9,13 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, is_host_transfer
-from hloopt.interpreter.devices.counts import device_counts
 from hloopt.ir.attribute_values import parse_int_lists
-from hloopt.ir.collective_devices import Grid, device_groups, join, transfer_mode
+from hloopt.ir.collective_devices import device_groups, join, transfer_mode
 from hloopt.ir.collective_mode import collective_mode
 from hloopt.ir.computation import Computation
+from hloopt.ir.device_counts import device_counts
 from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
+from hloopt.ir.grid import MOST_DEVICES, Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -75,7 +76,11 @@ class CollectivePermuteDecomposer(ModulePass):
                 context.missed(permute, "it is not in the body of a while loop")
         before = module.version
         if bodies:
-            grid = Grid(*device_counts(module))
+            grid = device_counts(module)
+            if grid.device_count > MOST_DEVICES:
+                for permute in module.instructions(Opcode.COLLECTIVE_PERMUTE):
+                    context.missed(permute, f"the program is for {grid.device_count:,} devices")
+                return False
             for body in bodies:
                 self._run_on(body, grid, context)
         return module.version != before

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from math import prod
 
 from hloopt.analysis.device_values import DeviceValues
-from hloopt.interpreter.devices.counts import device_counts
 from hloopt.ir.attribute_values import format_ints
 from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_devices import Grid, device_groups
+from hloopt.ir.collective_devices import device_groups
+from hloopt.ir.device_counts import device_counts
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -40,7 +41,7 @@ class ReduceScatterCreator(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        grid = Grid(*device_counts(module))
+        grid = device_counts(module)
         values = DeviceValues(grid)
         channel_ids: Iterator[int] | None = None
         for computation in list(module.computations.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.ir.attribute_values import parse_replica_groups
+from hloopt.ir.collective_mode import replica_groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.leaves import leaf_count
 from hloopt.ir.opcode import Opcode
@@ -97,7 +97,7 @@ def _all_to_all(flow: Flow, instruction: Instruction) -> Leaves:
         for other in operands[1:]:  # any of them becomes part of any result
             flow.join(operands[:1], [other], instruction)
         return operands
-    groups = parse_replica_groups(instruction.attributes.get("replica_groups", "{}"))
+    groups = replica_groups(instruction)
     dimension = _dimension(instruction)
     count = groups.group_size or flow.module.replica_count * flow.module.num_partitions
     for operand in operands:

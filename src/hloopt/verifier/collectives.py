@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import (
-    ReplicaGroups,
     parse_int_lists,
     parse_ints,
-    parse_replica_groups,
 )
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -57,7 +55,7 @@ def check_replica_groups(instruction: Instruction, setting: Setting) -> None:
     all-reduce may have groups of different sizes.
     """
     mode = _mode(instruction, setting)
-    groups = _groups(instruction)
+    groups = replica_groups(instruction)
     if not groups.group_count:
         if mode.name is CollectiveMode.FLATTENED_ID:
             raise HloVerifyError("Replica groups must be specified in flattened-id mode")
@@ -86,10 +84,6 @@ def _check_lists(lists: Sequence[Sequence[int]], opcode: Opcode) -> None:
         )
 
 
-def _groups(instruction: Instruction) -> ReplicaGroups:
-    return parse_replica_groups(instruction.attributes.get("replica_groups", "{}"))
-
-
 def _check_each_once(members: list[int]) -> None:
     if len(set(members)) < len(members):
         repeated = next(member for member, count in Counter(members).items() if count > 1)
@@ -105,7 +99,7 @@ def _check_each_once(members: list[int]) -> None:
 def _group_size(instruction: Instruction, setting: Setting) -> int:
     """Devices in a group; 1 where nothing says how many there are."""
     mode = _mode(instruction, setting)
-    return (_groups(instruction).group_size or mode.device_count) * mode.devices_per_member
+    return (replica_groups(instruction).group_size or mode.device_count) * mode.devices_per_member
 
 
 def check_gathered_sizes(instruction: Instruction, setting: Setting) -> None:
@@ -158,7 +152,7 @@ def check_all_to_all(instruction: Instruction, setting: Setting) -> None:
     """An all-to-all of tuples has an operand per member of a group, all of one shape and layout;
     one of an array splits a dimension into equal parts."""
     operands = [operand.shape for operand in instruction.operands]
-    has_groups = _groups(instruction).group_count > 0
+    has_groups = replica_groups(instruction).group_count > 0
     split_count = _group_size(instruction, setting)
     if "dimensions" in instruction.attributes:
         dimension = _dimension(instruction)

@@ -10,9 +10,8 @@ from hloopt.analysis.cost.runs import Runs, count_runs
 from hloopt.analysis.overlap.play import play_schedule, play_what_is_ready
 from hloopt.analysis.overlap.times import Times
 from hloopt.analysis.overlap.traffic import Transfer, transfers
-from hloopt.interpreter.devices.counts import device_counts
-from hloopt.ir.collective_devices import Grid
 from hloopt.ir.computation import Computation
+from hloopt.ir.device_counts import device_counts
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -88,7 +87,7 @@ def analyze_overlap(module: Module, target: Target) -> list[ComputationOverlap]:
     runs = count_runs(module, costs)
     order = [computation for computation in callees_first(module) if computation in runs]
     times = Times(costs, target, order)
-    grid = Grid(*device_counts(module))
+    grid = device_counts(module)
     result = []
     for computation in reversed(order):
         if computation.is_asynchronous:

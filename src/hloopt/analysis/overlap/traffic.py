@@ -11,8 +11,9 @@ from hloopt.analysis.async_operations import (
     is_host_transfer,
     wrapped,
 )
-from hloopt.ir.collective_devices import Grid, device_groups
+from hloopt.ir.collective_devices import group_sizes
 from hloopt.ir.computation import Computation
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape
@@ -63,7 +64,7 @@ def transfers(computation: Computation, grid: Grid, target: Target) -> Iterator[
         size = max(_bytes(operation.shape), sum(_bytes(o.shape) for o in operation.operands))
         if operation.opcode in OWN_STARTS or opcode is Opcode.RECV:
             size = _bytes_of_start(operation)
-        largest = max(map(len, device_groups(operation, grid)), default=1)
+        largest = max(group_sizes(operation, grid), default=1)
         sent = _sent(opcode, size, largest)
         seconds = sent / bandwidth if bandwidth else 0.0
         yield Transfer(opcode, start, _done(start), size, seconds)

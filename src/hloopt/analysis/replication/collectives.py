@@ -5,10 +5,8 @@ from __future__ import annotations
 from hloopt.analysis.replication.agreement import ALL, NONE, Agreement, Axis, Groups, Lattice
 from hloopt.ir.attribute_values import parse_replica_groups
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.instruction import Instruction
-
-_MOST_DEVICES = 1 << 16
-"""How many devices groups may name to be looked into; formulas can stand for any number."""
 
 
 class Collectives:
@@ -44,12 +42,12 @@ class Collectives:
         """Whether a value that all devices have stays one, and the agreement of any other."""
         groups = parse_replica_groups(text)
         if mode is CollectiveMode.FLATTENED_ID and groups.group_count:
-            if groups.named_count > _MOST_DEVICES:
+            if groups.named_count > MOST_DEVICES:
                 return False, NONE
             return self._flattened(groups.lists())
         if groups.group_count < 2 or self._axis is Axis.PARTITIONS:
             return True, ALL
-        if groups.named_count > _MOST_DEVICES:
+        if groups.named_count > MOST_DEVICES:
             return not groups.explicit, NONE
         lists = groups.lists()
         of_groups = self._lattice.partial([lists]) if self._partial else NONE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hloopt.analysis.replication.analysis import ReplicationAnalysis
-from hloopt.ir.attribute_values import parse_replica_groups
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 
@@ -27,8 +27,12 @@ class GroupReplication:
         """Whether `value` is surely the same on all devices of each group of `collective`.
 
         Groups that mix replicas and partitions count as one group of all devices, as in XLA.
+        False for groups of more than MOST_DEVICES devices.
         """
-        groups = parse_replica_groups(collective.attributes.get("replica_groups", "{}")).lists()
+        named = replica_groups(collective)
+        if named.named_count > MOST_DEVICES:
+            return False
+        groups = named.lists()
         replicas, partitions = self._counts
         match collective_mode(collective):
             case CollectiveMode.CROSS_REPLICA:

@@ -6,23 +6,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hloopt.interpreter.devices.counts import MOST_DEVICES
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device
 from hloopt.ir.attribute_values import (
     parse_frontend_attributes,
     parse_int_lists,
-    parse_replica_groups,
 )
 from hloopt.ir.collective_devices import (
-    Grid,
     connected,
     devices_of_group,
     devices_of_member,
     members,
     transfer_mode,
 )
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.grid import MOST_DEVICES, Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import PERMUTING, Opcode
@@ -78,7 +76,7 @@ def parties_of(instruction: Instruction, grid: Grid) -> Parties:
 
 def _groups(instruction: Instruction, grid: Grid) -> Iterator[tuple[int, ...]]:
     mode = collective_mode(instruction)
-    groups = parse_replica_groups(instruction.attributes.get("replica_groups", "{}"))
+    groups = replica_groups(instruction)
     if groups.named_count > MOST_DEVICES:  # of a formula, which may stand for any number
         raise cannot_run(
             instruction,

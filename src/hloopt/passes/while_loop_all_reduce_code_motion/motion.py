@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_devices import Grid
+from hloopt.ir.collective_mode import replica_groups
 from hloopt.ir.computation import Computation
+from hloopt.ir.grid import MOST_DEVICES, Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -54,7 +55,9 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     is refused though XLA moves it would compute something else: results that a select with a
     device's own predicate zeroes, integers widened behind the all-reduce, a state that is
     transposed in every trip, results stored along a diagonal, an all-reduce of a scatter into a
-    state that all devices have. A module of several partitions is taken to be SPMD. Linear in the
+    state that all devices have. A module of several partitions is taken to be SPMD. As in XLA the
+    header alone says how many devices there are: where it names no counts, a select or index is
+    taken to be the same on all that groups name. Linear in the
     size of loop bodies, and one replication analysis along each axis where there are selects or
     indices.
     """
@@ -163,5 +166,7 @@ def _check_form(collective: Instruction) -> None:
         raise NotMovable("its size is dynamic")
     if collective.attributes.get("constrain_layout") == "true":
         raise NotMovable("its layout is constrained")
+    if (count := replica_groups(collective).named_count) > MOST_DEVICES:
+        raise NotMovable(f"it names {count:,} devices")
     if collective.has_control_dependencies:
         raise NotMovable("it has control dependencies")

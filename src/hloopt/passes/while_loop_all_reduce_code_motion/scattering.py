@@ -7,7 +7,8 @@ group scatters into the sum, the others into zeros, and an all-reduce adds up wh
 from __future__ import annotations
 
 from hloopt.analysis.device_values import DeviceValues
-from hloopt.ir.collective_devices import Grid, device_groups
+from hloopt.ir.collective_devices import device_groups
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind

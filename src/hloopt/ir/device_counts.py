@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from hloopt.ir.attribute_values import parse_int_lists, parse_replica_groups
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.attribute_values import parse_int_lists
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.grid import MOST_DEVICES, Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shape import Shape
 
-MOST_DEVICES = 1 << 16
-"""How many devices a program is run on at most; each takes memory of its own."""
-
 _GATHERS = (Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.REDUCE_SCATTER)
 _OF_PARTITIONS = (CollectiveMode.CROSS_PARTITION, CollectiveMode.FLATTENED_ID)
 
 
-def device_counts(module: Module) -> tuple[int, int]:
+def device_counts(module: Module) -> Grid:
     """Replicas and partitions: those of the header, or more where collectives name more devices.
 
     Many texts leave the counts out. What is missing is taken as partitions if all collectives
@@ -32,8 +30,8 @@ def device_counts(module: Module) -> tuple[int, int]:
                 needed = max(needed, count)
                 kinds.add(collective_mode(instruction) in _OF_PARTITIONS)
     if needed <= replicas * partitions:
-        return replicas, partitions
-    return (replicas, needed) if kinds == {True} else (needed, partitions)
+        return Grid(replicas, partitions)
+    return Grid(replicas, needed) if kinds == {True} else Grid(needed, partitions)
 
 
 def _devices_named(instruction: Instruction) -> int:
@@ -42,7 +40,7 @@ def _devices_named(instruction: Instruction) -> int:
     if "source_target_pairs" in attributes:
         pairs = parse_int_lists(attributes["source_target_pairs"])
         return max((number + 1 for pair in pairs for number in pair), default=0)
-    groups = parse_replica_groups(attributes.get("replica_groups", "{}"))
+    groups = replica_groups(instruction)
     if groups.named_count > MOST_DEVICES:
         return groups.named_count
     if groups.named_count:

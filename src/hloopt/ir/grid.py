@@ -1,0 +1,23 @@
+"""The devices that a program runs on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MOST_DEVICES = 1 << 16
+"""How many devices a program is run on at most; each takes memory of its own. A formula of groups
+that stands for more is not written out."""
+
+
+class Grid(NamedTuple):
+    """Each replica runs the program on each partition.
+
+    A device's number is replica times partitions plus partition.
+    """
+
+    replicas: int
+    partitions: int
+
+    @property
+    def device_count(self) -> int:
+        return self.replicas * self.partitions
