@@ -9,7 +9,7 @@ from hloopt.interpreter.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
 
 NAME = "while-loop-all-reduce-code-motion"
 GROUPS = "replica_groups={{0,1}}, channel_id=%d, use_global_device_ids=true"
@@ -139,3 +139,21 @@ def test_a_loop_that_something_else_calls_stays() -> None:
     context = PassContext()
     assert not create_pass(NAME).run(parse_module(text), context)
     assert [r.reason for r in context.remarks] == ["%body is called by something else than loops"]
+
+
+def test_nothing_changes_where_a_loop_that_scatters_starts_from_no_tuple() -> None:
+    """What it starts from cannot be read without an instruction that would be left behind."""
+    text = loop(
+        "id = u32[] partition-id() k = u32[] constant(0) f = pred[] compare(id, k), direction=EQ "
+        "m = pred[4] broadcast(f), dimensions={} z = f32[] constant(0) "
+        "o = f32[4] broadcast(z), dimensions={} own = f32[4] select(m, s, o) "
+        "places = s32[4,1] constant({{0},{1},{2},{2}}) v = f32[4] scatter(own, places, x), "
+        "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+        "index_vector_dim=1, to_apply=sum n = f32[4] all-reduce(v), GROUPS, to_apply=sum"
+    )
+    start = "start = (s32[], f32[4], f32[4]) "
+    module = parse_module(text.replace(f"{start}tuple(zero, x0, s0)", f"{start}parameter(2)"))
+    before, context = print_module(module), PassContext()
+    assert not create_pass(NAME).run(module, context)
+    assert print_module(module) == before
+    assert [r.reason for r in context.remarks] == ["what %w0 starts from, %start, is no tuple"]

@@ -7,6 +7,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.tuples import read_element
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.dead_parameters import remove_dead_parameters
 from hloopt.passes.tuples import keep_elements
@@ -87,18 +88,12 @@ def _restore_result(
 
     O(outputs + users).
     """
-    caller, elements = call.parent, call.shape.elements
-    result = caller.add(Opcode.TUPLE, call.shape)
+    result = call.parent.add(Opcode.TUPLE, call.shape)
     if "origin" in call.attributes:
         result.set_attribute("origin", call.attributes["origin"])
     call.replace_all_uses_with(result)
     keep_elements(call, kept)
-    made = {
-        output: caller.add(
-            Opcode.GET_TUPLE_ELEMENT, elements[output], [call], attributes={"index": str(index)}
-        )
-        for index, output in enumerate(kept)
-    }
+    made = {output: read_element(call, index) for index, output in enumerate(kept)}
     result.set_operands(
         [
             made[i] if i in made else call.operands[output.parameter_number]

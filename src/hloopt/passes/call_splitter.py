@@ -14,6 +14,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
 from hloopt.ir.shape import tuple_shape
+from hloopt.ir.tuples import read_element
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.verifier.async_chains import CONSUMERS
 
@@ -155,12 +156,7 @@ class _Parts:
             Opcode.CALL, shape, call.operands, name=call.name, attributes=attributes,
             called=(self.first,),
         )  # fmt: skip
-        elements = [
-            computation.add(
-                Opcode.GET_TUPLE_ELEMENT, element, [first], attributes={"index": str(index)}
-            )
-            for index, element in enumerate(shape.elements)
-        ]
+        elements = [read_element(first, index) for index in range(len(shape.elements))]
         second = computation.add(
             Opcode.CALL, call.shape, elements, name=call.name, attributes=call.attributes,
             called=(self.second,),

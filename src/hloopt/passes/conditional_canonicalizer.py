@@ -8,6 +8,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shape import tuple_shape
+from hloopt.ir.tuples import make_tuple
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.branches import (
     apart_from_others,
@@ -56,7 +57,7 @@ def _canonicalize_branch(branch: Computation) -> None:
         wrap(parameter)
     root = branch.root
     if not root.shape.is_tuple:
-        branch.set_root(branch.add(Opcode.TUPLE, tuple_shape((root.shape,)), [root]))
+        branch.set_root(make_tuple(branch, [root]))
 
 
 def _canonicalize_argument(conditional: Instruction, number: int) -> None:

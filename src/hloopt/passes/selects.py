@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, layout_in_order, tuple_shape
-from hloopt.passes.tuples import element
+from hloopt.ir.shape import Shape, array_shape, layout_in_order
+from hloopt.ir.tuples import element, make_tuple
 
 
 def why_no_select(shape: Shape) -> str | None:
@@ -58,7 +58,5 @@ def select_between(
             continue
         end = len(pairs) - 1 - start
         elements = [values[end - i] for i in range(len(shape.elements))]
-        values.append(
-            computation.add(Opcode.TUPLE, tuple_shape(e.shape for e in elements), elements)
-        )
+        values.append(make_tuple(computation, elements))
     return values[-1]

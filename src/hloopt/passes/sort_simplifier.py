@@ -11,6 +11,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shape import tuple_shape
+from hloopt.ir.tuples import is_only_taken_apart
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.dce import DeadCode, DeadCodeElimination
 from hloopt.passes.dead_parameters import keep_parameters
@@ -19,7 +20,7 @@ from hloopt.passes.replace import (
     replace_instruction,
     shardings_differ,
 )
-from hloopt.passes.tuples import is_only_taken_apart, keep_elements, leaf_shardings, unwrap
+from hloopt.passes.tuples import keep_elements, leaf_shardings, unwrap
 
 
 @register("simplify-sorts")

@@ -1,4 +1,4 @@
-"""Elements of tuples; values that become tuples, lose elements, or are tuples no more."""
+"""Values that become tuples, lose elements, or are tuples no more, with what is said of them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,11 @@ from hloopt.ir.attribute_annotations import origin, origin_elements
 from hloopt.ir.attribute_values.sharding_text import canonical_sharding
 from hloopt.ir.attribute_values.strings import split_dictionaries
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import tuple_shape
+from hloopt.ir.tuples import element
 from hloopt.passes.replace import inherit, replace_instruction
 
 _SYNTHETIC = "{[synthetic_call]}"
-
-
-def is_only_taken_apart(instruction: Instruction) -> bool:
-    """Whether only get-tuple-elements read the value, as none may. O(users)."""
-    return not instruction.is_root and all(
-        user.opcode is Opcode.GET_TUPLE_ELEMENT for user in instruction.users
-    )
-
-
-def element(instruction: Instruction, index: int) -> Instruction:
-    """An element of a tuple: what was put in there, or a new get-tuple-element. O(1)."""
-    if instruction.opcode is Opcode.TUPLE:
-        return instruction.operands[index]
-    shape = instruction.shape.elements[index]
-    return instruction.parent.add(
-        Opcode.GET_TUPLE_ELEMENT, shape, [instruction], attributes={"index": str(index)}
-    )
 
 
 def wrap(instruction: Instruction) -> Instruction:

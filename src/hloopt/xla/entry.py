@@ -9,7 +9,8 @@ from hloopt.ir.attribute_values import format_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.tuples import make_tuple, read_element
 
 
 def parameter_leaves(module: Module) -> list[Shape]:
@@ -53,7 +54,7 @@ def flatten_entry(module: Module) -> None:
     arguments = [value(p.shape) for p in inner.parameters]
     result = entry.add(Opcode.CALL, inner.root.shape, arguments, called=(inner,))
     outputs = list(_outputs(result))
-    entry.set_root(entry.add(Opcode.TUPLE, tuple_shape(o.shape for o in outputs), outputs))
+    entry.set_root(make_tuple(entry, outputs))
     module.entry = entry
 
 
@@ -62,7 +63,7 @@ def _outputs(value: Instruction) -> Iterator[Instruction]:
     shape = value.shape
     if shape.is_tuple:
         for number in range(len(shape.elements)):
-            yield from _outputs(get_element(value, number))
+            yield from _outputs(read_element(value, number))
     elif not shape.is_token:
         sizes = [
             value.parent.add(
@@ -93,14 +94,4 @@ def _set_size(
         array_shape(shape.type_name, shape.dimensions, tuple(flags)),
         [array, size],
         attributes={"dimensions": format_ints([dimension])},
-    )
-
-
-def get_element(value: Instruction, number: int) -> Instruction:
-    """A new get-tuple-element beside `value`."""
-    return value.parent.add(
-        Opcode.GET_TUPLE_ELEMENT,
-        value.shape.elements[number],
-        [value],
-        attributes={"index": str(number)},
     )

@@ -15,21 +15,22 @@ fusions, bitcasts and asynchronous operations. So, on a copy of the module:
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import TypeAlias
 
 from hloopt.ir.attribute_values import format_ints, parse_string
+from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.clone import clone_module
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, compatible, tuple_shape, without_layout
+from hloopt.ir.shape import Shape, array_shape, compatible, without_layout
+from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.text import PrintOptions, print_module
 from hloopt.text.older_syntax import in_older_syntax
 from hloopt.xla.bitcasts import rewrite_bitcast
-from hloopt.xla.entry import flatten_entry, get_element
+from hloopt.xla.entry import flatten_entry
 
 _OPTIONS = PrintOptions.formatted()._replace(
     print_metadata=False,
@@ -89,8 +90,7 @@ def _split_collectives(module: Module) -> None:
 
     XLA's conversion dies of those with a channel. The new ones have channels of their own.
     """
-    used = (int(i.attributes.get("channel_id", 0)) for i in module.instructions())
-    channels = count(max(used, default=0) + 1)
+    channels = unused_channel_ids(module)
     for instruction in list(module.instructions()):
         shapes, operands = instruction.shape.elements, instruction.operands
         if instruction.opcode not in _SPLIT or not 0 < len(shapes) == len(operands):
@@ -142,9 +142,7 @@ def _custom_call(instruction: Instruction) -> Instruction | None:
 
 def _async_start(instruction: Instruction) -> Instruction:
     shape = instruction.shape
-    operands = instruction.parent.add(
-        Opcode.TUPLE, tuple_shape(o.shape for o in instruction.operands), instruction.operands
-    )
+    operands = make_tuple(instruction.parent, instruction.operands)
     return _started(instruction, operands, _call(instruction, shape.elements[1]))
 
 
@@ -208,7 +206,7 @@ def _element(number: int) -> _Rewrite:
         elements = started.shape.elements
         if number >= len(elements) or not compatible(elements[number], instruction.shape):
             return None
-        return get_element(started, number)
+        return read_element(started, number)
 
     return element
 

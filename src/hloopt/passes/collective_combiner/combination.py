@@ -16,6 +16,7 @@ from hloopt.ir.frontend_attributes import frontend_attributes
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.tuples import read_element
 from hloopt.passes.replace import replace_instruction
 
 
@@ -47,9 +48,7 @@ def combine(members: Sequence[Instruction]) -> Instruction:
         first.opcode, tuple_shape(shapes), operands, attributes=attributes, called=first.called
     )
     for index, (member, shape) in enumerate(zip(members, shapes, strict=True)):
-        element = computation.add(
-            Opcode.GET_TUPLE_ELEMENT, shape, [combined], attributes={"index": str(index)}
-        )
+        element = read_element(combined, index)
         if shape is not member.shape:
             element = computation.add(Opcode.BITCAST, member.shape, [element])
         replace_instruction(member, element)

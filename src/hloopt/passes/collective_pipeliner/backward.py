@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import array_shape
+from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.collective_pipeliner.chains import Chain
 from hloopt.passes.collective_pipeliner.copies import (
     Copier,
     Copies,
     discard,
     integer,
-    make_tuple,
-    read,
 )
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop
 from hloopt.passes.collective_pipeliner.options import Hook, PipelinerOptions
@@ -54,7 +53,7 @@ class BackwardPipelining:
             if predecessor in before:
                 loop.init.add_control_predecessor(before[predecessor])
 
-        elements = {i: read(loop.state, size + number) for number, i in enumerate(moved)}
+        elements = {i: read_element(loop.state, size + number) for number, i in enumerate(moved)}
         following = [elements.get(value, value) for value in old_root]
         later = self._begin_next(originals, following)
         step = integer(next_counter, loop.step)
@@ -93,7 +92,7 @@ class BackwardPipelining:
     ) -> Copies:
         """Copy, to the end of a trip, what the next one needs; `following` is its state."""
         loop = self.loop
-        counter = read(loop.state, len(loop.state.shape.elements) - 1)
+        counter = read_element(loop.state, len(loop.state.shape.elements) - 1)
         copies: Copies = {}
         for instruction in originals:
             index = loop.element_of(instruction)
@@ -124,7 +123,7 @@ class BackwardPipelining:
     def _count_one_trip_less(self) -> None:
         """Let the condition be that this is not the last trip."""
         loop = self.loop
-        counter = read(loop.condition.parameters[0], loop.counter)
+        counter = read_element(loop.condition.parameters[0], loop.counter)
         last = integer(counter, loop.start + (loop.trips - 1) * loop.step)
         going_on = loop.condition.add(
             Opcode.COMPARE,

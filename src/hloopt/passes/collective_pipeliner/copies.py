@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property
+from itertools import count
 
 from hloopt.analysis.side_effects import has_own_side_effect
+from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.clone import clone_instruction, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.shape import Shape
+from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.scheduling_annotations import annotation_of, group_of, set_group
 
 Copies = MutableMapping[Instruction, Instruction]
@@ -73,16 +76,15 @@ class Copier:
                 copy.set_attribute("channel_id", str(next(self._channels)))
 
     @cached_property
-    def _channels(self) -> _Numbers:
-        used = (i.attributes.get("channel_id") for i in self._module.instructions())
-        return _Numbers(int(channel) for channel in used if channel is not None)
+    def _channels(self) -> Iterator[int]:
+        return unused_channel_ids(self._module)
 
     # -- scheduling groups ------------------------------------------------------------------
 
     @cached_property
-    def _groups(self) -> _Numbers:
-        groups = (group_of(i) for i in self._module.instructions())
-        return _Numbers(group for group in groups if group is not None)
+    def _groups(self) -> Iterator[int]:
+        used = (group_of(i) for i in self._module.instructions())
+        return count(max((group for group in used if group is not None), default=0) + 1)
 
     def new_groups(self, instructions: Iterable[Instruction]) -> Mapping[int, int]:
         """A group of their own for copies of instructions, by the group of these."""
@@ -104,38 +106,14 @@ class Copier:
                 set_group(copy, groups.get(annotation.group or 0) if is_here else None)
 
 
-class _Numbers:
-    """Numbers above all those used."""
-
-    def __init__(self, used: Iterable[int]) -> None:
-        self._last = max(used, default=0)
-
-    def __next__(self) -> int:
-        self._last += 1
-        return self._last
-
-
-def make_tuple(parent: Computation, elements: Sequence[Instruction]) -> Instruction:
-    """A new tuple."""
-    return parent.add(Opcode.TUPLE, tuple_shape(e.shape for e in elements), elements)
-
-
-def read(state: Instruction, index: int) -> Instruction:
-    """A new instruction that reads an element of a tuple."""
-    return state.parent.add(
-        Opcode.GET_TUPLE_ELEMENT,
-        state.shape.elements[index],
-        [state],
-        attributes={"index": str(index)},
-    )
-
-
 def replace_results(
     loop: Instruction, reads: Sequence[Instruction], results: Mapping[int, Instruction]
 ) -> None:
     """Let what reads elements of a loop's result, by `reads`, take others instead. O(users)."""
     if loop.is_root:
-        elements = [results.get(i) or read(loop, i) for i in range(len(loop.shape.elements))]
+        elements = [
+            results.get(i) or read_element(loop, i) for i in range(len(loop.shape.elements))
+        ]
         loop.parent.set_root(make_tuple(loop.parent, elements))
     for old in reads:
         result = results.get(old.tuple_index)

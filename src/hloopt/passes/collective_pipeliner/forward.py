@@ -10,13 +10,13 @@ from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, compatible
+from hloopt.ir.tuples import read_element
 from hloopt.passes.collective_pipeliner.copies import (
     Copier,
     Copies,
     constant_zero,
     discard,
     metadata_of,
-    read,
     replace_results,
 )
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop
@@ -151,7 +151,7 @@ class ForwardPipelining:
         """Finish what the last trip began: the copies, and what the loop results in."""
         after = self._loop.instruction
         index = store.output if store.dimension is not None else store.buffer.tuple_index
-        copies, result = self._finish(move, store, after, read(after, index))
+        copies, result = self._finish(move, store, after, read_element(after, index))
         made = list(copies.values())
         self._copier.regroup(made, {})
         return made, result
@@ -163,11 +163,12 @@ class ForwardPipelining:
         copier, parent = self._copier, state.parent
         place: list[Instruction] = []
         if store.dimension is not None:
-            offset = read(state, self._carried.offsets[store.offset])
+            offset = read_element(state, self._carried.offsets[store.offset])
             is_inside = state is self._loop.state
             place = _offsets(store, self._marked(offset) if is_inside else offset)
         values: Copies = {
-            value: read(state, number) for value, number in self._carried.dependencies[move].items()
+            value: read_element(state, number)
+            for value, number in self._carried.dependencies[move].items()
         }
         (collective,) = move.collectives
         copies: Copies = {}
@@ -188,7 +189,7 @@ class ForwardPipelining:
     ) -> Instruction:
         """What the trip before left to be moved."""
         if not move.reuses_buffer:
-            return read(state, self._carried.operands[move])
+            return read_element(state, self._carried.operands[move])
         shape = move.collectives[0].operands[0].shape
         if compatible(shape, buffer.shape):
             return buffer

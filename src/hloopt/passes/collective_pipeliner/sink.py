@@ -11,14 +11,13 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.collective_pipeliner.batching import Batch, stacked_shape
 from hloopt.passes.collective_pipeliner.copies import (
     Copier,
     constant_zero,
     discard,
     integer,
-    make_tuple,
-    read,
 )
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop
 from hloopt.passes.collective_pipeliner.markers import mark_sunk
@@ -78,7 +77,7 @@ class Sinking:
         discard(sorted(gone, key=place))
         size = len(loop.root.operands) - len(shapes)
         result = make_tuple(
-            loop.caller, [results.get(i) or read(loop.instruction, i) for i in range(size)]
+            loop.caller, [results.get(i) or read_element(loop.instruction, i) for i in range(size)]
         )
         for user in reads:
             user.set_operands([result])
@@ -133,7 +132,7 @@ class Sinking:
     def _stack(self, value: Instruction, element: int, place: Instruction) -> Instruction:
         """The stack after a trip that made `value`."""
         body = self._loop.body
-        stack = read(self._loop.state, element)
+        stack = read_element(self._loop.state, element)
         part = body.add(Opcode.RESHAPE, stacked_shape(value.shape, 1), [value])
         if self._marks:
             part = mark_sunk(part)
@@ -145,8 +144,8 @@ class Sinking:
 
     def _batch(self, stacks: _Stacks) -> Batch:
         after = self._loop.instruction
-        stacked = {value: read(after, element) for value, element in stacks.stacked.items()}
-        same = {value: read(after, element) for value, element in stacks.same.items()}
+        stacked = {value: read_element(after, element) for value, element in stacks.stacked.items()}
+        same = {value: read_element(after, element) for value, element in stacks.same.items()}
         same |= {value: clone_instruction(value, [], after.parent) for value in stacks.constants}
         return Batch(after.parent, self._loop.trips, stacked, same)
 
@@ -170,7 +169,7 @@ class Sinking:
         )
         zero = constant_zero(after, store.offset.shape)
         offsets = [integer(zero, first), *[zero] * (shape.rank - 1)]
-        buffer = read(loop.instruction, store.output)
+        buffer = read_element(loop.instruction, store.output)
         return after.add(Opcode.DYNAMIC_UPDATE_SLICE, shape, [buffer, written, *offsets])
 
 

@@ -6,9 +6,10 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import tuple_shape
+from hloopt.ir.tuples import element, is_only_taken_apart
 from hloopt.passes.branches import apart_from_others, callers_of_branch
 from hloopt.passes.dce import DeadCode
-from hloopt.passes.tuples import element, is_only_taken_apart, keep_elements
+from hloopt.passes.tuples import keep_elements
 
 
 def drop_unused_inputs(branch: Computation, dead: DeadCode) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.tuples import element, is_only_taken_apart, make_tuple
 from hloopt.passes.branches import own_branches
 from hloopt.passes.dce import DeadCode
-from hloopt.passes.tuples import element, is_only_taken_apart, keep_elements
+from hloopt.passes.tuples import keep_elements
 
 
 def merge_duplicate_outputs(conditional: Instruction, dead: DeadCode) -> None:
@@ -50,7 +50,7 @@ def drop_unused_outputs(conditional: Instruction, dead: DeadCode) -> list[Comput
     for branch in dict.fromkeys(conditional.called):
         root = branch.root
         outputs = [element(root, i) for i in read]
-        branch.set_root(branch.add(Opcode.TUPLE, tuple_shape(o.shape for o in outputs), outputs))
+        branch.set_root(make_tuple(branch, outputs))
         dead.remove_dead([root])
     count = len(shape.elements) or 1
     dead.context.applied(conditional, f"{count - len(read)} of {count} outputs are not read")

@@ -8,8 +8,8 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.tuples import element, make_tuple
 from hloopt.passes.replace import replace_instruction
-from hloopt.passes.tuples import element
 from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import (
     Accumulation,
     scalar_of_broadcast,
@@ -177,7 +177,7 @@ def _hand_out(
         results[index] if index in results else element(loop, index)
         for index in range(len(loop.shape.elements))
     ]
-    whole = loop.parent.add(Opcode.TUPLE, tuple_shape(e.shape for e in elements), elements)
+    whole = make_tuple(loop.parent, elements)
     for user in others:
         user.set_operands([whole if operand is loop else operand for operand in user.operands])
     if is_root:

@@ -13,7 +13,6 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
 from hloopt.passes.conversions import commutes
-from hloopt.passes.tuples import element
 from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import (
     SUMMED_TYPES,
     Accumulation,
@@ -69,7 +68,10 @@ def find_scattering(
     body.require_unread_by_conditions(index)
     _check_keepers(mask, state, device_groups(collective, grid), values)
     for loop in body.loops:
-        first = element(loop.operands[0], index)
+        init = loop.operands[0]
+        if init.opcode is not Opcode.TUPLE:
+            raise NotMovable(f"what %{loop.name} starts from, %{init.name}, is no tuple")
+        first = init.operands[index]
         if not is_same_in_group(first, collective):
             raise NotMovable(f"%{first.name}, which %{loop.name} starts from, may differ")
     return Accumulation(collective, index, scatter, mask=mask)

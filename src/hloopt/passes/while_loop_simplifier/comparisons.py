@@ -41,7 +41,7 @@ def _is_overwritten(loop: Instruction, value: Instruction) -> bool:
     root = loop.called[0].root
     if list(value.users) != [root] or root.opcode is not Opcode.TUPLE:
         return False
-    if value.is_root or not all(map(is_read_by_element, loop.called)):
+    if value.is_root or not is_read_by_element(loop):
         return False
     return not any(
         root.operands[read.tuple_index] is value

@@ -9,14 +9,9 @@ from hloopt.ir.clone import clone_instruction
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import tuple_shape
+from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.replace import inherit
-from hloopt.passes.while_loop_simplifier.state import (
-    StateChange,
-    change_state,
-    hands_on,
-    make_tuple,
-    read_element,
-)
+from hloopt.passes.while_loop_simplifier.state import StateChange, change_state, hands_on
 
 
 def propagate_constants(loop: Instruction) -> int:

@@ -8,13 +8,9 @@ from hloopt.ir.clone import clone_instruction
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.while_loop_simplifier.annotations import Leaves
-from hloopt.passes.while_loop_simplifier.state import (
-    StateChange,
-    change_state,
-    make_tuple,
-    read_element,
-)
+from hloopt.passes.while_loop_simplifier.state import StateChange, change_state
 
 
 def merge_induction_variables(loop: Instruction) -> int:

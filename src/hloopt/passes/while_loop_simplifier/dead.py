@@ -20,10 +20,10 @@ def remove_dead_elements(loop: Instruction, effects: SideEffects) -> int:
     An element that the body hands on and nothing else reads is, after the loop, what it was
     before. O(size of body and condition).
     """
-    body, condition = loop.called
+    body = loop.called[0]
     if body.root.opcode is not Opcode.TUPLE:
         return 0
-    if not (is_read_by_element(body) and is_read_by_element(condition)):
+    if not is_read_by_element(loop):
         return 0
     kept = _needed_elements(loop, effects)
     count = len(loop.shape.elements) - len(kept)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.shape import Shape, tuple_shape
-from hloopt.passes.while_loop_simplifier.state import (
-    StateChange,
-    change_state,
-    make_tuple,
-    read_element,
-)
+from hloopt.ir.tuples import make_tuple, read_element
+from hloopt.passes.while_loop_simplifier.state import StateChange, change_state
 
 
 def flatten_state(loop: Instruction) -> int:

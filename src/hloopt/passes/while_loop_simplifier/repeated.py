@@ -26,7 +26,7 @@ def _merge(loop: Instruction, key: Callable[[Instruction, int], Hashable | None]
     init, root = loop.operands[0], loop.called[0].root
     if init.opcode is not Opcode.TUPLE or root.opcode is not Opcode.TUPLE:
         return 0
-    if not all(map(is_read_by_element, loop.called)):
+    if not is_read_by_element(loop):
         return 0
     first: dict[Hashable, int] = {}
     same: dict[int, int] = {}

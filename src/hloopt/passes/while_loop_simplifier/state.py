@@ -15,6 +15,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first
 from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.tuples import element, is_only_taken_apart, read_element
 from hloopt.passes.replace import inherit
 from hloopt.passes.while_loop_simplifier.annotations import LeafMap, Leaves, annotate, notes_of
 
@@ -144,30 +145,9 @@ def hands_on(body: Computation, index: int) -> bool:
     )
 
 
-def is_read_by_element(computation: Computation) -> bool:
-    """Whether a loop's body or condition uses its state only element by element."""
-    state = computation.parameters[0]
-    return not state.is_root and all(
-        user.opcode is Opcode.GET_TUPLE_ELEMENT for user in state.users
-    )
-
-
-def element(value: Instruction, index: int) -> Instruction:
-    """An element of a tuple: the operand it was made of, or an instruction that reads it."""
-    return value.operands[index] if value.opcode is Opcode.TUPLE else read_element(value, index)
-
-
-def read_element(value: Instruction, index: int) -> Instruction:
-    """A new instruction that reads an element of a tuple."""
-    attributes = {"index": str(index)}
-    shape = value.shape.elements[index]
-    return value.parent.add(Opcode.GET_TUPLE_ELEMENT, shape, [value], attributes=attributes)
-
-
-def make_tuple(parent: Computation, elements: Iterable[Instruction]) -> Instruction:
-    """A new tuple."""
-    operands = list(elements)
-    return parent.add(Opcode.TUPLE, tuple_shape(o.shape for o in operands), operands)
+def is_read_by_element(loop: Instruction) -> bool:
+    """Whether body and condition use the state only element by element. O(users of the states)."""
+    return all(is_only_taken_apart(called.parameters[0]) for called in loop.called)
 
 
 class _Use:
