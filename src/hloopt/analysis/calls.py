@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, post_order
 
 
@@ -52,6 +53,15 @@ def callees_first(
 
     roots = [c for c in module.computations.values() if not c.callers]
     return depth_first(roots, callees)
+
+
+def loops_with_body(computation: Computation) -> list[Instruction]:
+    """The while loops whose body a computation is. O(callers)."""
+    return [
+        caller
+        for caller in computation.callers
+        if caller.opcode is Opcode.WHILE and caller.called[0] is computation
+    ]
 
 
 def reachable_from_entry(module: Module) -> set[Computation]:

@@ -16,6 +16,7 @@ from hloopt.analysis.async_operations import (
 from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.backend_config import backend_config, is_sync
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.shape import HOST_MEMORY_SPACE
 
@@ -118,7 +119,7 @@ def _is_on_host(instruction: Instruction) -> bool:
 def is_gpu_gemm(instruction: Instruction) -> bool:
     """Whether cuBLAS or Triton computes it as a matrix product."""
     if instruction.opcode is Opcode.CUSTOM_CALL:
-        return instruction.attributes.get("custom_call_target") == '"__cublas$gemm"'
+        return custom_call_target(instruction) == "__cublas$gemm"
     if instruction.opcode is not Opcode.FUSION:
         return False
     kind = backend_config(instruction).get("fusion_backend_config", {}).get("kind")
@@ -141,13 +142,12 @@ def is_memory_bound(instruction: Instruction) -> bool:
     if opcode is Opcode.FUSION:
         return not any(i.opcode in _PRODUCTS for i in instruction.called[0].instructions)
     if opcode is Opcode.CUSTOM_CALL:
-        target = instruction.attributes.get("custom_call_target", "")
-        return not target.startswith(_PRODUCT_TARGETS)
+        return not custom_call_target(instruction).startswith(_PRODUCT_TARGETS)
     return opcode not in _NOT_MEMORY_BOUND
 
 
 _PRODUCTS = (Opcode.DOT, Opcode.CONVOLUTION)
-_PRODUCT_TARGETS = ('"__cublas$', '"__cudnn$conv')
+_PRODUCT_TARGETS = ("__cublas$", "__cudnn$conv")
 _NOT_MEMORY_BOUND = frozenset(
     (
         *_PRODUCTS,

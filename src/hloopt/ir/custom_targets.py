@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hloopt.ir.attribute_values.strings import parse_string
+from hloopt.ir.instruction import Instruction
+
 MOVED = "InsertedByPreviousStep"
 """Marks what the collective pipeliner moved forward, and the index of its store; its second
 operand is the level."""
@@ -19,3 +22,9 @@ IDENTITIES = frozenset(
 shape."""
 NEW_BUFFERS = frozenset(("AllocateBuffer", "CreateBuffer"))
 """Those whose result is read only after it was written."""
+
+
+def custom_call_target(instruction: Instruction) -> str:
+    """What a custom call names as its target; empty for other instructions."""
+    text = instruction.attributes.get("custom_call_target")
+    return "" if text is None else parse_string(text)

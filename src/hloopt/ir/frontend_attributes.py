@@ -22,6 +22,12 @@ def frontend_attribute(instruction: Instruction, name: str) -> str | None:
     return parse_frontend_attributes(text).get(name)
 
 
+def common_frontend_attributes(a: Instruction, b: Instruction) -> dict[str, str]:
+    """Those that two instructions have with the same value, in the order of `a`."""
+    values, others = frontend_attributes(a), frontend_attributes(b).items()
+    return {name: value for name, value in values.items() if (name, value) in others}
+
+
 def set_frontend_attributes(instruction: Instruction, values: Mapping[str, str]) -> None:
     """Replace all of them; none at all where `values` is empty."""
     text = format_frontend_attributes(values) if values else None

@@ -10,6 +10,7 @@ from hloopt.analysis.nvshmem import uses_nvshmem
 from hloopt.diagnostics import HloError, HloVerifyError, PipelineError, did_you_mean
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.opcode import ASYNC, COLLECTIVES
 
 COLLECTIVE_COLOR = 1
@@ -91,9 +92,8 @@ def _all_collective(flow: Dataflow, instruction: Instruction) -> Iterator[tuple[
 
 def _of_custom_call(flow: Dataflow, call: Instruction) -> Iterator[tuple[int, int]]:
     attributes = call.attributes
-    if "xla_multimem_parameters" in attributes.get("backend_config", "") and (
-        attributes.get("custom_call_target", "").strip('"') in _MOSAIC
-    ):
+    has_multimem = "xla_multimem_parameters" in attributes.get("backend_config", "")
+    if has_multimem and custom_call_target(call) in _MOSAIC:
         yield from _all_collective(flow, call)
     text = attributes.get("frontend_attributes", "")
     if _OPERANDS not in text and _RESULTS not in text:

@@ -30,7 +30,7 @@ class AllGatherBroadcastReorder(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         found = list(module.instructions(Opcode.ALL_GATHER))
-        channels = unused_channel_ids(module) if found else iter(())
+        channels = unused_channel_ids(module)
         changed: dict[Computation, None] = {}
         for gather in found:
             if reason := why_not(gather):

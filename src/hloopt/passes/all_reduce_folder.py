@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
-from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
+from hloopt.ir.frontend_attributes import common_frontend_attributes, set_frontend_attributes
 from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -34,7 +34,7 @@ class AllReduceFolder(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        channel_ids: Iterator[int] | None = None
+        channel_ids = unused_channel_ids(module)
         for computation in list(module.computations.values()):
             version = computation.version
             found = [i for i in post_order(computation) if i.opcode is Opcode.ALL_REDUCE]
@@ -46,7 +46,6 @@ class AllReduceFolder(ModulePass):
                 if isinstance(groups, str):
                     context.missed(inner, groups)
                     continue
-                channel_ids = channel_ids or unused_channel_ids(module)
                 context.applied(inner, f"folded into %{outer.name}")
                 context.count("all-reduces folded")
                 _fold(inner, outer, groups, channel_ids)
@@ -108,8 +107,7 @@ def _fold(
     )
     if "channel_id" in outer.attributes:
         result.set_attribute("channel_id", str(next(channel_ids)))
-    others = frontend_attributes(inner).items()
-    common = {n: v for n, v in frontend_attributes(outer).items() if (n, v) in others}
+    common = common_frontend_attributes(outer, inner)
     set_frontend_attributes(outer, {})
     replace_instruction(outer, result)
     set_frontend_attributes(result, common)

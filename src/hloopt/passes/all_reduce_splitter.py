@@ -39,7 +39,7 @@ class AllReduceSplitter(ModulePass):
         before = module.version
         grid = device_counts(module)
         values = DeviceValues(grid)
-        channel_ids: Iterator[int] | None = None
+        channel_ids = unused_channel_ids(module)
         for computation in list(module.computations.values()):
             keys = _keys(computation)
             if len(keys) < 2:
@@ -53,7 +53,6 @@ class AllReduceSplitter(ModulePass):
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
-                channel_ids = channel_ids or unused_channel_ids(module)
                 _split(reduced, part, found, channel_ids)
                 context.applied(reduced, f"split in two around %{part.name}")
                 context.count("all-reduces split")

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, is_host_transfer
+from hloopt.analysis.calls import loops_with_body
 from hloopt.ir.attribute_values import parse_int_lists
 from hloopt.ir.collective_devices import device_groups, join, transfer_mode
 from hloopt.ir.collective_mode import collective_mode
@@ -65,22 +66,14 @@ class CollectivePermuteDecomposer(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        bodies = {
-            loop.called[0]: None
-            for permute in module.instructions(Opcode.COLLECTIVE_PERMUTE)
-            for loop in permute.parent.callers
-            if loop.opcode is Opcode.WHILE and loop.called[0] is permute.parent
-        }
+        parents = dict.fromkeys(p.parent for p in module.instructions(Opcode.COLLECTIVE_PERMUTE))
+        bodies = dict.fromkeys(filter(loops_with_body, parents))
         for permute in module.instructions(Opcode.COLLECTIVE_PERMUTE):
             if permute.parent not in bodies:
                 context.missed(permute, "it is not in the body of a while loop")
         before = module.version
         if bodies:
             grid = device_counts(module)
-            if grid.device_count > MOST_DEVICES:
-                for permute in module.instructions(Opcode.COLLECTIVE_PERMUTE):
-                    context.missed(permute, f"the program is for {grid.device_count:,} devices")
-                return False
             for body in bodies:
                 self._run_on(body, grid, context)
         return module.version != before
@@ -129,6 +122,8 @@ class CollectivePermuteDecomposer(ModulePass):
             return "its pairs have a cycle: each send would wait for a recv that waits for it"
         if permute.has_control_dependencies:
             return "it has control dependencies"
+        if grid.device_count > MOST_DEVICES:
+            return f"which of {grid.device_count:,} devices meet in others is not looked at"
         mode, of_transfers = collective_mode(permute), transfer_mode(permute, grid)
         if grid.device_count > 1 and mode is not of_transfers:
             return f"its pairs are {mode} and would be {of_transfers} in a send"

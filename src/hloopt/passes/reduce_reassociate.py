@@ -9,8 +9,8 @@ from typing import ClassVar
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_mode import participants_key
 from hloopt.ir.frontend_attributes import (
+    common_frontend_attributes,
     frontend_attribute,
-    frontend_attributes,
     set_frontend_attributes,
 )
 from hloopt.ir.instruction import Instruction
@@ -50,7 +50,7 @@ class _Reassociate(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        channel_ids: Iterator[int] | None = None
+        channel_ids = unused_channel_ids(module)
         for computation in list(module.computations.values()):
             count = sum(i.opcode is self.opcode for i in computation.instructions)
             if not count:
@@ -70,7 +70,6 @@ class _Reassociate(ModulePass):
                 if reason is not None:
                     context.missed(right.collective, reason)
                     continue
-                channel_ids = channel_ids or unused_channel_ids(module)
                 names = f"%{left.collective.name} and %{right.collective.name}"
                 context.applied(operation, f"combines what {names} reduced, which is done once now")
                 context.count("operations moved before collectives")
@@ -177,9 +176,7 @@ def _merged(
     if "channel_id" in first.attributes:
         result.set_attribute("channel_id", str(next(channel_ids)))
     if "frontend_attributes" in first.attributes:
-        others = frontend_attributes(second).items()
-        common = {n: v for n, v in frontend_attributes(first).items() if (n, v) in others}
-        set_frontend_attributes(result, common)
+        set_frontend_attributes(result, common_frontend_attributes(first, second))
     return result
 
 

@@ -43,7 +43,7 @@ class ReduceScatterCreator(ModulePass):
         before = module.version
         grid = device_counts(module)
         values = DeviceValues(grid)
-        channel_ids: Iterator[int] | None = None
+        channel_ids = unused_channel_ids(module)
         for computation in list(module.computations.values()):
             if not any(i.opcode is Opcode.ALL_REDUCE for i in computation.instructions):
                 continue
@@ -58,7 +58,6 @@ class ReduceScatterCreator(ModulePass):
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
-                channel_ids = channel_ids or unused_channel_ids(module)
                 context.applied(reduced, f"a reduce-scatter now, with %{part.name}")
                 context.count("reduce-scatters made")
                 _scatter(reduced, part, found, channel_ids)

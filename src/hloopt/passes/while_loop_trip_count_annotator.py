@@ -7,6 +7,7 @@ import json
 from hloopt.analysis.loops.annotation import backend_config
 from hloopt.analysis.loops.induction import induction_variable, lagging_variable, plus_constant
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -103,23 +104,17 @@ def _indices_of_transfers(loop: Instruction) -> list[int]:
     """
     found: set[int] = set()
     for instruction in loop.called[0].instructions:
-        if _custom_call_target(instruction) == "MoveToDevice":
+        if custom_call_target(instruction) == "MoveToDevice":
             moved = instruction.operands[0]
             offsets = moved.operands[1:] if moved.opcode is Opcode.DYNAMIC_SLICE else []
         elif instruction.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
-            is_host = _custom_call_target(instruction.operands[1]) == "MoveToHost"
+            is_host = custom_call_target(instruction.operands[1]) == "MoveToHost"
             offsets = instruction.operands[2:] if is_host else []
         else:
             continue
         sources = (plus_constant(offset)[0] for offset in offsets)
         found.update(e for e in (source.element_of(loop) for source in sources) if e is not None)
     return sorted(found)
-
-
-def _custom_call_target(instruction: Instruction) -> str | None:
-    if instruction.opcode is not Opcode.CUSTOM_CALL:
-        return None
-    return instruction.attributes.get("custom_call_target", "").strip('"')
 
 
 def _forward_last_value(loop: Instruction, trips: LoopTrips, context: PassContext) -> None:

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hloopt.analysis.cost import CostAnalysis
-from hloopt.analysis.cost.custom_calls import custom_call_target
 from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.roofline import Bound, Roofline
 from hloopt.analysis.cost.runs import ONCE, RUNNING, Runs, count_runs
 from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode

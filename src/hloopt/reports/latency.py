@@ -9,11 +9,11 @@ from typing import Any
 
 from hloopt.analysis.async_operations import async_form
 from hloopt.analysis.cost import CostAnalysis
-from hloopt.analysis.cost.custom_calls import custom_call_target
 from hloopt.analysis.cost.runs import Runs, count_runs
 from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
 from hloopt.analysis.latency import LatencyModel, Origin, Time
 from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.reports.units import some
 
 _PARTS_COUNT = (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)

@@ -9,11 +9,10 @@ from hloopt.ir.attribute_values import (
     parse_dim_labels,
     parse_int,
     parse_padding,
-    parse_string,
     parse_window,
 )
 from hloopt.ir.attribute_values.windows import WindowDimension
-from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS
+from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.shrink.factors import Factor
@@ -324,7 +323,7 @@ def _fft(flow: Flow, instruction: Instruction) -> Leaves:
 
 @relation(Opcode.CUSTOM_CALL)
 def _custom_call(flow: Flow, instruction: Instruction) -> Leaves:
-    target = parse_string(instruction.attributes.get("custom_call_target", '""'))
+    target = custom_call_target(instruction)
     if target in NEW_BUFFERS:
         return flow.fresh(instruction.shape)
     shapes = [operand.shape.dimensions for operand in instruction.operands]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
 from hloopt.ir.computation import Computation
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.verifier.options import Setting
@@ -21,7 +22,7 @@ _FORWARDS = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIE
 
 def check_custom_call(instruction: Instruction, setting: Setting) -> None:
     """A custom call returns each buffer it takes, once; Pin and Unpin alias operand and result."""
-    target = instruction.attributes.get("custom_call_target", "").strip('"')
+    target = custom_call_target(instruction)
     text = instruction.attributes.get("output_to_operand_aliasing", "{}")
     aliases = parse_output_to_operand_aliasing(text)
     if target in ("Pin", "Unpin"):

@@ -12,7 +12,7 @@ from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.literals import VALUES_LEFT_OUT
 from hloopt.interpreter.values import Array, Value, arrays_of, dtype_of_shape, make_value
-from hloopt.ir.attribute_values import parse_string
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.literal import ELIDED, canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -71,8 +71,7 @@ def _refused(module: Module, answer: str) -> RunError:
     message = f"XLA refuses the module: {_short(answer)}"
     unknown = _UNKNOWN_TARGET.search(answer)
     for call in module.instructions(Opcode.CUSTOM_CALL):
-        target = parse_string(call.attributes["custom_call_target"])
-        if unknown is not None and target == unknown[1]:
+        if unknown is not None and custom_call_target(call) == unknown[1]:
             return cannot_run(call, message, _CODE, _NO_STAND_INS)
     return RunError(message, code=_CODE)
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hloopt.ir.attribute_values import format_ints, parse_string
+from hloopt.ir.attribute_values import format_ints
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.clone import clone_module
 from hloopt.ir.computation import Computation
-from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS
+from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -131,7 +131,7 @@ def _call(instruction: Instruction, shape: Shape) -> Instruction:
 
 
 def _custom_call(instruction: Instruction) -> Instruction | None:
-    target = parse_string(instruction.attributes.get("custom_call_target", '""'))
+    target = custom_call_target(instruction)
     operands = instruction.operands
     if target in NEW_BUFFERS:
         return _zeros(instruction.parent, instruction.shape)

@@ -7,8 +7,7 @@ from math import prod
 from hloopt.analysis.cost.contraction import MULTIPLY_ADD
 from hloopt.analysis.cost.model import NO_COST, Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes
-from hloopt.ir.attribute_values import parse_string
-from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS
+from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.patterns import pattern
 
@@ -17,11 +16,6 @@ _ANNOTATIONS = (IDENTITIES | NEW_BUFFERS) - _MOVES
 _GEMMS = ("__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8", "__onednn$matmul")
 _CONTRACTING = pattern(r'\\?"lhs_contracting_dimensions\\?":\s*\[([^\]]*)\]')
 _NUMBER = pattern(r"\d{1,9}")
-
-
-def custom_call_target(call: Instruction) -> str:
-    """What a custom call names as its target."""
-    return parse_string(call.attributes.get("custom_call_target", '""'))
 
 
 def custom_call_cost(call: Instruction) -> Cost | None:

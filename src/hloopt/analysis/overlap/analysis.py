@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hloopt.analysis.calls import callees_first
+from hloopt.analysis.calls import callees_first, loops_with_body
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.runs import Runs, count_runs
 from hloopt.analysis.overlap.play import play_schedule, play_what_is_ready
@@ -14,7 +14,6 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.device_counts import device_counts
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.targets import Target
 
@@ -100,7 +99,7 @@ def analyze_overlap(module: Module, target: Target) -> list[ComputationOverlap]:
         result.append(
             ComputationOverlap(
                 computation,
-                _loop_of(computation),
+                next(iter(loops_with_body(computation)), None),
                 runs[computation],
                 played.seconds,
                 played.busy.seconds,
@@ -111,8 +110,3 @@ def analyze_overlap(module: Module, target: Target) -> list[ComputationOverlap]:
             )
         )
     return result
-
-
-def _loop_of(body: Computation) -> Instruction | None:
-    loops = (c for c in body.callers if c.opcode is Opcode.WHILE and c.called[0] is body)
-    return next(loops, None)

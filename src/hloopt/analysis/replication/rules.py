@@ -9,7 +9,8 @@ from hloopt.analysis.replication.collectives import Collectives
 from hloopt.analysis.replication.values import Value, element, fitted, spread, whole
 from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.diagnostics import HloError
-from hloopt.ir.attribute_values import parse_ints, parse_string
+from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.leaf_annotations import is_replicated, leaf_shardings, parameter_replication
 from hloopt.ir.leaves import leaf_count
@@ -118,7 +119,7 @@ class Rules:
         return spread(self._collectives.result(instruction, operands), instruction.shape)
 
     def _custom_call(self, instruction: Instruction, values: Values) -> Value:
-        target = parse_string(instruction.attributes.get("custom_call_target", '""'))
+        target = custom_call_target(instruction)
         known = target in _X64_CALLS and not has_own_side_effect(instruction)
         agreement = self._of_operands(instruction, values) if known else NONE
         return spread(agreement, instruction.shape)

@@ -14,8 +14,7 @@ from hloopt.interpreter.kernels.sorting import top_values
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.stand_ins import stand_in
 from hloopt.interpreter.values import Array, Value, has_shape, value_text, zeros
-from hloopt.ir.attribute_values import parse_string
-from hloopt.ir.custom_targets import IDENTITIES, MOVED, NEW_BUFFERS
+from hloopt.ir.custom_targets import IDENTITIES, MOVED, NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import format_shape
@@ -60,7 +59,7 @@ def custom_call(*targets: str) -> Callable[[_AnyCustomCall], _AnyCustomCall]:
 def run_custom_call(plans: Plans, instruction: Instruction, *operands: Value) -> Value:
     """Raises RunError for an unknown target unless `plans` has stand-ins for them, and for a
     function that does not give what the instruction's shape says."""
-    target = parse_string(instruction.attributes["custom_call_target"])
+    target = custom_call_target(instruction)
     function = _TARGETS.get(target) or _plugin(target)
     if function is not None:
         value = _with_arrays(function(instruction, *operands))

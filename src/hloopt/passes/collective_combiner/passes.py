@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hloopt.analysis.calls import loops_with_body
 from hloopt.ir.backend_config import is_pipelined
 from hloopt.ir.collective_mode import participants_key
 from hloopt.ir.computation import Computation
@@ -53,7 +54,7 @@ class _Combiner(ModulePass):
             by_computation.setdefault(collective.parent, []).append(collective)
         before = module.version
         for computation, collectives in by_computation.items():
-            if not self.options.combine_while_loops and _is_loop_body(computation):
+            if not self.options.combine_while_loops and loops_with_body(computation):
                 for collective in collectives:
                     context.missed(collective, "it is in a loop's body, combine_while_loops is off")
             else:
@@ -128,13 +129,6 @@ class _Combiner(ModulePass):
     def dimension_kind(self, collective: Instruction) -> str | None:
         """The dimension where it has to be the same, else None."""
         return collective.attributes["dimensions"] if self.options.combine_by_dim else None
-
-
-def _is_loop_body(computation: Computation) -> bool:
-    return any(
-        caller.opcode is Opcode.WHILE and caller.called[0] is computation
-        for caller in computation.callers
-    )
 
 
 def _why_no_reduction(collective: Instruction) -> str | None:

@@ -29,6 +29,7 @@ class Copier:
 
     def __init__(self, module: Module, *, unique_channel_id: bool) -> None:
         self._module = module
+        self._channels = unused_channel_ids(module)
         self._unique_channel_id = unique_channel_id
         self._made: set[Instruction] = set()
 
@@ -74,10 +75,6 @@ class Copier:
             is_with_host = copy.attributes.get("is_host_transfer") == "true"
             if copy.opcode not in _TRANSFERS or is_with_host:
                 copy.set_attribute("channel_id", str(next(self._channels)))
-
-    @cached_property
-    def _channels(self) -> Iterator[int]:
-        return unused_channel_ids(self._module)
 
     # -- scheduling groups ------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -168,10 +169,7 @@ def _has_opcode(opcodes: tuple[Opcode, ...]) -> Predicate:
 
 def is_custom_call(instruction: Instruction, target: str) -> bool:
     """Whether an instruction is a custom call with that target."""
-    return (
-        instruction.opcode is Opcode.CUSTOM_CALL
-        and instruction.attributes.get("custom_call_target") == f'"{target}"'
-    )
+    return instruction.opcode is Opcode.CUSTOM_CALL and custom_call_target(instruction) == target
 
 
 def _is_stored_on_host(instruction: Instruction) -> bool:

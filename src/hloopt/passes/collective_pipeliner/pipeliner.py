@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+from hloopt.analysis.calls import loops_with_body
 from hloopt.ir.backend_config import with_collective_flag
 from hloopt.ir.clone import clone_computation, own_computations
 from hloopt.ir.computation import Computation
@@ -83,12 +84,7 @@ _CALLS = (Opcode.CALL, Opcode.CONDITIONAL)
 def _loops_of(module: Module) -> list[Instruction]:
     """The while loops, each after those in its body. O(computations), or O(instructions) if there
     are several."""
-    loops = [
-        caller
-        for computation in module.computations.values()
-        for caller in computation.callers
-        if caller.opcode is Opcode.WHILE and caller.called[0] is computation
-    ]
+    loops = [loop for body in module.computations.values() for loop in loops_with_body(body)]
     if len(loops) < 2:
         return loops
     parents = {loop.parent for loop in loops}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hloopt.analysis.calls import loops_with_body
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import canonical_literal
@@ -72,7 +73,7 @@ def _reads(state: Instruction) -> dict[int | None, list[Instruction]]:
 def shared_body(computation: Computation) -> SharedBody | str | None:
     """The computation as a body of loops; why it is none that can change; None if it is no body."""
     callers = tuple(computation.callers)
-    if not any(c.opcode is Opcode.WHILE and c.called[0] is computation for c in callers):
+    if not loops_with_body(computation):
         return None
     if any(
         caller.opcode is not Opcode.WHILE or caller.called[1] is computation for caller in callers

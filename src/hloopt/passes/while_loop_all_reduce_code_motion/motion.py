@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hloopt.analysis.device_values import DeviceValues
@@ -79,7 +78,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
         facts = _DeviceFacts(module)
         if self.options.run_setup_passes:
             self._prepare(module)
-        channel_ids: Iterator[int] | None = None
+        channel_ids = unused_channel_ids(module)
         for computation in computation_post_order(module):
             collectives = self._collectives(computation)
             if not collectives:
@@ -91,7 +90,6 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
                 continue
             storages, accumulations = self._movable(collectives, body, facts, context)
             if storages or accumulations:
-                channel_ids = channel_ids or unused_channel_ids(module)
                 move_out(body, storages, accumulations, channel_ids)
                 repair_schedule((computation, *{loop.parent for loop in body.loops}))
         return module.version != before
