@@ -10,7 +10,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hloopt.passes.latency_hiding_scheduler.ready_index import ReadyIndex
-from hloopt.passes.latency_hiding_scheduler.rules import Nodes, chain_of
+from hloopt.passes.latency_hiding_scheduler.rule_chain import chain_of
+from hloopt.passes.latency_hiding_scheduler.rules import Nodes
 
 if TYPE_CHECKING:
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState

@@ -8,17 +8,17 @@ would. Those that do not say for which candidates this fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hloopt.ir import Opcode
-from hloopt.passes.latency_hiding_scheduler.resources import RESOURCE_OF, Hazard
+from hloopt.passes.latency_hiding_scheduler.resources import RESOURCE_OF
 
 if TYPE_CHECKING:
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 Nodes = list[int]
-_PERMUTE = RESOURCE_OF[Opcode.COLLECTIVE_PERMUTE]
+PERMUTE = RESOURCE_OF[Opcode.COLLECTIVE_PERMUTE]
 
 
 class Narrow(Protocol):
@@ -98,7 +98,8 @@ def preference(state: SchedulingState, nodes: Nodes) -> Nodes:
     return _largest(nodes, [preferences[node] for node in nodes])
 
 
-def _prefers_some(state: SchedulingState, nodes: Nodes) -> bool:
+def prefers_some(state: SchedulingState, nodes: Nodes) -> bool:
+    """Whether some have a preference and some have none."""
     known = sum(node in state.graph.preference for node in nodes)
     return 0 < known < len(nodes)
 
@@ -183,7 +184,8 @@ def _should_wait(state: SchedulingState, node: int) -> bool:
     return finish - state.now > latency
 
 
-def _done_fact(state: SchedulingState, node: int) -> Hashable:
+def done_fact(state: SchedulingState, node: int) -> Hashable:
+    """What `schedule_done` reads of a node."""
     if node in state.host_send_dones:
         return node
     return state.occupies_any[node], state.top_down and state.graph.is_start[node]
@@ -199,11 +201,13 @@ def delay_done_of_delayed_start(state: SchedulingState, nodes: Nodes) -> Nodes:
     return _with(nodes, flags) if state.top_down else _without(nodes, flags)
 
 
-def _has_delayed_starts(state: SchedulingState, nodes: Nodes) -> bool:
+def has_delayed_starts(state: SchedulingState, nodes: Nodes) -> bool:
+    """Whether the start of any is delayed."""
     return any(state.has_delayed_start[node] for node in nodes)
 
 
-def _delayed_done_fact(state: SchedulingState, node: int) -> Hashable:
+def delayed_done_fact(state: SchedulingState, node: int) -> Hashable:
+    """What `delay_done_of_delayed_start` reads of a node."""
     is_done = state.graph.is_done[node]
     return is_done and (state.graph.instructions[node].opcode, state.has_delayed_start[node])
 
@@ -217,7 +221,7 @@ def release_nonextendable(state: SchedulingState, nodes: Nodes) -> Nodes:
 def schedule_start(state: SchedulingState, nodes: Nodes) -> Nodes:
     """A permute whose latency is over, the one that was over last."""
     now, ready, releases = state.now, state.ready_time, state.graph.releases
-    due = [node for node in nodes if ready[node] <= now and _PERMUTE in releases[node]]
+    due = [node for node in nodes if ready[node] <= now and PERMUTE in releases[node]]
     return _largest(due, [ready[node] - now for node in due]) if due else nodes
 
 
@@ -265,7 +269,8 @@ def avoid_waste(state: SchedulingState, nodes: Nodes) -> Nodes:
     return nodes if any(releases[node] for node in closest) else closest
 
 
-def _has_some_releases(state: SchedulingState, nodes: Nodes) -> bool:
+def has_some_releases(state: SchedulingState, nodes: Nodes) -> bool:
+    """Whether some give back a resource and some do not, while others become ready."""
     if not state.becoming_ready:
         return False
     releases = state.releases_any
@@ -285,7 +290,8 @@ def not_valuable_for_selective_overlap(state: SchedulingState, nodes: Nodes) -> 
     return [node for node in nodes if node not in keep] if len(keep) == 1 else nodes
 
 
-def _may_be_kept(state: SchedulingState, nodes: Nodes) -> bool:
+def may_be_kept(state: SchedulingState, nodes: Nodes) -> bool:
+    """Whether `not_valuable_for_selective_overlap` may have an opinion on more than two."""
     return not state.selective_releasers and len(nodes) > 2
 
 
@@ -297,151 +303,3 @@ def creates_more_ready_nodes(state: SchedulingState, nodes: Nodes) -> Nodes:
 def original_order(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What came last in the incoming schedule."""
     return [min(nodes) if state.top_down else max(nodes)]
-
-
-# -- the chain ------------------------------------------------------------------------------------
-
-
-def _if_set(option: str) -> Callable[[SchedulingState], bool]:
-    return lambda state: bool(getattr(state.config, option))
-
-
-def _is_aggressive(state: SchedulingState) -> bool:
-    return bool(state.config.aggressive_scheduling_policies)
-
-
-def _minds_memory(state: SchedulingState) -> bool:
-    return state.config.minds_memory
-
-
-def _has_hazard(hazard: Hazard) -> Callable[[SchedulingState], bool]:
-    return lambda state: any(r.hazard is hazard for r in state.tracker.resources)
-
-
-def _nothing(state: SchedulingState, node: int) -> Hashable:
-    return None
-
-
-def _by(facts: Callable[[SchedulingState], Sequence[Hashable]]) -> Fact:
-    return lambda state, node: facts(state)[node]
-
-
-def _constrained_release(state: SchedulingState, node: int) -> Hashable:
-    return state.releases_any[node] and (bool(state.async_depth[node]), state.graph.uses[node])
-
-
-def chain_of(state: SchedulingState) -> Iterable[Rule]:
-    """All rules in their order, whether they apply or not."""
-    config, graph = state.config, state.graph
-    zero_depth = Rule(
-        "kStartAtZeroDepth", start_at_zero_depth, _is_aggressive, fact=_constrained_release
-    )
-    depth_first = config.prioritize_async_depth_over_stall
-    target = [
-        *state.tracker.early_rules(),
-        Rule(
-            "kForceDelayAfterTarget",
-            force_delay_after_target,
-            lambda s: s.has_groups,
-            fact=_by(lambda s: s.graph.delay_after_target),
-        ),
-    ]
-    memory = [
-        Rule(
-            "kNoIncreaseMemoryOverLimit",
-            no_increase_over_limit,
-            lambda s: _minds_memory(s) and s.config.depth_based_memory_pressure_reduction,
-            fact=_nothing,
-        ),
-        Rule(
-            "kDepthOverLimit",
-            depth_over_limit,
-            lambda s: _minds_memory(s) and s.config.depth_based_memory_pressure_reduction,
-            fact=_by(lambda s: s.graph.graph_depth),
-        ),
-        Rule(
-            "kDecreaseMemoryOverLimit",
-            decrease_memory_over_limit,
-            _minds_memory,
-            fact=_nothing,
-        ),
-        Rule("kMemoryPeakOverLimit", memory_peak_over_limit, _minds_memory, fact=_nothing),
-    ]
-    target_first = config.force_delay_over_memory_pressure
-    return (
-        Rule(
-            "kForceEarly",
-            force_early,
-            lambda s: any(graph.force_early),
-            fact=_by(lambda s: s.graph.force_early),
-        ),
-        Rule(
-            "kForceDelay",
-            force_delay,
-            lambda s: any(graph.force_delay),
-            fact=_by(lambda s: s.graph.force_delay),
-        ),
-        Rule(
-            "kForceDelayPriority",
-            force_delay_priority,
-            lambda s: any(graph.delay_priority),
-            fact=_by(lambda s: s.graph.delay_priority),
-        ),
-        Rule(
-            "kPreference",
-            preference,
-            lambda s: bool(graph.preference),
-            _prefers_some,
-            fact=lambda s, n: s.graph.preference.get(n),
-        ),
-        *(target if target_first else memory),
-        *(memory if target_first else target),
-        Rule(
-            "kDelayAsyncStartOfSamePreference",
-            delay_async_start,
-            _if_set("enable_schedule_by_structure"),
-            fact=lambda s, n: (s.graph.is_done[n], s.graph.is_start[n]),
-        ),
-        Rule("kScheduleDone", schedule_done, fact=_done_fact),
-        Rule(
-            "kDelayDoneOfForceDelayedAsyncStart",
-            delay_done_of_delayed_start,
-            lambda s: any(s.has_delayed_start),
-            _has_delayed_starts,
-            fact=_delayed_done_fact,
-        ),
-        Rule(
-            "kReleaseNonextendable",
-            release_nonextendable,
-            _has_hazard(Hazard.NONEXTENDABLE),
-            fact=lambda s, n: n if s.releases_nonextendable[n] else None,
-        ),
-        Rule(
-            "kScheduleStart",
-            schedule_start,
-            _if_set("enable_release_start_policy"),
-            fact=lambda s, n: n if _PERMUTE in s.graph.releases[n] else None,
-        ),
-        *([zero_depth] if depth_first else []),
-        Rule("kLessStall", less_stall, fact=_nothing),
-        Rule(
-            "kLessSerialResourceConflict",
-            less_serial_conflict,
-            _if_set("resource_serializing"),
-            fact=_by(lambda s: s.graph.uses),
-        ),
-        *([] if depth_first else [zero_depth]),
-        Rule("kFreeBackedupResource", free_backedup_resource, fact=_constrained_release),
-        Rule("kAsyncDepth", async_depth, _is_aggressive),
-        Rule("kAvoidWaste", avoid_waste, _is_aggressive, _has_some_releases),
-        Rule("kUnlockDone", unlock_done),
-        Rule(
-            "kNotValuableForSelectiveOverlap",
-            not_valuable_for_selective_overlap,
-            _if_set("enable_selective_resources"),
-            _may_be_kept,
-        ),
-        Rule("kCreatesMoreReadyNodes", creates_more_ready_nodes, _is_aggressive),
-        Rule("kDecreaseMemory", decrease_memory, _minds_memory),
-        Rule("kOriginalOrder", original_order),
-    )
