@@ -152,6 +152,18 @@ def test_a_stated_trip_count_is_not_believed() -> None:
     ]
 
 
+@pytest.mark.parametrize("direction", ["forward", "backward", "forward-sink"])
+def test_a_condition_with_a_side_effect_runs_as_often_as_before(direction: str) -> None:
+    told = "t = token[] after-all()\n  told = token[] outfeed(k, t), outfeed_shape=s32[]"
+    text = loop().replace("n = s32[] constant", f"{told}\n  n = s32[] constant")
+    _, remarks = pipelined(
+        text, changes=False, pipelining_direction=direction, should_process=("all-reduce",)
+    )
+    assert remarks == [
+        "missed %ar: not pipelined: its loop %w has a condition with a side effect, %told"
+    ]
+
+
 def test_what_the_loop_says_of_its_trips_goes_and_its_metadata_stays() -> None:
     config = 'metadata={{op_name="scan"}}, backend_config={{"known_trip_count":{{"n":"4"}}}}'
     module, _ = pipelined(loop(entry=ONE_LOOP.replace("body=body", f"body=body, {config}")))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hloopt.analysis.async_operations import SYNC_COLLECTIVES
-from hloopt.analysis.side_effects import has_own_side_effect
-from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop, NotPipelined
+from hloopt.passes.collective_pipeliner.effects import has_effect
 from hloopt.passes.collective_pipeliner.options import PipelinerOptions, allows
 
 
@@ -95,7 +93,7 @@ def _check_shared(
     if value.opcode is Opcode.AFTER_ALL:
         return
     other = next(user for user in value.users if user not in inside)
-    if _has_side_effect(value):
+    if has_effect(value):
         raise NotPipelined(f"%{other.name} reads %{value.name} too, which has a side effect")
     is_state = loop.element_of(value) is not None
     if not (is_state or _is_one_number(value) or options.should_add_loop_invariant_op_in_chain):
@@ -107,16 +105,3 @@ def _check_shared(
 
 def _is_one_number(value: Instruction) -> bool:
     return value.shape.is_array and value.shape.element_count() == 1
-
-
-def _has_side_effect(value: Instruction) -> bool:
-    """Whether a value, or what it calls, must not run twice. O(what it calls)."""
-    waiting, seen = [value], set[Computation]()
-    while waiting:
-        instruction = waiting.pop()
-        if has_own_side_effect(instruction) and instruction.opcode not in SYNC_COLLECTIVES:
-            return True
-        called = set(instruction.called) - seen
-        seen |= called
-        waiting += (i for computation in called for i in computation.instructions)
-    return False

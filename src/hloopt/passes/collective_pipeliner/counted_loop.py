@@ -12,6 +12,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.passes.collective_pipeliner.effects import has_effect
 
 
 class NotPipelined(Exception):
@@ -118,7 +119,7 @@ _ABOUT_THE_STATE = frozenset(("backend_config", "origin", "parameter_replication
 def counted_loop(loop: Instruction) -> CountedLoop:
     """The loop, with what is proved of it. Raises NotPipelined.
 
-    O(users of the state and of the result + what makes the counter).
+    O(condition + users of the state and of the result + what makes the counter).
     """
     body, condition = loop.called
     place = f"its loop %{loop.name}"
@@ -132,6 +133,9 @@ def counted_loop(loop: Instruction) -> CountedLoop:
                 raise NotPipelined(
                     f"{place} has a state that %{user.name} uses as a whole, not by its elements"
                 )
+    effect = next(filter(has_effect, condition.instructions), None)
+    if effect is not None:
+        raise NotPipelined(f"{place} has a condition with a side effect, %{effect.name}")
     trips = loop_trips(loop)
     if trips.computed is None:
         raise NotPipelined(f"the trip count of %{loop.name} is not proved: {trips.reason}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hloopt.analysis.async_operations import SYNC_COLLECTIVES
-from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, compatible
@@ -20,6 +18,7 @@ from hloopt.passes.collective_pipeliner.copies import (
     replace_results,
 )
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop
+from hloopt.passes.collective_pipeliner.effects import has_effect
 from hloopt.passes.collective_pipeliner.markers import mark_moved
 from hloopt.passes.collective_pipeliner.moves import Move, Store, behind_barrier
 
@@ -207,12 +206,8 @@ class ForwardPipelining:
 
 def _is_needed(move: Move, store: Store, reads: Sequence[Instruction]) -> bool:
     """Whether what the last trip began has to be finished: its result is read, or has effects."""
-    has_effect = any(
-        has_own_side_effect(moved) and moved.opcode not in SYNC_COLLECTIVES
-        for moved in move.collectives
-    )
     is_read = any(read.tuple_index == store.output for read in reads)
-    return is_read or has_effect or store.dimension is None
+    return is_read or store.dimension is None or any(map(has_effect, move.collectives))
 
 
 def _store_at(
