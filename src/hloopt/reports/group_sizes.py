@@ -6,7 +6,7 @@ from hloopt.analysis.async_operations import wrapped
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode
 from hloopt.ir.opcode import COLLECTIVES
-from hloopt.passes.latency_hiding_scheduler.gpu_streams import device_groups
+from hloopt.passes.latency_hiding_scheduler.gpu_streams import groups_of_start
 from hloopt.simulation import Operation
 
 
@@ -16,7 +16,7 @@ def group_size(operation: Operation) -> int | None:
     collective = wrapped(start) if start.opcode is Opcode.ASYNC_START else start
     if collective.opcode not in COLLECTIVES:
         return None
-    groups = device_groups(start)
+    groups = groups_of_start(start)
     if "source_target_pairs" in collective.attributes:
         return len({device for pair in groups for device in pair})
     return max(map(len, groups)) if groups else _all_devices(collective)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.async_operations import wrapped
@@ -26,10 +25,11 @@ class StreamOverlap:
     def __init__(self, collectives: int) -> None:
         self.collectives = collectives
         """The resource of collectives."""
-        self._shared_pairs: dict[Instruction, set[tuple[int, int]] | None] = {}
+        self._known: dict[tuple[Instruction, Instruction], bool] = {}
+        """Whether two starts have to be apart."""
 
     def __call__(self, state: SchedulingState, node: int) -> bool:
-        """O(operations in flight · pairs of devices in the node's groups)."""
+        """O(operations in flight), and O(devices in groups) for each two starts once."""
         remaining = state.remaining
         for resource, count in state.needs[node]:
             if state.in_flight[resource] and count > remaining[resource]:
@@ -37,18 +37,17 @@ class StreamOverlap:
         if not self._has_to_be_apart(state, node):
             return True
         instructions = state.graph.instructions
-        pairs = self._pairs(instructions[node].operands[0])
-        for other in state.in_flight[self.collectives]:
-            theirs = self._pairs(instructions[other])
-            if pairs is None or theirs is None or not pairs.isdisjoint(theirs):
-                return False
-        return True
+        start = instructions[node].operands[0]
+        return not any(
+            self._have_to_be_apart(start, instructions[other])
+            for other in state.in_flight[self.collectives]
+        )
 
     def fact(self, state: SchedulingState, node: int) -> Hashable:
         """The groups of devices that meet, which others must not. O(size of the groups)."""
         if not self._has_to_be_apart(state, node):
             return None
-        return device_groups(state.graph.instructions[node].operands[0])
+        return groups_of_start(state.graph.instructions[node].operands[0])
 
     def _has_to_be_apart(self, state: SchedulingState, node: int) -> bool:
         uses = state.graph.uses[node]
@@ -59,19 +58,35 @@ class StreamOverlap:
             and frontend_attribute(state.graph.instructions[node], STREAM_ANNOTATION) is None
         )
 
-    def _pairs(self, start: Instruction) -> set[tuple[int, int]] | None:
-        """The pairs of devices that meet in a group; None where all devices may."""
-        if start not in self._shared_pairs:
-            groups = device_groups(start)
-            self._shared_pairs[start] = (
-                {pair for group in groups for pair in combinations(sorted(set(group)), 2)}
-                if groups
-                else None
-            )
-        return self._shared_pairs[start]
+    def _have_to_be_apart(self, a: Instruction, b: Instruction) -> bool:
+        """Whether what two starts begin may not run at the same time."""
+        if (a, b) not in self._known:
+            self._known[a, b] = share_two(groups_of_start(a), groups_of_start(b))
+        return self._known[a, b]
 
 
-def device_groups(start: Instruction) -> DeviceGroups:
+def share_two(a: DeviceGroups, b: DeviceGroups) -> bool:
+    """Whether two devices that meet in `a` meet in `b` too; all may where there are no groups.
+
+    O(devices in groups).
+    """
+    if not a or not b:
+        return True
+    groups_of: dict[int, list[int]] = {}
+    for number, group in enumerate(a):
+        for device in set(group):
+            groups_of.setdefault(device, []).append(number)
+    for group in b:
+        met: set[int] = set()
+        for device in set(group):
+            for number in groups_of.get(device, ()):
+                if number in met:
+                    return True
+                met.add(number)
+    return False
+
+
+def groups_of_start(start: Instruction) -> DeviceGroups:
     """The groups of the collective that a start begins; empty where all devices may meet."""
     if start.opcode is not Opcode.ASYNC_START:
         return named_groups(start)
@@ -81,7 +96,7 @@ def device_groups(start: Instruction) -> DeviceGroups:
     for instruction in start.called[0].instructions:
         opcode = instruction.opcode
         if opcode is Opcode.ASYNC_START:
-            groups = device_groups(instruction)
+            groups = groups_of_start(instruction)
         elif opcode in COLLECTIVES and not opcode.endswith("-done"):
             groups = named_groups(instruction)
         else:
