@@ -56,9 +56,8 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     transposed in every trip, results stored along a diagonal, an all-reduce of a scatter into a
     state that all devices have. A module of several partitions is taken to be SPMD. As in XLA the
     header alone says how many devices there are: where it names no counts, a select or index is
-    taken to be the same on all that groups name. Linear in the
-    size of loop bodies, and one replication analysis along each axis where there are selects or
-    indices.
+    taken to be the same on all that groups name. Linear in the size of loop bodies, and one
+    replication analysis along each axis where there are selects or indices.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
