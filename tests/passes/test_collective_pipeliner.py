@@ -263,7 +263,33 @@ def test_channels() -> None:
     for unique, expected in ((False, ["7", "7"]), (True, ["8", "9"])):
         module, _ = pipelined(text, unique_channel_id=unique)
         found = [i.attributes["channel_id"] for i in module.instructions(Opcode.ALL_REDUCE)]
-        assert found == expected
+        assert sorted(found) == expected
+
+
+@pytest.mark.parametrize("direction", ["forward", "forward-sink"])
+def test_dead_collectives_stay_behind_where_xla_leaves_them(direction: str) -> None:
+    text = loop(STORED.replace("to_apply=sum", "to_apply=sum, channel_id=7"))
+    for removes, dead in ((True, 0), (False, 1)):
+        module, _ = pipelined(
+            text,
+            pipelining_direction=direction,
+            remove_cross_partition_collective_ops=removes,
+        )
+        found = [i for i in module.instructions(Opcode.ALL_REDUCE) if not i.users]
+        assert len(found) == dead
+        assert all(i.name == "ar" and i.parent.name == "body" for i in found)
+
+
+def test_a_pipelined_loop_comes_last_as_a_new_one_does() -> None:
+    """Where XLA makes a new loop, so that passes behind it meet all in the same order."""
+    entry = """  w = {state} while(init), condition=condition, body=body
+  other = f32[4,8] negate(x0)
+  x1 = f32[4,8] get-tuple-element(w), index=1
+  ROOT r = f32[4,8] add(x1, other)"""
+    module, _ = pipelined(loop(entry=entry))
+    assert [*module.computations] == ["sum", "main", "body", "condition"]
+    place = [i.name for i in module.entry.instructions].index
+    assert place("w") > place("tuple") > place("other")
 
 
 def test_a_limit_of_moves_per_loop() -> None:

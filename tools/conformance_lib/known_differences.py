@@ -10,33 +10,6 @@ from conformance_lib.records import Record
 
 _PIPELINER = "collective_pipeliner_test/"
 _NAMES = "XLA copies the body and the loop; ours changes them in place, and they keep their names"
-_DEAD = (
-    "XLA leaves dead collectives with channels behind, unless it partitions with SPMD; ours "
-    "removes what it moved"
-)
-_ORDER = "what XLA copies comes last in the module; ours stays where it is"
-_LABELS = """\
-// CHECK-LABEL: %while_body_2
-// CHECK: %[[INLOOP_CALL2:.+]] = {{.*}} call({{.*}}), to_apply=%foo
-// CHECK-LABEL: %while_body
-// CHECK: %[[INLOOP_CALL1:.+]] = {{.*}} call({{.*}}), to_apply=%foo
-"""
-_OUR_LABELS = """\
-// CHECK-LABEL: %while_body
-// CHECK: %[[INLOOP_CALL1:.+]] = {{.*}} call({{.*}}), to_apply=%foo
-// CHECK-LABEL: %while_body_2
-// CHECK: %[[INLOOP_CALL2:.+]] = {{.*}} call({{.*}}), to_apply=%foo
-"""
-_ENTRY = """\
-// CHECK-LABEL: ENTRY %entry
-// CHECK: %[[PROLOGUE_CALL:.+]] = {{.*}} call({{.*}}), to_apply=%foo
-// CHECK: %[[WHILE_1:.+]] = {{.*}} while({{.*}}), condition=%while_cond{{.*}}, \
-body=%while_body{{.*}}
-// CHECK: %[[EPILOGUE_AR:.+]] = {{.*}} all-reduce({{.*}})
-// CHECK-NOT: call({{.*}}), to_apply=%foo
-// CHECK: %[[WHILE_2:.+]] = {{.*}} while({{.*}}), condition=%while_cond_2, body=%while_body_2
-// CHECK-NOT: call({{.*}}), to_apply=%foo"""
-_TRANSPOSED = {"dimensions": [0, 1, 3, 2]}
 
 
 class Difference(NamedTuple):
@@ -47,33 +20,6 @@ class Difference(NamedTuple):
 
 
 DIFFERENCES = {
-    f"{_PIPELINER}TransformIncrementIndexByOneNoReuseNoChannelIdUpdate": Difference(
-        _DEAD, [({"count": {"all-reduce": 3}}, {"count": {"all-reduce": 2}})]
-    ),
-    f"{_PIPELINER}ForwardSinkWithNegatedConstantIndex": Difference(
-        _DEAD, [({"changed": True, "after_step": 1}, {"changed": False, "after_step": 1})]
-    ),
-    f"{_PIPELINER}ForwardSinkWithClonedInvariantParameters": Difference(
-        _DEAD, [({"changed": True, "after_step": 1}, {"changed": False, "after_step": 1})]
-    ),
-    **{
-        f"{_PIPELINER}{name}": Difference(
-            _ORDER,
-            [
-                (
-                    {"attr": {"find(transpose)": _TRANSPOSED}},
-                    {"attr": {"find(transpose@entry)": _TRANSPOSED}},
-                )
-            ],
-        )
-        for name in (
-            "TransformIncrementIndexByOneNotFirstIdxSink",
-            "ForwardSinkAllReduceFeedingAllGather",
-        )
-    },
-    f"{_PIPELINER}NonFlatSupport_SharedCallAcrossWhileBodiesOneHoistedOneNot": Difference(
-        _ORDER, [({"filecheck": _LABELS + _ENTRY}, {"filecheck": _OUR_LABELS + _ENTRY})]
-    ),
     f"{_PIPELINER}TransformRecvSendBackwards": Difference(
         _NAMES,
         [

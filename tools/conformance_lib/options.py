@@ -21,7 +21,7 @@ def pass_options(
     pass does not have are found by `create_pass`.
     """
     if pass_name == PIPELINER:
-        return pipeliner_options(options)
+        return pipeliner_options(options, config)
     result: dict[str, object] = {}
     for name, value in options.items():
         if (pass_name, name, value) in _ALREADY_SO:

@@ -20,12 +20,18 @@ _PREDICATES = (
 _HOOKS = ("postprocess_backward_peeled_op", "postprocess_backward_rotated_op")
 
 
-def pipeliner_options(options: Mapping[str, Any]) -> dict[str, object]:
-    """What the pass takes for a record's options. Raises RecordError for unknown descriptions.
+def pipeliner_options(options: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, object]:
+    """What the pass takes for a record's options and configuration.
+
+    Raises RecordError for unknown descriptions.
 
     Predicates of a table do not mark what was moved, which is what a hook of XLA:GPU does.
     """
-    result = dict(options) | {"mark_pipelined": False}
+    is_spmd = bool(config.get("use_spmd_partitioning", False))
+    result = dict(options) | {
+        "mark_pipelined": False,
+        "remove_cross_partition_collective_ops": is_spmd,
+    }
     direction = str(options["pipelining_direction"]).replace("_", "-")
     result["pipelining_direction"] = direction
     result["should_process"] = _predicate(options["should_process"], direction)

@@ -162,6 +162,12 @@ class Computation:
         del self._as_members()[instruction]
         self.changed()
 
+    def move_to_end(self, instruction: Instruction) -> None:
+        """Let an instruction be the last one."""
+        members = self._as_members()
+        members[instruction] = members.pop(instruction)
+        self.changed()
+
     def splice(self, replacements: Mapping[Instruction, Iterable[Instruction]]) -> None:
         """Move instructions to stand right before others: `{anchor: [instructions]}`.
 

@@ -167,6 +167,12 @@ class Module:
         self.changed()
         return computation
 
+    def move_to_end(self, computations: Iterable[Computation]) -> None:
+        """Let computations be the last ones, in this order. O(those given)."""
+        for computation in computations:
+            self.computations[computation.name] = self.computations.pop(computation.name)
+        self.changed()
+
     def remove_computations(self, computations: Iterable[Computation]) -> None:
         """Remove computations that only each other call, with their instructions."""
         gone = list(computations)

@@ -91,13 +91,15 @@ class CountedLoop:
     def carry(self, first: list[Instruction]) -> None:
         """Let the loop start with `first`: what it started with, and what it is to carry besides.
 
-        What is said of each element of its state, and of its trips, goes. The root of the body is
-        left to `follow`. O(elements + users of the state).
+        What is said of each element of its state, and of its trips, goes. The loop comes behind
+        what it starts with. The root of the body is left to `follow`. O(elements + users of the
+        state).
         """
         known = self.instruction.shape.elements
         shape = tuple_shape((*known, *(value.shape for value in first[len(known) :])))
         init = self.caller.add(Opcode.TUPLE, shape, first)
         self.instruction.set_operands([init])
+        self.caller.move_to_end(self.instruction)
         for holder in (self.instruction, self.state, self.condition.parameters[0]):
             _give_shape(holder, shape)
 

@@ -21,6 +21,7 @@ from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop
 from hloopt.passes.collective_pipeliner.effects import has_effect
 from hloopt.passes.collective_pipeliner.markers import mark_moved
 from hloopt.passes.collective_pipeliner.moves import Move, Store, behind_barrier
+from hloopt.passes.collective_pipeliner.options import PipelinerOptions
 
 
 @dataclass(slots=True)
@@ -61,17 +62,20 @@ class ForwardPipelining:
     """Lets each trip of a loop, and what follows the loop, finish what the trip before began.
 
     The first trip is peeled off and finishes nothing. Body and condition, which nothing else
-    calls, are changed in place. `mark` is the level that what is moved is marked with; None where
-    no later round will look for it.
+    calls, are changed in place.
     """
 
     def __init__(
-        self, loop: CountedLoop, moves: Sequence[Move], copier: Copier, *, mark: int | None
+        self,
+        loop: CountedLoop,
+        moves: Sequence[Move],
+        options: PipelinerOptions,
+        copier: Copier,
     ) -> None:
         self._loop = loop
         self._moves = moves
         self._copier = copier
-        self._mark = mark
+        self._options = options
         self._carried = _Carried.of(loop, moves)
 
     def apply(self) -> list[Instruction]:
@@ -144,7 +148,7 @@ class ForwardPipelining:
         old.move_control_dependencies_to(result)
         old.replace_all_uses_with(result)
         moved = sorted((*move.collectives, *move.through), key=self._loop.position.__getitem__)
-        discard([*moved, old])
+        discard([*(i for i in moved if not self._options.leaves_behind(i)), old])
 
     def _finish_after(self, move: Move, store: Store) -> tuple[list[Instruction], Instruction]:
         """Finish what the last trip began: the copies, and what the loop results in."""
@@ -201,7 +205,9 @@ class ForwardPipelining:
         )
 
     def _marked(self, value: Instruction) -> Instruction:
-        return value if self._mark is None else mark_moved(value, self._mark)
+        """The value, marked where a later round will look for it."""
+        options = self._options
+        return value if options.last_run else mark_moved(value, options.level_to_operate_on + 1)
 
 
 def _is_needed(move: Move, store: Store, reads: Sequence[Instruction]) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.passes.base import PassOptions, option
 
 Predicate = Callable[[Instruction], bool]
@@ -84,6 +84,10 @@ class PipelinerOptions(PassOptions):
     unique_channel_id: bool = option(
         False, "give copies of collectives channels of their own; XLA keeps theirs since 2026"
     )
+    remove_cross_partition_collective_ops: bool = option(
+        True, "remove collectives with a channel id from where they were moved; false: they stay "
+        "behind, dead, as XLA has it where no SPMD partitioner made the module"
+    )  # fmt: skip
     mark_pipelined: bool = option(
         True, "set is_pipelined in the backend_config of moved collectives, for the combiners"
     )
@@ -142,6 +146,14 @@ class PipelinerOptions(PassOptions):
         """Whether a loop with that many moves takes no more of them."""
         limit = self.max_pipelining_per_loop
         return limit is not None and moves >= max(limit, 1)
+
+    def leaves_behind(self, moved: Instruction) -> bool:
+        """Whether what was moved forward, or sunk, also stays where it was, dead."""
+        return (
+            not self.remove_cross_partition_collective_ops
+            and moved.opcode in COLLECTIVES
+            and "channel_id" in moved.attributes
+        )
 
     def is_delayed(self, instruction: Instruction) -> bool:
         """Whether sinking an instruction waits for the last round."""

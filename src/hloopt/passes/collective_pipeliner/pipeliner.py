@@ -45,7 +45,8 @@ class CollectivePipeliner(ModulePass):
     A loop is left alone unless its counter and its trip count, two at least, are proved from its
     text; `known_trip_count` is not believed. Remarks say of each instruction in a loop that was
     to be moved what became of it, or which condition failed. Bodies are changed in place: what is
-    not moved keeps its name. The defaults are the settings of XLA:GPU.
+    not moved keeps its name. A changed loop stands last in its computation, and its body in the
+    module, where XLA puts the new ones that it makes. The defaults are the settings of XLA:GPU.
 
     Where XLA's pass is unsafe, this one is not. The trips of `<=` and `>=` loops are counted right.
     What is stored in a buffer that becomes another element of the state stays, as does what a
@@ -218,9 +219,8 @@ class _Pipelining:
             return BackwardPipelining(loop, chains, options, copier)
         moves = forward_moves(loop, chosen, options, missed)
         if options.pipelining_direction == "forward-sink":
-            return Sinking(loop, moves, copier, marks=not options.last_run)
-        mark = None if options.last_run else options.level_to_operate_on + 1
-        return ForwardPipelining(loop, moves, copier, mark=mark)
+            return Sinking(loop, moves, options, copier)
+        return ForwardPipelining(loop, moves, options, copier)
 
     def _up_to_date(self, plan: _Plan) -> _Plan | None:
         """The plan, after other loops were changed, for a body that nothing else calls.
@@ -249,7 +249,9 @@ class _Pipelining:
         options, loop = self._options, plan.loop
         self.changed |= dict.fromkeys((loop.caller, loop.body, loop.condition))
         self._moved.update(dict.fromkeys(plan.moved, loop.instruction))
-        for moved in plan.change.apply():
+        moved_now = plan.change.apply()
+        loop.caller.module.move_to_end((loop.body, loop.condition))
+        for moved in moved_now:
             if options.mark_pipelined and moved.opcode in COLLECTIVES:
                 moved.set_attribute("backend_config", with_collective_flag(moved, "is_pipelined"))
             if options.postprocess_pipelined_ops is not None:

@@ -22,6 +22,7 @@ from hloopt.passes.collective_pipeliner.copies import (
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop
 from hloopt.passes.collective_pipeliner.markers import mark_sunk
 from hloopt.passes.collective_pipeliner.moves import Move, Store, behind_barrier
+from hloopt.passes.collective_pipeliner.options import PipelinerOptions
 from hloopt.passes.collective_pipeliner.progressions import Progression
 from hloopt.passes.collective_pipeliner.sink_rules import StackedValues
 
@@ -41,16 +42,19 @@ class _Stacks:
 class Sinking:
     """Lets a loop stack what it moves, and moves it once, after the loop.
 
-    Body and condition, which nothing else calls, are changed in place. `marks` is whether what is
-    stacked gets a mark for later rounds.
+    Body and condition, which nothing else calls, are changed in place.
     """
 
     def __init__(
-        self, loop: CountedLoop, moves: Sequence[Move], copier: Copier, *, marks: bool
+        self,
+        loop: CountedLoop,
+        moves: Sequence[Move],
+        options: PipelinerOptions,
+        copier: Copier,
     ) -> None:
         self._loop = loop
         self._copier = copier
-        self._marks = marks
+        self._options = options
         self._stacks: dict[Progression | None, _Stacks] = {}
         for move in moves:
             self._stacks.setdefault(move.stores[0].index, _Stacks()).moves.append(move)
@@ -74,7 +78,7 @@ class Sinking:
                     self._copier.renew_channel(made[collective])
                 for store in move.stores:
                     results[store.output] = self._result(store, batch.add(store.stored))
-        discard(sorted(gone, key=place))
+        discard([i for i in sorted(gone, key=place) if not self._options.leaves_behind(i)])
         size = len(loop.root.operands) - len(shapes)
         result = make_tuple(
             loop.caller, [results.get(i) or read_element(loop.instruction, i) for i in range(size)]
@@ -134,7 +138,7 @@ class Sinking:
         body = self._loop.body
         stack = read_element(self._loop.state, element)
         part = body.add(Opcode.RESHAPE, stacked_shape(value.shape, 1), [value])
-        if self._marks:
+        if not self._options.last_run:
             part = mark_sunk(part)
         zero = constant_zero(body, place.shape)
         operands = [stack, part, place, *[zero] * value.shape.rank]
