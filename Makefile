@@ -9,11 +9,11 @@ export HLOOPT_SHARED ?= ../shared
 RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimizations.hlo.gz \
 	-p simplify -o build/transformer.optimized.hlo
 # Expectation tables of the passes and rules that exist.
-TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter flatten_call_graph \
-	fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce \
+TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter collective_pipeliner \
+	flatten_call_graph fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce \
 	latency_hiding_scheduler reachability replication_analysis reshape_mover tuple_simplifier \
-	unflatten_call_graph while_loop_simplifier while_loop_trip_count_annotator shape_inference \
-	verifier
+	unflatten_call_graph while_loop_all_reduce_code_motion while_loop_simplifier \
+	while_loop_trip_count_annotator shape_inference verifier
 PYTEST_WORKERS ?= 2
 FUZZ_COUNT ?= 20000
 

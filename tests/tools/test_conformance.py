@@ -11,6 +11,7 @@ import pytest
 
 import conformance
 from conformance_lib.errors import RecordError
+from conformance_lib.known_differences import DIFFERENCES, Difference
 from conformance_lib.literals import constant_value, evaluate
 from conformance_lib.options import pass_options
 from conformance_lib.patterns import mismatch
@@ -677,6 +678,32 @@ def test_command_ends_with_totals_and_fails_for_a_failed_record(
     monkeypatch.setattr("sys.argv", ["conformance.py", str(tmp_path), "--id", "oo", "--verbose"])
     assert conformance.main() == 0
     assert capsys.readouterr().out == "PASS good\nsome_pass: 1 passed, 0 failed, 0 skipped\n"
+
+
+def test_records_that_differ_on_purpose_do_not_count_as_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = ("differs", "agrees_now", "changed_itself")
+    for id in ids:
+        change = Difference("for a reason", [({"changed": True}, {"changed": False})])
+        monkeypatch.setitem(DIFFERENCES, id, change)
+    removes = SUM.replace("  %c =", "  %dead = f32[] negate(%p)\n  %c =")
+    records = [
+        {"id": "differs", "pass": "dce", "hlo": SUM, "expect": [{"changed": True}]},
+        {"id": "agrees_now", "pass": "dce", "hlo": removes, "expect": [{"changed": True}]},
+        {"id": "changed_itself", "pass": "dce", "hlo": SUM, "expect": [{"changed": False}]},
+    ]
+    assert removes != SUM
+    (tmp_path / "table.jsonl").write_text("\n".join(map(json.dumps, records)))
+    monkeypatch.setattr("sys.argv", ["conformance.py", str(tmp_path)])
+    assert conformance.main() == 1
+    output = capsys.readouterr().out
+    assert "DIFF differs: for a reason\n" in output
+    assert "FAIL agrees_now\n  changed False: " in output
+    assert "FAIL changed_itself\n  the known difference {'changed': True} is not in" in output
+    assert output.endswith(
+        "table: 0 passed, 2 failed, 0 skipped\ntable: 1 differ from XLA on purpose\n"
+    )
 
 
 def test_command_refuses_what_is_no_table(
