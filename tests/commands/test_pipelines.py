@@ -134,3 +134,26 @@ def test_deep_options_are_one_message(make: Callable[[str], str]) -> None:
 )
 def test_times(text: str, seconds: float | None) -> None:
     assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "seeds"),
+    [
+        ("fori_loop.before_optimizations", "3"),
+        ("ring_matmul_8dev.before_optimizations", "3"),
+        ("ring_matmul_8dev.after_spmd_partitioning", "3"),
+        pytest.param("transformer_scan_8dev.after_spmd_partitioning", "1", marks=pytest.mark.slow),
+    ],
+)
+def test_steps_compute_the_same_with_pipelined_collectives(
+    name: str, seeds: str, root: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    """In double precision, as sums are taken in another order."""
+    before, after = tmp_path / "step.hlo", tmp_path / "after.hlo"
+    text = (root / "testdata" / f"{name}.hlo").read_text(encoding="utf-8")
+    before.write_text(re.sub(r"\bb?f(16|32)\[", "f64[", text), encoding="utf-8")
+    chosen = ["-p", "pipeline-collectives", "--validate", "--seeds", seeds]
+    assert main(["opt", str(before), *chosen, "-o", str(after)]) == 0
+    assert "validated: the module computes what it did" in capsys.readouterr().err
+    assert main(["analyze", "overlap", str(before), str(after)]) == 0
+    assert "collectives" in capsys.readouterr().out
