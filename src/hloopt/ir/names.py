@@ -76,10 +76,11 @@ class NameTable:
         result = name if suffix is None else f"{base}.{suffix}"
         if self._taken(base, suffix or 0):
             free = self._next.get(base, 0)
-            while self._taken(base, free):
+            if free == 0 and self._taken(base, 0):
+                free = 1
+            while (result := f"{base}.{free}") in self.used:
                 free += 1
             self._next[base] = free + 1
-            result = f"{base}.{free}"
         self.used.add(result)
         return result
 
