@@ -8,7 +8,7 @@ import operator
 import pytest
 
 from hloopt.analysis.loops.annotation import known_trip_count
-from hloopt.analysis.loops.induction import plus_constant
+from hloopt.analysis.loops.induction import initial_value, plus_constant
 from hloopt.analysis.loops.sources import source_of
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips, trip_count
 from hloopt.ir import Instruction, Module, Opcode
@@ -127,6 +127,17 @@ def test_why_trips_are_not_known(parts: dict[str, object], reason: str) -> None:
     found = trips_of(loop_module(**parts))
     assert found.computed is None
     assert found.reason == reason
+
+
+def test_a_counter_starts_with_a_sum_of_constants() -> None:
+    """As it does where trips were peeled off; it is wrapped: 250 + 10 + 10 is 14 in eight bits."""
+    sums = "ten = u8[] constant(10) a = u8[] add(init, ten) b = u8[] add(ten, a) state ="
+    parts = {"type": "u8", "init": 250, "step": 1, "limit": 20, "first": "b", "config": ""}
+    rules = {"update": "add(i, step)", "condition": "compare(j, limit), direction=LT"}
+    text = LOOP.format(**parts, **rules).replace("state =", sums)
+    [loop] = loops(parse_module(text))
+    assert initial_value(loop, 0) == 14
+    assert trip_count(loop) == 6
 
 
 def test_an_endless_counter_of_64_bits_is_no_trip_count() -> None:

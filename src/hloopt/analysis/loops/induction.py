@@ -92,7 +92,11 @@ def lagging_variable(loop: Instruction, index: int) -> InductionVariable | None:
 def initial_value(loop: Instruction, index: int) -> int | None:
     """What an integer of the state is before the first trip; None where it is no constant."""
     first = initial_element(loop, index)
-    return None if first is None else constant_value(first)
+    if first is None or not is_integer(first):
+        return None
+    source, offset = plus_constant(first)  # sums, as of a peeled trip, need no interpreter
+    start = None if source.path else constant_value(source.instruction)
+    return None if start is None else wrap(start + offset, first)
 
 
 def initial_element(loop: Instruction, index: int) -> Instruction | None:
