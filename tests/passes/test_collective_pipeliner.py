@@ -258,6 +258,26 @@ def test_nothing_runs_after_the_loop_for_a_result_that_nobody_reads() -> None:
     assert not ar.parent.is_entry
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level_to_operate_on": -1}, "'level_to_operate_on' takes no negative number"),
+        ({"max_pipelining_per_loop": -3}, "'max_pipelining_per_loop' takes no negative number"),
+        (
+            {"should_process": "move-to-host", "pipelining_direction": "backward"},
+            "move-to-host is pipelined forward, not backward",
+        ),
+        (
+            {"should_process": "move-to-device"},
+            "move-to-device is pipelined backward, not forward: set pipelining_direction=backward",
+        ),
+    ],
+)
+def test_options_that_could_move_nothing_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(HloError, match=said):
+        create_pass("collective-pipeliner", options)
+
+
 def test_channels() -> None:
     text = loop(STORED.replace("to_apply=sum", "to_apply=sum, channel_id=7"))
     for unique, expected in ((False, ["7", "7"]), (True, ["8", "9"])):

@@ -11,6 +11,7 @@ from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.passes.base import PassOptions, option
+from hloopt.passes.options import OptionError
 
 Predicate = Callable[[Instruction], bool]
 Hook = Callable[[Instruction], None]
@@ -23,6 +24,10 @@ _DEFAULT_OPCODES = {
     "forward-sink": (Opcode.ALL_REDUCE,),
 }
 _TRANSFER_FORMATTING = (Opcode.RESHAPE, Opcode.BROADCAST, Opcode.TRANSPOSE)
+_TRANSFER_DIRECTIONS: dict[object, str] = {
+    "move-to-host": "forward",
+    "move-to-device": "backward",
+}
 _TRUE = ("true", "1", "t", "y", "yes")
 
 
@@ -102,6 +107,19 @@ class PipelinerOptions(PassOptions):
     )
     postprocess_pipelined_ops: Hook | None = option(None, "changes whatever was moved")
     postprocess_transformed_while_loop: Hook | None = option(None, "changes each pipelined loop")
+
+    def __post_init__(self) -> None:
+        for name in ("level_to_operate_on", "max_pipelining_per_loop"):
+            number = getattr(self, name)
+            if number is not None and number < 0:
+                raise OptionError(f"option '{name}' takes no negative number, as {number} is", name)
+        needed = _TRANSFER_DIRECTIONS.get(self.should_process)
+        if needed not in (None, self.pipelining_direction):
+            raise OptionError(
+                f"{self.should_process} is pipelined {needed}, not {self.pipelining_direction}: "
+                f"set pipelining_direction={needed}",
+                "should_process",
+            )
 
     @property
     def processes(self) -> Predicate:

@@ -87,7 +87,10 @@ def share_two(a: DeviceGroups, b: DeviceGroups) -> bool:
 
 
 def groups_of_start(start: Instruction) -> DeviceGroups:
-    """The groups of the collective that a start begins; empty where all devices may meet."""
+    """The groups of the collective that a start begins; empty where all devices may meet.
+
+    In the numbers that the collective names, which are not resolved to devices.
+    """
     if start.opcode is not Opcode.ASYNC_START:
         return named_groups(start)
     if not is_collectives_group(start):
