@@ -312,6 +312,16 @@ def test_a_pipelined_loop_comes_last_as_a_new_one_does() -> None:
     assert place("w") > place("tuple") > place("other")
 
 
+def test_names_are_kept_or_new() -> None:
+    kept, _ = pipelined(loop())
+    assert {i.name for i in kept.instructions()} >= {"w", "p", "x", "next"}
+    new, _ = pipelined(loop(), keep_names=False)
+    names = {i.name for i in new.instructions()}
+    assert names >= {"while", "q", "init"}
+    assert not names & {"w", "p", "x", "next"}
+    assert_consistent(new)
+
+
 def test_a_limit_of_moves_per_loop() -> None:
     body = """  ar = f32[4,8] all-reduce(y), replica_groups={}, to_apply=sum
   br = f32[1,8] all-reduce(part), replica_groups={}, to_apply=sum

@@ -49,9 +49,14 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
     ],
     "collective-pipeliner": [
-        {"pipelining_direction": direction, "should_process": MOVED, "unique_channel_id": is_unique}
+        {
+            "pipelining_direction": direction,
+            "should_process": MOVED,
+            "unique_channel_id": is_as_new,
+            "keep_names": not is_as_new,
+        }
         for direction in ("forward", "backward", "forward-sink")
-        for is_unique in (False, True)
+        for is_as_new in (False, True)
     ],
     "collectives-schedule-linearizer": [{}],
     "collective-permute-decomposer": [{}, {"pipeline_parallelism_opt_level": "enable"}],

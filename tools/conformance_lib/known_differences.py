@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from conformance_lib.errors import RecordError
 from conformance_lib.records import Record
 
-_PIPELINER = "collective_pipeliner_test/"
-_NAMES = "XLA copies the body and the loop; ours changes them in place, and they keep their names"
 _MOTION = "while_loop_all_reduce_code_motion_test/"
 _MULTIPLIED = (
     "all devices scatter into a sum that all of them have, or nobody can say which: the all-reduce "
@@ -25,29 +23,6 @@ class Difference(NamedTuple):
 
 
 DIFFERENCES = {
-    f"{_PIPELINER}TransformRecvSendBackwards": Difference(
-        _NAMES,
-        [
-            (
-                {"instr_present": ["recv.1", "recv.2", "send.1", "send.2"]},
-                {"instr_present": ["recv.1", "recv.2", "send.1", "send"]},
-            ),
-            (
-                {"attr_equal": ["%send.1", "%send.2", "channel_id"]},
-                {"attr_equal": ["%send.1", "%send", "channel_id"]},
-            ),
-        ],
-    ),
-    f"{_PIPELINER}TransformRecvSendBackwardsWithLoopVariantParameter": Difference(
-        _NAMES,
-        [
-            (
-                {"pattern": "while", "at": "%while"},
-                {"pattern": "while", "at": "%while_result"},
-            ),
-            ({"tuple_size": {"%while": 5}}, {"tuple_size": {"%while_result": 5}}),
-        ],
-    ),
     **{
         f"{_MOTION}{name}": Difference(
             _MULTIPLIED,

@@ -29,6 +29,7 @@ def pipeliner_options(options: Mapping[str, Any], config: Mapping[str, Any]) -> 
     """
     is_spmd = bool(config.get("use_spmd_partitioning", False))
     result = dict(options) | {
+        "keep_names": False,
         "mark_pipelined": False,
         "remove_cross_partition_collective_ops": is_spmd,
     }

@@ -93,6 +93,10 @@ class PipelinerOptions(PassOptions):
         True, "remove collectives with a channel id from where they were moved; false: they stay "
         "behind, dead, as XLA has it where no SPMD partitioner made the module"
     )  # fmt: skip
+    keep_names: bool = option(
+        True, "loops and bodies keep the names of what is not moved; false: they get new ones, as "
+        "with XLA, which makes new loops"
+    )  # fmt: skip
     mark_pipelined: bool = option(
         True, "set is_pipelined in the backend_config of moved collectives, for the combiners"
     )

@@ -79,6 +79,14 @@ class CollectivePipeliner(ModulePass):
         return True
 
 
+def _rename(loop: Instruction, kept: Iterable[Instruction]) -> None:
+    """Name a loop as a new one, and what is in its body as copies. O(slots)."""
+    names = loop.parent.module.instruction_names
+    loop.take_name(names.unique(Opcode.WHILE.value))
+    for instruction in kept:
+        instruction.take_name(names.unique(instruction.name))
+
+
 _CALLS = (Opcode.CALL, Opcode.CONDITIONAL)
 
 
@@ -249,7 +257,10 @@ class _Pipelining:
         options, loop = self._options, plan.loop
         self.changed |= dict.fromkeys((loop.caller, loop.body, loop.condition))
         self._moved.update(dict.fromkeys(plan.moved, loop.instruction))
+        given = list(loop.body.instructions)
         moved_now = plan.change.apply()
+        if not options.keep_names:
+            _rename(loop.instruction, (i for i in given if i in loop.body))
         loop.caller.module.move_to_end((loop.body, loop.condition))
         for moved in moved_now:
             if options.mark_pipelined and moved.opcode in COLLECTIVES:
