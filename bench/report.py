@@ -152,6 +152,10 @@ def scheduling_lines(title: str, figures: SchedulingFigures) -> str:
 # -- bars -----------------------------------------------------------------------------------
 
 
+_LONG_ENOUGH = 0.01
+"""Seconds that a pass takes at least where its growth is judged: less is setting up."""
+
+
 def bars(figures: Figures) -> list[Bar]:
     """What the project promises, against what was measured."""
     startup = figures.startup
@@ -160,7 +164,9 @@ def bars(figures: Figures) -> list[Bar]:
     singles = [f for f in figures.passes if f.name in PASSES]
     slowest = max(f.cold for f in singles)
     parses = max((ratio(f.to_parse, f.xla_to_parse) for f in singles), default=0.0)
-    growth = max(f.growth for f in figures.scaling if f.name in PASSES)
+    growth = max(
+        f.growth for f in figures.scaling if f.name in PASSES and f.seconds[1] >= _LONG_ENOUGH
+    )
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
     largest = max(figures.printed, key=lambda f: f.instructions)
     verified = next(f.cold for f in figures.verified if f.file == largest.file)
