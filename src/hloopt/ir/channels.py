@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
+from hloopt.ir.attribute_table import attributes_of
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+
+_CHANNEL_ID = "channel_id"
 
 
 def unused_channel_ids(module: Module) -> Iterator[int]:
@@ -13,5 +17,7 @@ def unused_channel_ids(module: Module) -> Iterator[int]:
 
     O(instructions) for the first.
     """
-    used = (i.attributes.get("channel_id") for i in module.instructions())
+    may_have = {o for o in Opcode if any(a.name == _CHANNEL_ID for a in attributes_of(o))}
+    numbered = (i for i in module.instructions() if i.opcode in may_have)
+    used = (i.attributes.get(_CHANNEL_ID) for i in numbered)
     yield from count(max((int(number) for number in used if number is not None), default=0) + 1)
