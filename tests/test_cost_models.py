@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,19 +60,23 @@ def test_files_come_before_a_target(module: Module, tmp_path: Path) -> None:
     table.write_text(json.dumps({"node": {"n": 7}}))
     profile.write_text('costs { name: "n" cost_us: 9 }')
 
-    def model(**given: str) -> LatencyModel:
-        return latency_model(CostModelChoice(**given), module, is_gpu=True)  # type: ignore[arg-type]
+    def model(choice: CostModelChoice) -> LatencyModel:
+        return latency_model(choice, module, is_gpu=True)
 
     root, parameter = module.entry.root, module.entry.parameters[0]
-    for given, cycles in (({"cost_table": str(table)}, 7), ({"profile": str(profile)}, 9)):
-        for target in ({}, {"target": "h100_sxm"}):
-            found = model(**given, **target)
+    of_table, of_profile = (
+        CostModelChoice(cost_table=str(table)),
+        CostModelChoice(profile=str(profile)),
+    )
+    for choice, cycles in ((of_table, 7), (of_profile, 9)):
+        for target in (None, "h100_sxm"):
+            found = model(replace(choice, target=target))
             assert found.node_cost(root) == cycles
             assert found.node_cost(parameter) == 0
     with pytest.raises(HloError, match="no target 'h100'"):
-        model(target="h100")
+        model(CostModelChoice(target="h100"))
     with pytest.raises(HloError, match="cannot read"):
-        model(cost_table=str(tmp_path / "none.json"))
+        model(CostModelChoice(cost_table=str(tmp_path / "none.json")))
 
 
 def test_the_model_in_words(module: Module) -> None:

@@ -168,6 +168,13 @@ def bars(found: Sequence[Comparison]) -> list[Row]:
     return [summary((label,), part) for label, part in parts.items() if part]
 
 
+def _asking(options: argparse.Namespace) -> Answers:
+    def answers(folder: Path, text: str) -> Costs:
+        return ask_costs(text, options.target, options.shared, options.ask)
+
+    return answers
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the tables; 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -184,9 +191,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no module with '{options.module}' in {options.shared / 'oracle' / 'gpu'}")
     if options.ask is None and options.target != RECORDED:
         parser.error(f"only answers for {RECORDED} are recorded: say --ask, too")
-    answers: Answers = recorded_answers
-    if options.ask is not None:
-        answers = lambda _, text: ask_costs(text, options.target, options.shared, options.ask)  # noqa: E731
+    answers = recorded_answers if options.ask is None else _asking(options)
     try:
         target = load_target(options.target)
         found = [c for folder in chosen for c in compare_module(folder, target, answers)]

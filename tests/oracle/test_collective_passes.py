@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,18 +67,13 @@ CASES: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
 
 
 @pytest.fixture(scope="module")
-def ask(shared: Path) -> Ask:
+def ask(compiler: Any) -> Ask:
     """Runs a pass of XLA:GPU on texts: each before and after it."""
-    python = os.environ.get("XLA_GPU_PYTHON")
-    if not python:
-        pytest.skip("XLA_GPU_PYTHON names no Python with XLA:GPU, see oracle/XLA_GPU.md")
-    sys.path.insert(0, str(shared / "oracle"))
-    import xla_gpu  # type: ignore[import-not-found, unused-ignore]  # beside the data
 
     def run(texts: Sequence[str], name: str, flags: Sequence[str]) -> list[tuple[str, str]]:
-        results = xla_gpu.compile_many(
+        results = compiler.compile_many(
             texts, target="h100_sxm", only=[name], passes=f"^{name}$", until="memory", lhs=False,
-            flags=flags, python=python,
+            flags=flags,
         )  # fmt: skip
         steps = [step for result in results for step in result.steps[:1]]
         assert len(steps) == len(texts)
