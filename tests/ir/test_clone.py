@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from tests.properties.consistency import assert_consistent
 from tests.properties.modules import module_texts
 
-from hloopt.ir.clone import clone_computation, clone_instruction, clone_module
+from hloopt.ir.clone import clone_computation, clone_module
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
@@ -27,7 +27,7 @@ ENTRY e { p = f32[] parameter(0) }
 def test_a_copied_instruction_shares_what_it_calls() -> None:
     module = parse_module(TEXT)
     f, g = module.computations["f"], module.computations["g"]
-    copy = clone_instruction(g.root, g.root.operands, g)
+    copy = g.add_clone(g.root, g.root.operands)
     assert copy.name == "c.1"
     assert f.callers == {g.root: 1, copy: 1}
     assert list(copy.control_predecessors) == []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.clone import clone_instruction, own_computations
+from hloopt.ir.clone import own_computations
 from hloopt.memory.advice.model import Rematerialization
 
 _PASSES_ON = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST, Opcode.TUPLE, Opcode.OPT_BARRIER)
@@ -40,7 +40,7 @@ def _copy_before(
     added: list[Instruction] = []
 
     def copy_of(source: Instruction, operands: Sequence[Instruction]) -> Instruction:
-        copy = clone_instruction(source, operands, computation)
+        copy = computation.add_clone(source, operands)
         own_computations(copy)
         copies.setdefault(source, []).append(copy)
         added.append(copy)

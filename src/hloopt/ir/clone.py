@@ -1,32 +1,14 @@
-"""Copies of instructions, computations and modules."""
+"""Copies of computations and modules, and of what instructions own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-
-
-def clone_instruction(
-    instruction: Instruction, operands: Sequence[Instruction], into: Computation
-) -> Instruction:
-    """A copy with other operands at the end of `into`; called computations are shared.
-
-    Control dependencies are not copied. O(operands).
-    """
-    return into.add(
-        instruction.opcode,
-        instruction.shape,
-        operands,
-        name=instruction.name,
-        attributes=instruction.attributes,
-        called=instruction.called,
-        payload=instruction.payload,
-    )
 
 
 def clone_computation(
@@ -61,7 +43,9 @@ def own_computations(copy: Instruction, *, loops: bool = False) -> None:
     These computations belong to one instruction each, inside of them too; with `loops` those of
     while loops as well. O(their instructions).
     """
-    owners = _OWNERS | {Opcode.WHILE} if loops else _OWNERS
+    owners = _OWNERS_AND_LOOPS if loops else _OWNERS
+    if copy.opcode not in owners:
+        return
     stack = [copy]
     while stack:
         owner = stack.pop()
@@ -72,6 +56,7 @@ def own_computations(copy: Instruction, *, loops: bool = False) -> None:
 
 
 _OWNERS = frozenset((Opcode.FUSION, Opcode.ASYNC_START, Opcode.CUSTOM_CALL))
+_OWNERS_AND_LOOPS = _OWNERS | {Opcode.WHILE}
 
 
 def copy_instructions(
@@ -85,7 +70,7 @@ def copy_instructions(
     """
     copies: dict[Instruction, Instruction] = dict(replacements)
     for instruction in instructions:
-        copy = clone_instruction(instruction, [copies[o] for o in instruction.operands], into)
+        copy = into.add_clone(instruction, [copies[o] for o in instruction.operands])
         copies[instruction] = copy
         for predecessor in instruction.control_predecessors:
             copy.add_control_predecessor(copies[predecessor])

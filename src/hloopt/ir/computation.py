@@ -112,13 +112,34 @@ class Computation:
     ) -> Instruction:
         """Append a new instruction; its name (default: the opcode) is made unique. O(operands)."""
         instruction = Instruction()
-        instruction.parent = self
         instruction.opcode = opcode
         instruction.name = self.module.instruction_names.unique(name or opcode.value)
         instruction.shape = shape
         instruction.operands = list(operands)
         instruction.attributes = {} if attributes is None else attributes
         instruction.payload = payload
+        self._append(instruction, called)
+        return instruction
+
+    def add_clone(self, original: Instruction, operands: Iterable[Instruction]) -> Instruction:
+        """Append a copy of an instruction of this module, with other operands. O(operands).
+
+        Its name is made unique, called computations are shared, control dependencies not copied.
+        """
+        clone = Instruction()
+        clone.opcode = original.opcode
+        clone.name = self.module.instruction_names.unique(original.name)
+        clone.shape = original.shape
+        clone.operands = list(operands)
+        text = clone.attribute_text = original.attribute_text
+        if text is None:  # else they are split if someone asks
+            clone.attributes = original.attributes
+        clone.payload = original.payload
+        self._append(clone, original.called)
+        return clone
+
+    def _append(self, instruction: Instruction, called: tuple[Computation, ...]) -> None:
+        instruction.parent = self
         instruction.users = {}
         instruction.text = None
         self.link_users()
@@ -129,7 +150,6 @@ class Computation:
         for computation in called:
             computation.add_caller(instruction)
         self.changed()
-        return instruction
 
     def move_to_thread(self, thread: str) -> None:
         """Let it, and all it calls, run on `thread`: that of the async-start that calls it.

@@ -16,6 +16,9 @@ def frontend_attributes(instruction: Instruction) -> dict[str, str]:
 
 def frontend_attribute(instruction: Instruction, name: str) -> str | None:
     """The value of one, or None. Raises HloSyntaxError."""
+    as_read = instruction.attribute_text
+    if as_read is not None and name not in as_read:
+        return None  # most have none: what they have is not split for that
     text = instruction.attributes.get("frontend_attributes")
     if text is None or name not in text:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_text import split_attributes
-from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def _without(items: Mapping[Instruction, None], item: Instruction) -> Mapping[In
 
 def _fill_attributes(instruction: Instruction) -> Mapping[str, str]:
     attributes = split_attributes(instruction.attribute_text or "")
-    if instruction.called or instruction.control_predecessors or instruction.opcode in ASYNC:
+    if not REFERENCE_ATTRIBUTES.isdisjoint(attributes):
         attributes = {k: v for k, v in attributes.items() if k not in REFERENCE_ATTRIBUTES}
     instruction.attributes = attributes
     return attributes

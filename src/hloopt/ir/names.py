@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable
 
 from hloopt.patterns import pattern
 
-_SUFFIX = pattern(r"(.+)\.(-?[0-9]{1,100})")
 _IRREGULAR = pattern(r"\.(?:0\d*|-\d+)(?= |$)")
 
 
 def split_name(name: str) -> tuple[str, int | None]:
     """A name as base and numeric suffix: `dot.3` is `dot` and 3, a bare `dot` has None."""
-    match = _SUFFIX.fullmatch(name)
-    if match is None:
+    base, _, suffix = name.rpartition(".")
+    digits = suffix.removeprefix("-")
+    if not (base and digits.isdecimal() and digits.isascii() and len(digits) <= 100):
         return name, None
-    number = int(match[2])
-    return (match[1], number) if -(1 << 63) <= number < 1 << 63 else (name, None)
+    number = int(suffix)
+    return (base, number) if -(1 << 63) <= number < 1 << 63 else (name, None)
 
 
 class NameTable:
@@ -73,18 +73,20 @@ class NameTable:
         O(1) amortized over the names of one base.
         """
         base, suffix = split_name(name)
-        result = name if suffix is None else f"{base}.{suffix}"
-        if self._taken(base, suffix or 0):
+        used = self.used
+        if name in used or self._is_taken(base, suffix or 0):
             free = self._next.get(base, 0)
-            if free == 0 and self._taken(base, 0):
+            if free == 0 and self._is_taken(base, 0):
                 free = 1
-            while (result := f"{base}.{free}") in self.used:
+            while (result := f"{base}.{free}") in used:
                 free += 1
             self._next[base] = free + 1
-        self.used.add(result)
+        else:
+            result = name if suffix is None else f"{base}.{suffix}"
+        used.add(result)
         return result
 
-    def _taken(self, base: str, suffix: int) -> bool:
+    def _is_taken(self, base: str, suffix: int) -> bool:
         if f"{base}.{suffix}" in self.used:
             return True
         return suffix == 0 and base in self.used and split_name(base)[1] is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from hloopt.ir.clone import clone_computation, clone_instruction
+from hloopt.ir.clone import clone_computation
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -47,7 +47,7 @@ def wrap(
         body.add(Opcode.PARAMETER, operand.shape, name=f"param_{number}", payload=str(number))
         for number, operand in enumerate(operation.operands)
     ]
-    copy = clone_instruction(operation, parameters, body)
+    copy = body.add_clone(operation, parameters)
     body.set_root(copy)
     if thread is not None and thread != body.execution_thread:
         _move_to_thread(body, thread, operation)

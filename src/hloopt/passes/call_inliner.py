@@ -10,7 +10,7 @@ from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import format_frontend_attributes, parse_frontend_attributes
-from hloopt.ir.clone import clone_instruction, clone_module, own_computations
+from hloopt.ir.clone import clone_module, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -227,7 +227,7 @@ class Inliner:
                 copies[instruction] = call.operands[instruction.parameter_number]
                 continue
             operands = [copies[operand] for operand in instruction.operands]
-            copy = copies[instruction] = clone_instruction(instruction, operands, call.parent)
+            copy = copies[instruction] = call.parent.add_clone(instruction, operands)
             if callee_stays:  # else nobody but the copy will call what the original calls
                 own_computations(copy)
             self.metadata.add_to(copy, prefix, frame)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.equality import Equality
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import ELIDED
@@ -78,7 +77,7 @@ class _Folder:
                 continue
             if parameter.shape is not passed[0].shape or parameter.has_control_dependencies:
                 continue
-            constant = clone_instruction(passed[0], (), computation)
+            constant = computation.add_clone(passed[0], ())
             self.context.applied(parameter, f"all callers pass %{passed[0].name}")
             self.context.count("parameters replaced")
             parameter.replace_all_uses_with(constant)

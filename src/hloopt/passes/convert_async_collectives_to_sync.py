@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import OWN_DONES, OWN_STARTS, SYNC_COLLECTIVES, wrapped
 from hloopt.ir.backend_config import is_sync, with_collective_flag
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.instruction import Instruction
@@ -156,7 +155,7 @@ def _synchronous(start: Instruction, done: Instruction) -> Instruction:
     if "sharding" in done.attributes:
         kept["sharding"] = done.attributes["sharding"]
     if start.opcode is Opcode.ASYNC_START:
-        collective = clone_instruction(wrapped(start), start.operands, computation)
+        collective = computation.add_clone(wrapped(start), start.operands)
         for name, text in kept.items():
             collective.set_attribute(name, text)
         return collective

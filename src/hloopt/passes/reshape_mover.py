@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.attribute_values import format_ints, parse_ints
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -165,8 +164,8 @@ class _Mover:
             operand: self._before(operand, by, _like(source, operand.shape))
             for operand in operation.operands
         }
-        new = clone_instruction(
-            operation, [operands[operand] for operand in operation.operands], self.computation
+        new = self.computation.add_clone(
+            operation, [operands[operand] for operand in operation.operands]
         )
         new.set_shape(_like(source, operation.shape))
         for annotation in ("sharding", "origin"):  # of the value that it was

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from hloopt.ir.attribute_values import format_ints, parse_ints
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import SUNK
 from hloopt.ir.instruction import Instruction
@@ -60,7 +59,7 @@ class Batch:
         )
         if is_same:
             operands = [self._same[o] for o in value.operands]
-            self._same[value] = clone_instruction(value, operands, self._after)
+            self._same[value] = self._after.add_clone(value, operands)
             return self._same[value]
         self._stacked[value] = self._batched(value)
         return self._stacked[value]
@@ -91,7 +90,7 @@ class Batch:
         operands: Sequence[Instruction],
         attributes: Mapping[str, str],
     ) -> Instruction:
-        made = clone_instruction(value, operands, self._after)
+        made = self._after.add_clone(value, operands)
         made.set_shape(stacked_shape(value.shape, self._trips))
         for name, text in attributes.items():
             made.set_attribute(name, text)

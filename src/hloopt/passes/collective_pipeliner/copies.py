@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import count
 
 from hloopt.analysis.side_effects import has_own_side_effect
-from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.clone import clone_instruction, own_computations
+from hloopt.ir.channels import opcodes_with_channels, unused_channel_ids
+from hloopt.ir.clone import own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -30,6 +30,7 @@ class Copier:
     def __init__(self, module: Module, *, unique_channel_id: bool) -> None:
         self._module = module
         self._channels = unused_channel_ids(module)
+        self._with_channels = opcodes_with_channels()
         self._unique_channel_id = unique_channel_id
         self._made: set[Instruction] = set()
 
@@ -37,7 +38,7 @@ class Copier:
         self, instruction: Instruction, operands: Sequence[Instruction], into: Computation
     ) -> Instruction:
         """A copy with other operands, its channel included. O(operands + what it owns)."""
-        copy = clone_instruction(instruction, operands, into)
+        copy = into.add_clone(instruction, operands)
         own_computations(copy, loops=True)
         self._made.add(copy)
         return copy
@@ -51,7 +52,8 @@ class Copier:
         ends are, channels renewed.
         """
         copy = self.copy(instruction, [copies[o] for o in instruction.operands], into)
-        self.renew_channel(copy)
+        if copy.opcode in self._with_channels:
+            self.renew_channel(copy)
         for predecessor in instruction.control_predecessors:
             before = copies.get(predecessor)
             if before is not None and before in self._made:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hloopt.ir.attribute_values import format_ints
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -150,7 +149,7 @@ class Sinking:
         after = self._loop.instruction
         stacked = {value: read_element(after, element) for value, element in stacks.stacked.items()}
         same = {value: read_element(after, element) for value, element in stacks.same.items()}
-        same |= {value: clone_instruction(value, [], after.parent) for value in stacks.constants}
+        same |= {value: after.parent.add_clone(value, []) for value in stacks.constants}
         return Batch(after.parent, self._loop.trips, stacked, same)
 
     def _result(self, store: Store, value: Instruction) -> Instruction:

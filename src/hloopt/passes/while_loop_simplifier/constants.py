@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hloopt.analysis.equality import Equality
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import tuple_shape
@@ -32,7 +31,7 @@ def propagate_constants(loop: Instruction) -> int:
     for computation in loop.called if constants else ():
         for read in list(computation.parameters[0].users):
             if read.opcode is Opcode.GET_TUPLE_ELEMENT and read.tuple_index in constants:
-                constant = clone_instruction(constants[read.tuple_index], [], computation)
+                constant = computation.add_clone(constants[read.tuple_index], [])
                 inherit(read, constant)
                 read.replace_all_uses_with(constant)
     return len(constants)
@@ -83,7 +82,7 @@ class _WithoutConstants(StateChange):
         constant = self._constants[index]
         if constant.parent is beside.parent:
             return constant
-        return clone_instruction(constant, [], beside.parent)
+        return beside.parent.add_clone(constant, [])
 
     def leaves(self, old: list[str], blank: str) -> list[str]:
         return [old[index] for index in self._kept] if len(old) == self._count else []

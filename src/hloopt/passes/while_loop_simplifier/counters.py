@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hloopt.ir.clone import clone_instruction
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, tuple_shape
@@ -121,7 +120,7 @@ class _OneCounter(StateChange):
     ) -> Instruction:
         parent = new.parent
         trips = read_element(new, self._counter)
-        step = clone_instruction(step, [], parent)
+        step = parent.add_clone(step, [])
         distance = parent.add(Opcode.MULTIPLY, self._type, [trips, step])
         value = parent.add(Opcode.ADD, self._type, [first, distance])
         if origin is not None:
