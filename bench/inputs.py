@@ -27,12 +27,18 @@ def benchmark_files() -> list[Path]:
 
 def largest_sweep() -> Path | None:
     """The largest of the modules that XLA:GPU scheduled for the record; None where they are not."""
-    found = shared_folder().glob("oracle/gpu/*/sweep/before_lhs.hlo.gz")
-    return max((path.parent for path in found), key=_packed_size, default=None)
+    found = _largest_record("sweep/before_lhs.hlo.gz")
+    return found and found.parent
 
 
-def _packed_size(sweep: Path) -> int:
-    return (sweep / "before_lhs.hlo.gz").stat().st_size
+def largest_pipelined(direction: str) -> Path | None:
+    """The largest of the modules whose loops XLA:GPU pipelined for the record; None as above."""
+    return _largest_record(f"pipelined/before_pipeliner_{direction}_0.hlo.gz")
+
+
+def _largest_record(name: str) -> Path | None:
+    found = shared_folder().glob(f"oracle/gpu/*/{name}")
+    return max(found, key=lambda path: path.stat().st_size, default=None)
 
 
 def wide_module(count: int) -> str:

@@ -22,6 +22,7 @@ from inputs import (
     SMALL_FILE,
     WHOLE_STEP,
     hundred_lines,
+    largest_pipelined,
     largest_sweep,
     shared_folder,
 )
@@ -45,6 +46,7 @@ WIDE = (12_500, 25_000, 50_000, 100_000)
 _WORKER = Path(__file__).with_name("worker.py")
 _INTERPRETER = Path(__file__).with_name("interpreter.py")
 _SCHEDULING = Path(__file__).with_name("scheduling.py")
+_PIPELINING = Path(__file__).with_name("pipelining.py")
 _TEXT_PROCESSES = 3
 _TEXT_RUNS = 3  # per process, after the cold one
 _PASS_PROCESSES = 3
@@ -163,6 +165,30 @@ class SchedulingFigures:
 
 
 @dataclass(slots=True)
+class PipeliningFigures:
+    """The collective pipeliner on a module whose loops it changes. Seconds, medians."""
+
+    direction: str
+    module: str
+    instructions: tuple[int, int]
+    """Before and after."""
+    ours: float
+    xla: float
+    """The pass; XLA's 0 where its GPU compiler is not installed."""
+    parse: float
+    xla_parse: float
+    """Reading the module; XLA's 0 without jaxlib."""
+
+    @property
+    def to_parse(self) -> float:
+        return self.ours / self.parse
+
+    @property
+    def xla_to_parse(self) -> float:
+        return self.xla / self.xla_parse if self.xla_parse else 0.0
+
+
+@dataclass(slots=True)
 class Figures:
     """All that was measured."""
 
@@ -175,6 +201,7 @@ class Figures:
     """Median seconds of a whole process, by what it does."""
     interpreter: InterpreterFigures | None = None
     scheduling: SchedulingFigures | None = None
+    pipelining: list[PipeliningFigures] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -311,6 +338,30 @@ def measure_scheduling() -> SchedulingFigures:
         return SchedulingFigures("", 0, 0.0, 0.0, wide)
     found = _worker("module", sweep, script=_SCHEDULING)
     return SchedulingFigures(sweep.parent.name, **found, wide=wide)
+
+
+# -- pipelining -----------------------------------------------------------------------------
+
+
+def measure_pipelining() -> list[PipeliningFigures]:
+    """In both directions, on the largest module XLA:GPU pipelined for the record, beside it."""
+    found = []
+    for direction in ("forward", "backward"):
+        path = largest_pipelined(direction)
+        if path is None:
+            continue
+        run = _worker(direction, path, SMALL_FILE, script=_PIPELINING)
+        figures = PipeliningFigures(
+            direction=direction,
+            module=path.parent.parent.name,
+            instructions=tuple(run["instructions"]),
+            ours=median(run["pass"]),
+            xla=median(run["xla_pass"] or [0.0]),
+            parse=median(run["parse"]),
+            xla_parse=median(run["xla_parse"] or [0.0]),
+        )
+        found.append(figures)
+    return found
 
 
 # -- processes ------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from measure import (
     Figures,
     InterpreterFigures,
     PassFigures,
+    PipeliningFigures,
     ScaleFigures,
     SchedulingFigures,
     TextFigures,
@@ -149,6 +150,30 @@ def scheduling_lines(title: str, figures: SchedulingFigures) -> str:
     return table(title, ["module", "ms", "us each", "XLA ms"], rows)
 
 
+def pipelining_table(title: str, figures: list[PipeliningFigures]) -> str:
+    """The pass in each direction beside XLA's, also in parses, and that over the same of XLA."""
+    headers = [
+        "module",
+        "direction",
+        "before",
+        "after",
+        "ms",
+        "parses",
+        "XLA ms",
+        "parses",
+        "/ XLA",
+    ]
+    rows = [
+        [
+            *(shorten(f.module), f.direction, *(f"{n:,}" for n in f.instructions)),
+            *(milliseconds(f.ours), times(f.to_parse), milliseconds(f.xla), times(f.xla_to_parse)),
+            times(ratio(f.to_parse, f.xla_to_parse)),
+        ]
+        for f in figures
+    ]
+    return table(title, headers, rows)
+
+
 # -- bars -----------------------------------------------------------------------------------
 
 
@@ -167,6 +192,7 @@ def bars(figures: Figures) -> list[Bar]:
     growth = max(
         f.growth for f in figures.scaling if f.name in PASSES and f.seconds[1] >= _LONG_ENOUGH
     )
+    pipelining = max((ratio(f.to_parse, f.xla_to_parse) for f in figures.pipelining), default=0.0)
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
     largest = max(figures.printed, key=lambda f: f.instructions)
     verified = next(f.cold for f in figures.verified if f.file == largest.file)
@@ -182,6 +208,7 @@ def bars(figures: Figures) -> list[Bar]:
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
         *_interpreter_bars(figures.interpreter),
         *_scheduling_bars(figures.scheduling),
+        _at_most("pipelining in parses / the same of XLA, worst", pipelining, 3.0),
     ]
 
 

@@ -22,6 +22,7 @@ from measure import (
     measure_interpreter,
     measure_memory,
     measure_passes,
+    measure_pipelining,
     measure_scaling,
     measure_scheduling,
     measure_startup,
@@ -32,6 +33,7 @@ from report import (
     memory_table,
     one_run_lines,
     pass_table,
+    pipelining_table,
     run_table,
     scale_table,
     scheduling_lines,
@@ -91,6 +93,9 @@ def _sections(files: list[Path], figures: Figures, folder: Path) -> None:
 
     figures.scheduling = measure_scheduling()
     _show(scheduling_lines("7. Latency-hiding scheduler", figures.scheduling))
+
+    figures.pipelining = measure_pipelining()
+    _show(pipelining_table("8. Collective pipeliner, where it moves something", figures.pipelining))
 
 
 def _largest(files: list[Path], figures: Figures) -> list[Path]:

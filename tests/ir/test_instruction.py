@@ -98,6 +98,21 @@ def test_control_edges_have_two_ends(module: Module) -> None:
     assert not p.has_control_dependencies
 
 
+def test_control_edges_that_go_leave_nothing_in_the_text() -> None:
+    """As XLA writes it, so that attributes are split only when someone asks for them."""
+    module = parse_module(
+        "HloModule m\n\nENTRY %e (p: f32[]) -> f32[] {\n"
+        "  %p = f32[] parameter(0)\n"
+        "  %a = f32[] negate(f32[] %p)\n"
+        '  ROOT %b = f32[] sine(f32[] %p), control-predecessors={%a}, metadata={op_name="b"}\n'
+        "}\n"
+    )
+    module.entry.root.drop_control_dependencies()
+    module.entry.remove(find(module, "a"))
+    assert_consistent(module)
+    assert 'sine(%p), metadata={op_name="b"}\n' in print_module(module)
+
+
 def test_called_computations_know_their_callers(module: Module) -> None:
     f, c = module.computations["f"], find(module, "c")
     assert f.callers == {c: 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.instruction import REFERENCE_ATTRIBUTES
 
 
 def assert_consistent(module: Module) -> None:
@@ -22,6 +23,7 @@ def assert_consistent(module: Module) -> None:
             names[instruction.name] += 1
             assert instruction.name in module.instruction_names.used
             assert instruction.parent is computation
+            assert REFERENCE_ATTRIBUTES.isdisjoint(instruction.attributes), instruction
             for callee in instruction.called:
                 callers[callee][instruction] += 1
         _assert_edges(computation)

@@ -25,6 +25,10 @@ def unused_channel_ids(module: Module) -> Iterator[int]:
     O(instructions) for the first.
     """
     may_have = opcodes_with_channels()
-    numbered = (i for i in module.instructions() if i.opcode in may_have)
-    used = (i.attributes.get(_CHANNEL_ID) for i in numbered)
-    yield from count(max((int(number) for number in used if number is not None), default=0) + 1)
+    used = [
+        int(i.attributes.get(_CHANNEL_ID, 0))
+        for computation in module.computations.values()
+        for i in computation.instructions
+        if i.opcode in may_have
+    ]
+    yield from count(max(used, default=0) + 1)

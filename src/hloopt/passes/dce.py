@@ -123,10 +123,9 @@ class DeadCode:
     def clean(self, computation: Computation) -> None:
         """Remove what is dead in the computation, and dead parameters of it."""
         computation.link_users()
-        self.remove_dead(i for i in list(computation.instructions) if not i.users)
-        for instruction in list(computation.instructions):
-            if instruction.opcode is Opcode.FUSION:
-                self._drop_unused_outputs(instruction)
+        self.remove_dead([i for i in computation.instructions if not i.users])
+        for fusion in [i for i in computation.instructions if i.opcode is Opcode.FUSION]:
+            self._drop_unused_outputs(fusion)
         if computation.is_fusion or self._has_only_plain_callers(computation):
             for operand in remove_dead_parameters(computation):
                 self.remove_dead([operand])

@@ -137,7 +137,8 @@ class BackwardPipelining:
         """Copy, to after the loop, the last trip, which begins nothing."""
         loop, copier = self.loop, self.copier
         copies: Copies = {loop.state: loop.instruction}
-        left = [i for i in body if i in loop.body and i not in (loop.state, loop.root)]
+        here = set(loop.body.instructions) - {loop.state, loop.root}
+        left = [i for i in body if i in here]
         made = [copier.copy_in_order(i, copies, loop.caller) for i in left]
         copier.regroup(made, groups)
         hook = self.options.postprocess_backward_peeled_trailing_op

@@ -96,14 +96,10 @@ def _loops_of(module: Module) -> list[Instruction]:
     loops = [loop for body in module.computations.values() for loop in loops_with_body(body)]
     if len(loops) < 2:
         return loops
-    parents = {loop.parent for loop in loops}
-    return [
-        instruction
-        for computation in computation_post_order(module)
-        if computation in parents
-        for instruction in post_order(computation)
-        if instruction.opcode is Opcode.WHILE
-    ]
+    parents = dict.fromkeys(loop.parent for loop in loops)
+    if len(parents) > 1:
+        parents = dict.fromkeys(c for c in computation_post_order(module) if c in parents)
+    return [i for parent in parents for i in post_order(parent) if i.opcode is Opcode.WHILE]
 
 
 class _Change(Protocol):
