@@ -25,10 +25,6 @@ def unused_channel_ids(module: Module) -> Iterator[int]:
     O(instructions) for the first.
     """
     may_have = opcodes_with_channels()
-    used = [
-        int(i.attributes.get(_CHANNEL_ID, 0))
-        for computation in module.computations.values()
-        for i in computation.instructions
-        if i.opcode in may_have
-    ]
+    numbered = [i for i in module.instructions() if i.opcode in may_have]
+    used = (int(i.attributes.get(_CHANNEL_ID, 0)) for i in numbered)
     yield from count(max(used, default=0) + 1)

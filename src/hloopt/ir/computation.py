@@ -12,6 +12,8 @@ from hloopt.ir.shape import Shape
 if TYPE_CHECKING:
     from hloopt.ir.module import Module
 
+_WITH_PAYLOAD = (Opcode.PARAMETER, Opcode.CONSTANT)
+
 
 class Computation:
     """A function of the module.
@@ -134,7 +136,8 @@ class Computation:
         text = clone.attribute_text = original.attribute_text
         if text is None:  # else they are split if someone asks
             clone.attributes = original.attributes
-        clone.payload = original.payload
+        if original.opcode in _WITH_PAYLOAD:
+            clone.payload = original.payload
         self._append(clone, original.called)
         return clone
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import Source, Span
@@ -75,10 +76,8 @@ class Module:
 
     def instructions(self, opcode: Opcode | None = None) -> Iterator[Instruction]:
         """All instructions, or those with an opcode, computation by computation."""
-        for computation in self.computations.values():
-            for instruction in computation.instructions:
-                if opcode is None or instruction.opcode is opcode:
-                    yield instruction
+        found = chain.from_iterable(c.instructions for c in self.computations.values())
+        return found if opcode is None else (i for i in found if i.opcode is opcode)
 
     def instruction_count(self) -> int:
         return sum(len(computation) for computation in self.computations.values())

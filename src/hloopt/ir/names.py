@@ -19,6 +19,14 @@ def split_name(name: str) -> tuple[str, int | None]:
     return (base, number) if -(1 << 63) <= number < 1 << 63 else (name, None)
 
 
+def _base_of(name: str) -> str:
+    """The base alone, which for most names takes less."""
+    base, _, suffix = name.rpartition(".")
+    if suffix.isdecimal() and suffix.isascii() and len(suffix) < 19 and base:
+        return base
+    return split_name(name)[0]
+
+
 class NameTable:
     """The names in use in one module; names once used are never given out again.
 
@@ -72,17 +80,21 @@ class NameTable:
 
         O(1) amortized over the names of one base.
         """
-        base, suffix = split_name(name)
         used = self.used
-        if name in used or self._is_taken(base, suffix or 0):
-            free = self._next.get(base, 0)
-            if free == 0 and self._is_taken(base, 0):
-                free = 1
-            while (result := f"{base}.{free}") in used:
-                free += 1
-            self._next[base] = free + 1
+        if name in used:
+            base = _base_of(name)
         else:
-            result = name if suffix is None else f"{base}.{suffix}"
+            base, suffix = split_name(name)
+            if not self._is_taken(base, suffix or 0):
+                result = name if suffix is None else f"{base}.{suffix}"
+                used.add(result)
+                return result
+        free = self._next.get(base, 0)
+        if free == 0 and self._is_taken(base, 0):
+            free = 1
+        while (result := f"{base}.{free}") in used:
+            free += 1
+        self._next[base] = free + 1
         used.add(result)
         return result
 

@@ -39,7 +39,8 @@ class Copier:
     ) -> Instruction:
         """A copy with other operands, its channel included. O(operands + what it owns)."""
         copy = into.add_clone(instruction, operands)
-        own_computations(copy, loops=True)
+        if copy.called:
+            own_computations(copy, loops=True)
         self._made.add(copy)
         return copy
 
