@@ -129,6 +129,14 @@ def test_a_profile_answers_before_the_model(named: dict[str, Instruction]) -> No
     assert model.edge_time(named["a"], named["a-done"]).origin is Origin.GUESS
 
 
+def test_synchronous_collectives_take_what_is_measured_or_as_from_start_to_done(
+    named: dict[str, Instruction],
+) -> None:
+    model = ProfileModel(Profile.parse(TEXT, "t"), FixedModel())
+    assert model.whole_time(named["s"]) == Time(40, Origin.PROFILE)
+    assert model.whole_time(named["a"]) == Time(5000, Origin.GUESS)
+
+
 def test_a_generic_start_is_known_by_what_is_inside(named: dict[str, Instruction]) -> None:
     model = ProfileModel(Profile({"inner": 120.0}), FixedModel())
     assert model.edge_time(named["a"], named["a-done"]) == Time(120, Origin.PROFILE)

@@ -196,6 +196,9 @@ def test_collectives_within_a_node_were_measured(h100: Target) -> None:
     one_way = MEBI / rates["collective-permute"]["one-way"][10] * 1e6
     assert model.latency(found["near"], found["sum"]) == one_way
     assert model.latency(found["p"], found["sum"]) == 1
+    assert model.whole_time(found["near"]) == Time(one_way, Origin.COLLECTIVE_TABLE)
+    assert model.whole_time(found["s"]) == model.edge_time(found["s"], found["d"])
+    assert model.whole_time(found["uneven"]) == Time(5000, Origin.GUESS)
 
 
 def test_collectives_between_nodes_have_formulas(h100: Target) -> None:

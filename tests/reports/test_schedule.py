@@ -32,6 +32,7 @@ from hloopt.reports.schedule_text import render_schedule
 from hloopt.reports.schedule_timeline import Timeline
 from hloopt.reports.schedule_trace import schedule_trace
 from hloopt.reports.units import CycleUnit
+from hloopt.simulation.hiding import Reason
 from hloopt.text import parse_module
 
 TEXT = f"""HloModule step, is_scheduled=true, num_partitions=8
@@ -104,7 +105,11 @@ def test_a_module_without_a_schedule_gets_one_and_says_so() -> None:
 
 def test_collectives_that_are_not_asynchronous_are_told() -> None:
     text = TEXT.replace("all-reduce-start", "all-reduce").replace("all-reduce-done", "copy")
-    assert any("not asynchronous" in note and "%reduce" in note for note in find(text).notes)
+    whole = next(h for _, h in find(text).hidings if h.operation.start.name == "reduce")
+    assert whole.reason is Reason.SYNCHRONOUS
+    assert "synchronous: the program waits for all of it at once" in rendered(find(text))
+    (note,) = [note for note in find(text, loops="cost").notes if "not asynchronous" in note]
+    assert note.endswith("%reduce")
 
 
 def test_a_limit_is_compared_with_the_peak() -> None:

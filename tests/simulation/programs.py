@@ -51,14 +51,14 @@ ADD = "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT sum = f32[] add(
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[Module, TableModel]:
-    """A computation of arithmetic and operations in any valid order, with whole times for all."""
+    """Arithmetic, operations and synchronous collectives in any valid order, with whole times."""
     values = ["p"]
     lines = ["p = f32[8] parameter(0)"]
     open_starts: list[tuple[str, int]] = []
     node: dict[str, float] = {"p": 0.0}
     latency: dict[str, float] = {}
     for number in range(draw(st.integers(1, 24))):
-        action = draw(st.sampled_from(("work", "start", "done")))
+        action = draw(st.sampled_from(("work", "start", "done", "synchronous")))
         if action == "start":
             kind = draw(st.integers(0, len(_START) - 1))
             name = f"start{number}"
@@ -69,6 +69,11 @@ def programs(draw: st.DrawFn) -> tuple[Module, TableModel]:
             start, kind = open_starts.pop(draw(st.integers(0, len(open_starts) - 1)))
             name = f"done{start[5:]}"
             lines.append(f"{name} = f32[8] {_DONE[kind]}({start})")
+            values.append(name)
+        elif action == "synchronous":
+            name = f"all{number}"
+            operand = draw(st.sampled_from(values))
+            lines.append(f"{name} = f32[8] all-reduce({operand}), to_apply=add")
             values.append(name)
         else:
             name = f"w{number}"

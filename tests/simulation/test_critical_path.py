@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from tests.simulation.programs import ADD, programs, run, scheduled, streams
-from tests.simulation.test_execution import LOOP, LOOP_ENTRY, PAIR
+from tests.simulation.test_execution import LOOP, LOOP_ENTRY, PAIR, WHOLE
 
 from hloopt.analysis.latency import TableModel
 from hloopt.ir import Module
@@ -22,6 +22,13 @@ def test_the_path_leads_through_the_operation_that_takes_longest() -> None:
     assert paths.lengths[module.entry] == 1 + 10 + 2
     steps = [(step.instruction.name, step.time) for step in paths.steps[module.entry]]
     assert steps == [("s", 1), ("d", 10), ("r", 2)]
+
+
+def test_a_synchronous_collective_is_on_the_path_for_all_its_time() -> None:
+    module = scheduled(WHOLE, ADD)
+    paths = CriticalPaths.of(run(module, {"whole": 17, "r": 2}, {"s": 10}))
+    steps = [(step.instruction.name, step.time) for step in paths.steps[module.entry]]
+    assert steps == [("whole", 17), ("r", 2)]
 
 
 def test_loops_take_their_trips_times_the_path_of_the_body() -> None:

@@ -10,6 +10,8 @@ from hloopt.analysis.latency import TableModel
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.ir import Module, Opcode
 from hloopt.passes.base import PassContext
+from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
 from hloopt.passes.registry import create_pass
 from hloopt.simulation import Streams, simulate
 from hloopt.simulation.bandwidth import Bandwidth
@@ -32,6 +34,40 @@ def test_work_between_start_and_done_hides_latency() -> None:
     assert simulation.exposed_by_kind() == {Opcode.ALL_REDUCE: 3}
     assert operation.stream.name == "all-reduce"
     assert [(i.name, time) for i, time in simulation.entry.work_under(operation)] == [("w", 7)]
+
+
+WHOLE = """
+  p = f32[8] parameter(0)
+  s = (f32[8], f32[8]) collective-permute-start(p), source_target_pairs={{0,1}}
+  whole = f32[8] all-reduce(p), replica_groups={}, to_apply=add
+  d = f32[8] collective-permute-done(s)
+  ROOT r = f32[8] add(d, whole)
+"""
+
+
+def test_the_program_waits_for_a_synchronous_collective_at_once() -> None:
+    module = scheduled(WHOLE, ADD)
+    simulation = run(module, {"whole": 7, "r": 2}, {"s": 10})
+    whole, beside = simulation.entry.operations
+    assert whole.is_synchronous
+    assert whole.done is whole.start
+    assert (whole.exposed, whole.hidden) == (7, 0)
+    assert (beside.exposed, beside.hidden) == (3, 7)  # the wait hides what is in flight
+    assert simulation.makespan == 10 + 2
+    assert simulation.exposed == 7 + 3
+    as_xla = run(module, {"whole": 7, "r": 2}, {"s": 10}, loops="cost")
+    assert [operation.start.name for operation in as_xla.entry.operations] == ["s"]
+
+
+def test_a_start_that_waits_for_the_end_hides_nothing() -> None:
+    sync = 'backend_config={"collective_backend_config":{"is_sync":true}}'
+    module = scheduled(PAIR.replace("to_apply=add", f"to_apply=add, {sync}"), ADD)
+    free = {instruction.name: 0.0 for instruction in module.instructions()}
+    model = table(free | {"w": 7}, {"s": 10})
+    simulation = simulate(module, model, Streams(GpuResourceTracker(SchedulerConfig().resolved())))
+    (operation,) = simulation.entry.operations
+    assert (operation.start.name, operation.done.name) == ("s", "d")
+    assert (operation.exposed, simulation.makespan) == (10, 17)
 
 
 LOOP = """

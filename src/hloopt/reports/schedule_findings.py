@@ -140,7 +140,8 @@ def _explain(
 ) -> list[tuple[ComputationRun, Hiding]]:
     result = []
     for run in simulation.runs.values():
-        edges = [edge for operation in run.operations for edge in hazards.edges(operation.done, [])]
+        dones = [o.done for o in run.operations if not o.is_synchronous]
+        edges = [edge for done in dones for edge in hazards.edges(done, [])]
         use = memory.use_of(run.computation)
         result += [(run, hiding) for hiding in explain_hiding(run, hazards=edges, memory=use)]
     return result
@@ -177,10 +178,10 @@ def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
             "nothing is said of operations that start in one trip or computation and are done in "
             f"another: {_names(unpaired)}"
         )
-    if synchronous := _synchronous(simulation):
+    if in_main := _in_main_stream(simulation):
         notes.append(
-            "collectives and starts that are not asynchronous here hold up the main stream, for "
-            f"what the model says of any instruction: {_names(synchronous)}"
+            "these are not asynchronous here, and hold up the main stream for what the model says "
+            f"of any instruction: {_names(in_main)}"
         )
     if settings.shared_bandwidth is not None:
         notes.append(
@@ -198,18 +199,18 @@ def _any_from_file(simulation: Simulation) -> bool:
     return any(time.origin in (Origin.TABLE, Origin.PROFILE) for time in chain(nodes, pairs))
 
 
-def _synchronous(simulation: Simulation) -> list[Instruction]:
-    """Collectives and starts that run in the main stream."""
-    asynchronous = {operation.start for _, operation in simulation.operations()}
+def _in_main_stream(simulation: Simulation) -> list[Instruction]:
+    """Collectives and starts that run in the main stream like other work."""
+    beside = {operation.start for _, operation in simulation.operations()}
     for run in simulation.runs.values():
-        asynchronous.update(run.unpaired)
+        beside.update(run.unpaired)
     return [
         instruction
         for run in simulation.runs.values()
         if run.runs
         for instruction in run.order
-        if instruction.opcode in SYNC_COLLECTIVES
-        or (instruction.opcode in STARTS and instruction not in asynchronous)
+        if (instruction.opcode in SYNC_COLLECTIVES or instruction.opcode in STARTS)
+        and instruction not in beside
     ]
 
 

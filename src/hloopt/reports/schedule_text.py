@@ -200,6 +200,8 @@ def why(findings: ScheduleFindings, hiding: Hiding) -> str:
     unit, operation = findings.unit, hiding.operation
     names = [_name(instruction.name) for instruction in hiding.examples]
     match hiding.reason:
+        case Reason.SYNCHRONOUS:
+            return "synchronous: the program waits for all of it at once"
         case Reason.DEPENDENCY:
             feeds = f"; it follows {names[0]}" if names else ""
             needs = f", {names[1]} needs it" if len(names) > 1 else ""

@@ -38,7 +38,7 @@ class CriticalPaths:
         return paths
 
     def _add(self, computation: Computation, run: ComputationRun, *, enters: bool) -> None:
-        latency = {operation.done: operation.latency for operation in run.operations}
+        ending_at = {operation.done: operation for operation in run.operations}
         finish: dict[Instruction, float] = {}
         last: dict[Instruction, Instruction | None] = {}
         for instruction, cost in zip(run.order, run.work, strict=True):
@@ -51,11 +51,13 @@ class CriticalPaths:
             if calls is not None and enters:
                 cost = sum(self.lengths[callee] * times for callee, times in calls)
             finish[instruction] = longest + cost
-            if instruction in latency:  # a done is through when its operation is, as in XLA
-                start = instruction.operands[0]
-                ended = finish[start] + latency[instruction]
-                if ended >= finish[instruction]:
-                    finish[instruction], before = ended, start
+            operation = ending_at.get(instruction)
+            if operation is not None:  # a done is through when its operation is, as in XLA
+                start = operation.start
+                begun = longest if start is instruction else finish[start]
+                if begun + operation.latency >= finish[instruction]:
+                    finish[instruction] = begun + operation.latency
+                    before = before if start is instruction else start
             last[instruction] = before
         ending = max(finish, key=finish.__getitem__, default=None)
         self.lengths[computation] = 0.0 if ending is None else finish[ending]

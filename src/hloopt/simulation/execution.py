@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Literal, TypeAlias
 
+from hloopt.analysis.async_operations import async_form
 from hloopt.analysis.calls import callees_first
-from hloopt.analysis.latency import LatencyModel, Origin
+from hloopt.analysis.latency import LatencyModel, Origin, Time
 from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.simulation.bandwidth import Bandwidth
@@ -131,11 +132,12 @@ def simulate(
     """Run a module in the order in which its instructions stand.
 
     The main stream takes one instruction after another. A start begins an operation on its
-    stream, a done waits for it: XLA's figures (`analysis.latency.statistics`), but for limits of
-    streams and what is called. A computation runs by itself: operations that its caller has under
-    way do not matter to it. Of a conditional the branch that takes longest runs. With
-    `bandwidth` what runs at the same time shares it (`SharedClock`). O(instructions), and with
-    `bandwidth` times the operations under way.
+    stream, a done waits for it, and for a synchronous collective the main stream waits at once:
+    XLA's figures (`analysis.latency.statistics`), but for limits of streams, what is called, and
+    those collectives. A computation runs by itself: operations that its caller has under way do
+    not matter to it. Of a conditional the branch that takes longest runs. With `bandwidth` what
+    runs at the same time shares it (`SharedClock`). O(instructions), and with `bandwidth` times
+    the operations under way.
     """
     return _Simulator(module, model, streams, loops, bandwidth).run()
 
@@ -173,9 +175,9 @@ class _Simulator:
         return [computation for computation in callees_first(module) if computation in found]
 
     def _run(self, computation: Computation) -> ComputationRun:
-        streams, bandwidth = self.streams, self.bandwidth
+        streams = self.streams
         run = ComputationRun(computation, list(computation.instructions))
-        clock = Clock() if bandwidth is None else SharedClock()
+        clock = Clock() if self.bandwidth is None else SharedClock()
         under_way: dict[Instruction, Operation] = {}
         done_of = {d.operands[0]: d for d in run.order if streams.is_done(d)}
         dones = set(done_of.values())
@@ -184,20 +186,26 @@ class _Simulator:
             if instruction.opcode in _ENTERED:
                 run.calls[instruction] = self._calls(instruction)
             run.begin.append(clock.now)
-            cost, demand = self._work(instruction, run.calls.get(instruction))
+            is_whole = self._waits_at_once(instruction)
+            cost, demand = 0.0, 0.0
+            if not is_whole:
+                cost, demand = self._work(instruction, run.calls.get(instruction))
             clock.run(cost, demand)
             run.work.append(cost)
             traffic += cost * demand
             run.end.append(clock.now)
-            if streams.is_start(instruction):
+            if is_whole:
+                operation = self._synchronous_operation(instruction)
+                traffic += self._launch(operation, clock)
+                clock.wait(operation)
+                run.operations.append(operation)
+            elif streams.is_start(instruction):
                 done = done_of.get(instruction)
                 if done is None:
                     run.unpaired.append(instruction)
                     continue
                 operation = under_way[instruction] = self._operation(instruction, done)
-                wanted = 0.0 if bandwidth is None else bandwidth.of_operation(operation)
-                clock.launch(operation, wanted)
-                traffic += operation.latency * wanted
+                traffic += self._launch(operation, clock)
             elif instruction in dones:
                 waited_for = under_way.get(instruction.operands[0])
                 if waited_for is None:
@@ -209,20 +217,37 @@ class _Simulator:
         run.demand = traffic / run.duration if run.duration else 0.0
         return run
 
+    def _waits_at_once(self, instruction: Instruction) -> bool:
+        """Whether the main stream waits for all of it; XLA reckons as with other instructions."""
+        return self.result.loops != "cost" and self.streams.is_synchronous(instruction)
+
     def _operation(self, start: Instruction, done: Instruction) -> Operation:
-        latency, origin = self.result.model.edge_time(start, done)
-        if origin is Origin.GUESS:
-            self.result.guessed.append(start)
-        return Operation(start, done, self.streams.of(start), latency)
+        time = self.result.model.edge_time(start, done)
+        return Operation(start, done, self.streams.of(start), self._known(start, time))
+
+    def _synchronous_operation(self, start: Instruction) -> Operation:
+        done = next((u for u in start.users if async_form(u).outer is Opcode.ASYNC_DONE), start)
+        time = self.result.model.whole_time(start)
+        return Operation(start, done, self.streams.of(start), self._known(start, time))
+
+    def _known(self, instruction: Instruction, time: Time) -> float:
+        """The cycles of a time; notes where it is a guess."""
+        if time.origin is Origin.GUESS:
+            self.result.guessed.append(instruction)
+        return time.cycles
+
+    def _launch(self, operation: Operation, clock: Clock) -> float:
+        """Begin an operation; the bandwidth that it wants, for as long as it takes."""
+        wanted = 0.0 if self.bandwidth is None else self.bandwidth.of_operation(operation)
+        clock.launch(operation, wanted)
+        return operation.latency * wanted
 
     def _work(
         self, instruction: Instruction, calls: list[tuple[Computation, int]] | None
     ) -> tuple[float, float]:
         """How long the main stream is busy with an instruction, and the bandwidth it wants."""
         if calls is None or self.result.loops == "cost":
-            cost, origin = self.result.model.node_time(instruction)
-            if origin is Origin.GUESS:
-                self.result.guessed.append(instruction)
+            cost = self._known(instruction, self.result.model.node_time(instruction))
             if self.bandwidth is None or cost <= 0:
                 return cost, 0.0
             return cost, self.bandwidth.of_work(instruction)

@@ -24,6 +24,8 @@ class Reason(StrEnum):
 
     HIDDEN = "hidden"
     """Nothing is left to hide."""
+    SYNCHRONOUS = "synchronous"
+    """The main stream waits for all of it at once."""
     DEPENDENCY = "dependency"
     """All other work feeds it or needs it."""
     NOTHING_LEFT = "nothing left to run"
@@ -86,8 +88,14 @@ def explain_hiding(
         Hiding(o, under=sums[positions[o.done]] - sums[positions[o.start]]) for o in run.operations
     ]
     exposed = [hiding for hiding in result if _is_exposed(hiding.operation)]
-    if exposed:
-        _Judge(run, positions, times, memory).all(exposed, hazards)
+    judged = []
+    for hiding in exposed:
+        if hiding.operation.is_synchronous:
+            hiding.reason = Reason.SYNCHRONOUS
+        else:
+            judged.append(hiding)
+    if judged:
+        _Judge(run, positions, times, memory).all(judged, hazards)
     return result
 
 

@@ -20,12 +20,18 @@ class Stream(NamedTuple):
     """How many operations it runs at the same time; None: as many as are started."""
 
 
+SYNCHRONOUS = Stream("synchronous", None)
+"""What runs collectives that the main stream waits for at once: those that are not split, and those
+whose start waits."""
+
+
 @dataclass(slots=True, eq=False)
 class Operation:
     """One run of an operation. Times are cycles since its computation began."""
 
     start: Instruction
     done: Instruction
+    """`start` itself where the operation is not split."""
     stream: Stream
     latency: float
     """How long it takes where nothing slows it down."""
@@ -41,6 +47,11 @@ class Operation:
     def kind(self) -> Opcode:
         """What is done: all-gather, copy, call …"""
         return async_form(self.start).inner
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Whether the main stream waits for all of it, so that nothing can hide it."""
+        return self.stream is SYNCHRONOUS
 
     @property
     def exposed(self) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hloopt.ir import Instruction
+from hloopt.analysis.async_operations import SYNC_COLLECTIVES, async_form
+from hloopt.ir import Instruction, Opcode
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.patterns import pattern
-from hloopt.simulation.operations import Stream
+from hloopt.simulation.operations import SYNCHRONOUS, Stream
 
 UNLISTED = Stream("async", None)
 """What runs operations that use no resource of the scheduler: calls on other threads."""
-
 _PREFIX = pattern("^k(GpuAsyncStream)?")
 _WORD = pattern(r"(?<=[a-z])(?=[A-Z0-9])")
 
@@ -33,8 +33,19 @@ class Streams:
         """Whether it waits for the end of such an operation."""
         return self._may_be(instruction) and self.tracker.is_done(instruction)
 
+    def is_synchronous(self, instruction: Instruction) -> bool:
+        """Whether it is a collective for all of which the main stream waits, or begins one."""
+        if instruction.opcode in SYNC_COLLECTIVES:
+            return True
+        if not self._may_be(instruction) or self.tracker.is_start(instruction):
+            return False
+        outer, inner = async_form(instruction)
+        return outer is Opcode.ASYNC_START and inner in SYNC_COLLECTIVES
+
     def of(self, start: Instruction) -> Stream:
         """The stream of the operation that `start` begins."""
+        if self.is_synchronous(start):
+            return SYNCHRONOUS
         uses = self.tracker.uses(start)
         if not uses:
             return UNLISTED

@@ -58,6 +58,11 @@ class LatencyModel(ABC):
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """How long after `source` an instruction that depends on it, `target`, may run."""
 
+    def whole_time(self, collective: Instruction) -> Time:
+        """How long a collective holds up what runs it that is not split, or whose start waits for
+        the end. XLA's schedulers never ask: to them it is an instruction like any other."""
+        return self.node_time(collective)
+
     def node_cost(self, instruction: Instruction) -> float:
         """The cycles of `node_time`."""
         return self.node_time(instruction).cycles

@@ -21,6 +21,7 @@ from hloopt.analysis.latency.model import (
     LatencyModel,
     Origin,
     Time,
+    as_guess,
     stated_latency,
 )
 from hloopt.diagnostics import HloError
@@ -120,6 +121,11 @@ class SpeedOfLightModel(LatencyModel):
                 return time
         base = self._base.edge_time(source, target)
         return Time(base.cycles, Origin.GUESS) if is_pair else base
+
+    def whole_time(self, collective: Instruction) -> Time:
+        """O(1) but for the first collective of a kind, which takes O(devices)."""
+        time = self.collective_time(collective)
+        return as_guess(self._base.whole_time(collective)) if time is None else time
 
     def collective_time(self, start: Instruction) -> Time | None:
         """From start to end of a collective, or of what an async-start wraps; None if unknown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hloopt.analysis.async_operations import SEND_RECV_DONE, async_form
+from hloopt.analysis.async_operations import SEND_RECV_DONE, SYNC_COLLECTIVES, async_form
 from hloopt.analysis.latency.files import LONGEST, is_time, load_json
 from hloopt.analysis.latency.model import LatencyModel, Origin, Time, as_guess
 from hloopt.diagnostics import HloError
@@ -70,6 +70,15 @@ class TableModel(LatencyModel):
                 return as_guess(self.base.edge_time(source, target))
             return Time(cycles, Origin.TABLE)
         return self.base.edge_time(source, target)
+
+    def whole_time(self, collective: Instruction) -> Time:
+        """O(1) beside the other model."""
+        is_split = collective.opcode not in SYNC_COLLECTIVES
+        known = self.table.latency if is_split else self.table.node
+        cycles = known.get(collective.name)
+        if cycles is None:
+            return as_guess(self.base.whole_time(collective))
+        return Time(cycles, Origin.TABLE)
 
 
 def _is_done(instruction: Instruction) -> bool:
