@@ -123,12 +123,22 @@ def test_memory_has_arguments_and_what_is_alive_beside_them() -> None:
     assert memory.peak == memory.arguments + max(max(usage) for usage in memory.usage.values())
 
 
+def sizes(findings: ScheduleFindings) -> dict[str, int | None]:
+    return {
+        h.operation.start.name: group_size(h.operation, findings.devices)
+        for _, h in findings.hidings
+    }
+
+
+def test_devices_that_the_header_does_not_name_meet() -> None:
+    assert sizes(find(TEXT.replace(", num_partitions=8", ""))) == {"gather": 8, "reduce": 8}
+
+
 def test_devices_take_part_in_groups_that_name_none() -> None:
     module = parse_module(TEXT)
     set_devices(module, 32)
     findings = ScheduleFindings.of(module, ScheduleSettings())
-    groups = {h.operation.start.name: group_size(h.operation) for _, h in findings.hidings}
-    assert groups == {"gather": 8, "reduce": 32}
+    assert sizes(findings) == {"gather": 8, "reduce": 32}
     with pytest.raises(HloError, match="no multiple of the module's 4 replicas"):
         set_devices(parse_module(TEXT.replace("num_part", "replica_count=4, num_part")), 6)
 

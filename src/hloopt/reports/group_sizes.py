@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from hloopt.analysis.async_operations import wrapped
-from hloopt.ir import Instruction, Opcode
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir import Opcode
+from hloopt.ir.collective_devices import group_sizes
+from hloopt.ir.grid import Grid
 from hloopt.ir.opcode import COLLECTIVES
-from hloopt.passes.latency_hiding_scheduler.gpu_streams import groups_of_start
 from hloopt.simulation import Operation
 
 
-def group_size(operation: Operation) -> int | None:
-    """How many devices meet in a collective; None for what is none."""
+def group_size(operation: Operation, grid: Grid) -> int | None:
+    """How many of the devices of a program meet in a collective, where most do; None for what is
+    none. O(groups that are listed, or pairs)."""
     start = operation.start
     collective = wrapped(start) if start.opcode is Opcode.ASYNC_START else start
     if collective.opcode not in COLLECTIVES:
         return None
-    groups = groups_of_start(start)
-    if "source_target_pairs" in collective.attributes:
-        return len({device for pair in groups for device in pair})
-    return max(map(len, groups)) if groups else _all_devices(collective)
-
-
-def _all_devices(collective: Instruction) -> int:
-    module = collective.parent.module
-    mode = collective_mode(collective)
-    if mode is CollectiveMode.CROSS_REPLICA:
-        return module.replica_count
-    if mode is CollectiveMode.CROSS_PARTITION:
-        return module.num_partitions
-    return module.replica_count * module.num_partitions
+    return max(group_sizes(collective, grid), default=0)

@@ -12,6 +12,8 @@ from hloopt.analysis.latency import Origin
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.collector import collector_paused
 from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.device_counts import device_counts
+from hloopt.ir.grid import Grid
 from hloopt.ir.opcode import STARTS
 from hloopt.ir.schedule import set_schedule
 from hloopt.ir.shape_size import shape_bytes
@@ -63,6 +65,8 @@ class ScheduleFindings:
     order: str
     """`schedule`, or who found one for a module without."""
     preset: Preset
+    devices: Grid
+    """The devices that the program is for."""
     unit: CycleUnit
     simulation: Simulation
     paths: CriticalPaths
@@ -107,6 +111,7 @@ class ScheduleFindings:
             return cls(
                 order,
                 config.preset,
+                device_counts(module),
                 cycle_unit(config, simulation.model),
                 simulation,
                 CriticalPaths.of(simulation),

@@ -101,7 +101,7 @@ def _operation(
         "opName": _op_name(operation.start),
         "runs": run.runs,
         "bytes": operation.size,
-        "group": group_size(operation),
+        "group": group_size(operation, findings.devices),
         "latency": _rounded(operation.latency),
         "hidden": _rounded(operation.hidden),
         "exposed": _rounded(operation.exposed),

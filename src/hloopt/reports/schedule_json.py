@@ -36,7 +36,9 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         "computations": [
             _computation_to_json(findings, run) for run in simulation.runs.values() if run.runs
         ],
-        "operations": [_operation_to_json(run, hiding) for run, hiding in findings.hidings],
+        "operations": [
+            _operation_to_json(findings, run, hiding) for run, hiding in findings.hidings
+        ],
         "assumptions": findings.notes,
     }
 
@@ -65,7 +67,9 @@ def _computation_to_json(findings: ScheduleFindings, run: ComputationRun) -> dic
     }
 
 
-def _operation_to_json(run: ComputationRun, hiding: Hiding) -> dict[str, Any]:
+def _operation_to_json(
+    findings: ScheduleFindings, run: ComputationRun, hiding: Hiding
+) -> dict[str, Any]:
     operation = hiding.operation
     metadata = operation.start.attributes.get("metadata")
     return {
@@ -77,7 +81,7 @@ def _operation_to_json(run: ComputationRun, hiding: Hiding) -> dict[str, Any]:
         "stream": operation.stream.name,
         "op_name": parse_metadata(metadata).op_name if metadata else "",
         "bytes": operation.size,
-        "group_size": group_size(operation),
+        "group_size": group_size(operation, findings.devices),
         "latency": operation.latency,
         "issued": operation.issued,
         "begin": operation.begin,

@@ -169,7 +169,7 @@ def _figures(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding, wi
     from rich.text import Text
 
     unit, operation = findings.unit, hiding.operation
-    group = group_size(operation)
+    group = group_size(operation, findings.devices)
     return Text.assemble(
         (f"{unit.text(operation.exposed):>9} ", "red" if operation.exposed else ""),
         f"{unit.text(operation.hidden):>9} {unit.text(operation.latency):>9} {run.runs:>5} "
