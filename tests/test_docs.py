@@ -72,10 +72,25 @@ def test_the_example_of_the_schedule_is_what_it_prints(
     page = (root / "docs" / "schedule.md").read_text(encoding="utf-8")
     commands = re.findall(r"`hloopt (schedule tests/[^`]*)`", page)
     assert len(commands) == 2
-    for command, text in zip(commands, blocks(root, "schedule.md", "text"), strict=True):
+    pairs, _, explain = blocks(root, "schedule.md", "text")
+    for command, text in zip(commands, (pairs, explain), strict=True):
         assert main([*command.split(), "--color", "never"]) == 0
         printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
         assert text.splitlines() == printed
+
+
+def test_the_example_of_what_passes_buy_is_what_it_prints(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (root / "docs" / "schedule.md").read_text(encoding="utf-8")
+    (name,) = re.findall(r"`hloopt analyze overlap (tests/[^` ]*) after.hlo`", page)
+    before = str(root / name)
+    assert main(["opt", before, "-p", "pipeline-collectives", "-o", "after.hlo"]) == 0
+    capsys.readouterr()
+    assert main(["analyze", "overlap", before, "after.hlo", "--color", "never"]) == 0
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert blocks(root, "schedule.md", "text")[1].splitlines() == printed
 
 
 def test_the_example_of_schedules_from_python_runs(

@@ -60,7 +60,7 @@ def test_pictures_are_of_one_file(
         (["--scheduler", "hard_memory_limit=true"], "needs a memory_limit"),
         (["--scheduler", "preset=xla-gpu"], "--preset does"),
         (["--scheduler", "search={budget=1s}"], "`hloopt opt` searches"),
-        (["--scheduler", "explain=work"], "--explain does"),
+        (["--scheduler", "explain=work"], "`hloopt schedule --explain` does"),
         (
             ["--scheduler", "memory_limit=1G", "--scheduler", "memory_limit=2G"],
             "'memory_limit' is given twice",

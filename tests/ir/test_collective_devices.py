@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.interpreter.devices import entry
 
-from hloopt.analysis.overlap.analysis import analyze_overlap
 from hloopt.ir import Instruction, Module
 from hloopt.ir.collective_devices import device_groups, group_sizes
 from hloopt.ir.collective_mode import named_groups
 from hloopt.ir.grid import Grid
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
-from hloopt.targets import load_target
 from hloopt.text import parse_module
 
 _SUM = "f32[8] all-reduce(p), to_apply=sum"
@@ -49,11 +47,9 @@ _MANY = f"{_GLOBAL}, replica_groups=[1,1000000000]<=[1000000000]"
 
 
 def test_a_formula_may_stand_for_any_number_of_devices() -> None:
-    module, instruction = collective(_MANY)
+    _, instruction = collective(_MANY)
     assert group_sizes(instruction, Grid(1, 10**9)) == {10**9}
     assert named_groups(instruction) == ()
-    ((row,),) = [found.exposures for found in analyze_overlap(module, load_target("h100_sxm"))]
-    assert row.transfer.seconds > 0
 
 
 @pytest.mark.parametrize(

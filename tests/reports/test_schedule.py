@@ -134,6 +134,13 @@ def test_devices_that_the_header_does_not_name_meet() -> None:
     assert sizes(find(TEXT.replace(", num_partitions=8", ""))) == {"gather": 8, "reduce": 8}
 
 
+def test_a_formula_may_stand_for_any_number_of_devices() -> None:
+    groups = "[1,1000000000]<=[1000000000]"
+    many = TEXT.replace("replica_groups={}", f"replica_groups={groups}, use_global_device_ids=true")
+    findings = find(many, cost_model=CostModelChoice(name="sol"))
+    assert sizes(findings) == {"gather": 8, "reduce": 10**9}
+
+
 def test_devices_take_part_in_groups_that_name_none() -> None:
     module = parse_module(TEXT)
     set_devices(module, 32)

@@ -35,7 +35,7 @@ from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
 )
 @top_option("rows of the table", 10)
 @click.option("--latency", is_flag=True, help="times by a cost model, and where they are from")
-@cost_model_options
+@cost_model_options()
 @click.option("--html", metavar="FILE", help="also write the roofline as a page; -: nothing else")
 @format_option
 @color_option

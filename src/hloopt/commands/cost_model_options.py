@@ -8,46 +8,60 @@ from typing import Any, TypeAlias
 
 import click
 
-from hloopt.cost_models import COST_MODELS, CostModelChoice
+from hloopt.cost_models import COST_MODELS, CostModelChoice, CostModelName
 
 Command: TypeAlias = Callable[..., int]
 
 
-def cost_model_options(command: Command) -> Command:
-    """`--cost-model`, `--target`, `--cost-table` and `--profile`, given as `cost_model`."""
+def cost_model_options(default: CostModelName | None = None) -> Callable[[Command], Command]:
+    """`--cost-model`, `--target`, `--cost-table` and `--profile`, given as `cost_model`.
 
-    @wraps(command)
-    def with_choice(
-        *arguments: Any,
-        model_name: Any,
-        target: str | None,
-        cost_table: str | None,
-        profile: str | None,
-        **others: Any,
-    ) -> int:
-        choice = CostModelChoice(
-            name=model_name, target=target, cost_table=cost_table, profile=profile
-        )
-        return command(*arguments, cost_model=choice, **others)
+    `default`: the model for whoever says nothing of times, if it is not that of `CostModelChoice`.
+    """
 
-    result: Command = with_choice
-    for option in (
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_choice(
+            *arguments: Any,
+            model_name: Any,
+            target: str | None,
+            cost_table: str | None,
+            profile: str | None,
+            **others: Any,
+        ) -> int:
+            is_said = any((model_name, target, cost_table, profile))
+            choice = CostModelChoice(
+                name=model_name if is_said else default,
+                target=target,
+                cost_table=cost_table,
+                profile=profile,
+            )
+            return command(*arguments, cost_model=choice, **others)
+
+        result: Command = with_choice
+        for option in reversed(_options(default)):
+            result = option(result)
+        return result
+
+    return decorate
+
+
+def _options(default: CostModelName | None) -> tuple[Callable[[Command], Command], ...]:
+    without_file = default or "sol where a target is given, else fixed"
+    return (
         click.option(
-            "--profile", metavar="FILE", help="a profile of XLA (PGLE), text proto or JSON"
-        ),
-        click.option(
-            "--cost-table", metavar="FILE.json", help="times by the names of instructions"
+            "--cost-model",
+            "model_name",
+            type=click.Choice(COST_MODELS),
+            help="how long things take; default: what the file given is for, else " + without_file,
         ),
         click.option(
             "--target", metavar="NAME|FILE.yaml", help="the hardware; of sol: h100_sxm if not given"
         ),
         click.option(
-            "--cost-model",
-            "model_name",
-            type=click.Choice(COST_MODELS),
-            help="how long things take; default: what the file given is for, else sol where a "
-            "target is given, else fixed",
+            "--cost-table", metavar="FILE.json", help="times by the names of instructions"
         ),
-    ):
-        result = option(result)
-    return result
+        click.option(
+            "--profile", metavar="FILE", help="a profile of XLA (PGLE), text proto or JSON"
+        ),
+    )

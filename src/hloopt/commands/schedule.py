@@ -19,29 +19,16 @@ from hloopt.commands.common import (
     print_titles,
     top_option,
 )
-from hloopt.commands.cost_model_options import cost_model_options
-from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
+from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
 
 if TYPE_CHECKING:
-    from hloopt.ir import Module
     from hloopt.reports.schedule_findings import ScheduleFindings
     from hloopt.reports.schedule_run import ScheduleSettings
 
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@cost_model_options
-@click.option(
-    "--preset",
-    type=click.Choice(["xla-gpu", "xla-generic"]),
-    help="whose streams and overlap limits; default: the module tells",
-)
-@click.option(
-    "--devices",
-    type=click.IntRange(1),
-    metavar="N",
-    help="how many devices run the module; default: its replicas times its partitions",
-)
+@schedule_options()
 @click.option(
     "--loops",
     type=click.Choice(["trips", "once", "cost"]),
@@ -50,23 +37,10 @@ if TYPE_CHECKING:
     help="all trips, one, or what the cost model says of a loop, as in XLA's figures",
 )
 @click.option(
-    "--share-bandwidth",
-    is_flag=True,
-    help="let what runs at the same time share the memory bandwidth of the target",
-)
-@click.option(
     "--limit",
     callback=parse_amount,
     metavar="80GiB",
     help="the memory there is: more in flight may not fit; default: that of --target",
-)
-@click.option(
-    "--scheduler",
-    "scheduler_texts",
-    multiple=True,
-    metavar="NAME=VALUE,…",
-    help="options of latency-hiding-scheduler, such as its overlap limits: "
-    "`hloopt passes latency-hiding-scheduler` lists them",
 )
 @click.option(
     "--explain",
@@ -79,7 +53,7 @@ if TYPE_CHECKING:
 @click.option("--trace", metavar="FILE", help="also write a trace for Perfetto and Chrome")
 @format_option
 @color_option
-def command(**options: Any) -> int:
+def command(schedule: ScheduleOptions, **options: Any) -> int:
     """A run of a module by its schedule: what is in flight when, what hides it, and what waits.
 
     Of every asynchronous operation its time, how much of it other work hides, what that is, and
@@ -104,11 +78,13 @@ def command(**options: Any) -> int:
             raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
         if options[name] is not None and options["explain"]:
             raise click.UsageError(f"--explain draws no timeline: leave out --{name}")
-    settings = _settings(options)
+    settings = _settings(schedule, options)
     if options["explain"]:
-        return _explain(paths, settings, options)
+        return _explain(paths, schedule, settings, options)
+    from hloopt.reports.schedule_findings import ScheduleFindings
+
     with at_work(paths) as each:
-        results = [(path, _analyze(path, settings, options["devices"])) for path in each]
+        results = [(path, ScheduleFindings.of(schedule.load(path), settings)) for path in each]
     has_pictures = bool(options["html"] or options["trace"])
     if has_pictures and _write_pictures(results[0][1], options):
         return 0
@@ -125,51 +101,22 @@ def command(**options: Any) -> int:
     return 0
 
 
-def _settings(options: dict[str, Any]) -> ScheduleSettings:
-    from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-    from hloopt.reports.schedule_run import ScheduleSettings
-    from hloopt.targets import load_target
+def _settings(schedule: ScheduleOptions, options: dict[str, Any]) -> ScheduleSettings:
+    """With the memory of a target that is named as the limit, where none is given."""
+    limit, target = options["limit"], schedule.cost_model.target
+    if limit is None and target is not None:
+        from hloopt.targets import load_target
 
-    choice: CostModelChoice = options["cost_model"]
-    limit = options["limit"]
-    target = load_target(choice.target or DEFAULT_TARGET)
-    if limit is None and choice.target is not None:
-        limit = target.memory_size
-    return ScheduleSettings(
-        cost_model=choice,
-        preset=options["preset"],
-        scheduler=SchedulerConfig(**_scheduler_options(options["scheduler_texts"])),
-        loops=options["loops"],
-        shared_bandwidth=target if options["share_bandwidth"] else None,
-        memory_limit=limit,
-    )
+        limit = load_target(target).memory_size
+    return schedule.settings(loops=options["loops"], memory_limit=limit)
 
 
-def _scheduler_options(texts: Sequence[str]) -> dict[str, Any]:
-    """What `--scheduler` says, all of them together. Raises HloError, UsageError."""
-    if not texts:
-        return {}
-    from hloopt.diagnostics import Source
-    from hloopt.passes.pipeline_text import parse_options
-
-    values = parse_options("latency-hiding-scheduler", Source("--scheduler", ",".join(texts)))
-    for name in values:
-        if name in _NOT_TAKEN:
-            raise click.UsageError(f"--scheduler does not take {name}: {_NOT_TAKEN[name]}")
-    return values
-
-
-_NOT_TAKEN = {
-    "search": "what is explained are the rules; `hloopt opt` searches",
-    **{
-        name: f"--{name.replace('_', '-')} does"
-        for name in ("preset", "cost_model", "target", "cost_table", "profile", "explain")
-    },
-}
-"""The options of the scheduler that `--scheduler` leaves to others, and to whom."""
-
-
-def _explain(paths: Sequence[str], settings: ScheduleSettings, options: dict[str, Any]) -> int:
+def _explain(
+    paths: Sequence[str],
+    schedule: ScheduleOptions,
+    settings: ScheduleSettings,
+    options: dict[str, Any],
+) -> int:
     from hloopt.reports.schedule_explanation import (
         ScheduleExplanation,
         explanation_to_json,
@@ -179,8 +126,7 @@ def _explain(paths: Sequence[str], settings: ScheduleSettings, options: dict[str
     names = options["explain"]
     with at_work(paths) as each:
         results = [
-            (path, ScheduleExplanation.of(_load(path, options["devices"]), settings, names))
-            for path in each
+            (path, ScheduleExplanation.of(schedule.load(path), settings, names)) for path in each
         ]
     if options["output_format"] == "json":
         print_json([{"file": path, **explanation_to_json(found)} for path, found in results])
@@ -189,22 +135,6 @@ def _explain(paths: Sequence[str], settings: ScheduleSettings, options: dict[str
     for found in print_titles(console, results):
         render_explanation(found, console, top=options["top"])
     return 0
-
-
-def _analyze(path: str, settings: ScheduleSettings, devices: int | None) -> ScheduleFindings:
-    from hloopt.reports.schedule_findings import ScheduleFindings
-
-    return ScheduleFindings.of(_load(path, devices), settings)
-
-
-def _load(path: str, devices: int | None) -> Module:
-    from hloopt.files import load
-    from hloopt.reports.schedule_run import set_devices
-
-    module = load(path)
-    if devices is not None:
-        set_devices(module, devices)
-    return module
 
 
 def _write_pictures(found: ScheduleFindings, options: dict[str, Any]) -> bool:

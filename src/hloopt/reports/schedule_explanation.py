@@ -16,7 +16,7 @@ from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer, 
 from hloopt.passes.latency_hiding_scheduler.schedule_module import NOT_SCHEDULED, ModuleScheduling
 from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.reports.memory_text import page_width, plain_table
-from hloopt.reports.schedule_findings import ensure_schedule
+from hloopt.reports.schedule_order import ensure_schedule
 from hloopt.reports.schedule_run import ScheduleSettings, cycle_unit
 from hloopt.reports.units import CycleUnit, middle, more_text
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
 
-from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.dataflow import Dataflow
-from hloopt.analysis.latency import Origin
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.collector import collector_paused
-from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir import Computation, Module
 from hloopt.ir.device_counts import device_counts
 from hloopt.ir.grid import Grid
-from hloopt.ir.opcode import STARTS
-from hloopt.ir.schedule import set_schedule
 from hloopt.ir.shape_size import shape_bytes
-from hloopt.memory.backends import backend_of
 from hloopt.memory.buffers import Buffers
-from hloopt.memory.schedulers import schedule_module
 from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
+from hloopt.reports.schedule_notes import notes_on
+from hloopt.reports.schedule_order import ensure_schedule
 from hloopt.reports.schedule_run import (
     Preset,
     ScheduleSettings,
@@ -30,7 +24,7 @@ from hloopt.reports.schedule_run import (
     run_module,
     tracker_of,
 )
-from hloopt.reports.units import CycleUnit, some
+from hloopt.reports.units import CycleUnit
 from hloopt.simulation import ComputationRun, Simulation
 from hloopt.simulation.critical_path import CriticalPaths
 from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding
@@ -118,20 +112,8 @@ class ScheduleFindings:
                 hidings,
                 statistics,
                 memory,
-                _notes(simulation, settings),
+                notes_on(simulation, settings),
             )
-
-
-def ensure_schedule(module: Module) -> str:
-    """Give a module without a schedule that of XLA's default memory scheduler.
-
-    Who made the order, for people: `schedule` where there was one.
-    """
-    if module.is_scheduled:
-        return "schedule"
-    schedule = schedule_module(module, backend=backend_of(module))
-    set_schedule(module, schedule.orders)
-    return f"{schedule.algorithm} (the module is not scheduled)"
 
 
 def _measure_memory(simulation: Simulation, life: BufferLife, limit: int | None) -> ScheduleMemory:
@@ -150,74 +132,3 @@ def _explain(
         use = memory.use_of(run.computation)
         result += [(run, hiding) for hiding in explain_hiding(run, hazards=edges, memory=use)]
     return result
-
-
-# -- notes ----------------------------------------------------------------------------------------
-
-
-def _notes(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
-    notes = []
-    if settings.cost_model.resolved() == "fixed":
-        notes.append(
-            "times are XLA's constants by kind of instruction, in abstract cycles: they tell what "
-            "overlaps, not how long it takes"
-        )
-    choice = settings.cost_model
-    file = choice.cost_table or choice.profile
-    if file is not None and not _any_from_file(simulation):
-        notes.append(f"{file} knows no instruction that runs here: is it about another module?")
-    guessed = dict.fromkeys(simulation.guessed)
-    if guessed:
-        notes.append(
-            "the model does not know how long these take, a constant stands in: " + _names(guessed)
-        )
-    if simulation.unknown_loops:
-        notes.append(
-            "loops whose trip count is not known take one trip: " + _names(simulation.unknown_loops)
-        )
-    if settings.loops == "once":
-        notes.append("loops take one trip")
-    unpaired = [instruction for run in simulation.runs.values() for instruction in run.unpaired]
-    if unpaired:
-        notes.append(
-            "nothing is said of operations that start in one trip or computation and are done in "
-            f"another: {_names(unpaired)}"
-        )
-    if in_main := _in_main_stream(simulation):
-        notes.append(
-            "these are not asynchronous here, and hold up the main stream for what the model says "
-            f"of any instruction: {_names(in_main)}"
-        )
-    if settings.shared_bandwidth is not None:
-        notes.append(
-            "what runs at the same time shares the memory bandwidth of "
-            f"{settings.shared_bandwidth.title}"
-        )
-    return notes
-
-
-def _any_from_file(simulation: Simulation) -> bool:
-    """Whether any time is that of a table or profile. Linear in what runs if none is."""
-    model = simulation.model
-    nodes = (model.node_time(i) for run in simulation.runs.values() for i in run.order)
-    pairs = (model.edge_time(o.start, o.done) for _, o in simulation.operations())
-    return any(time.origin in (Origin.TABLE, Origin.PROFILE) for time in chain(nodes, pairs))
-
-
-def _in_main_stream(simulation: Simulation) -> list[Instruction]:
-    """Collectives and starts that run in the main stream like other work."""
-    beside = {operation.start for _, operation in simulation.operations()}
-    for run in simulation.runs.values():
-        beside.update(run.unpaired)
-    return [
-        instruction
-        for run in simulation.runs.values()
-        if run.runs
-        for instruction in run.order
-        if (instruction.opcode in SYNC_COLLECTIVES or instruction.opcode in STARTS)
-        and instruction not in beside
-    ]
-
-
-def _names(instructions: Iterable[Instruction]) -> str:
-    return some([f"%{instruction.name}" for instruction in instructions])

@@ -190,7 +190,7 @@ def _explanation(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding
         )
         more = f", {len(work) - _UNDER:,} more" if len(work) > _UNDER else ""
         lines.append(f"under it: {shown}{more}")
-    else:
+    elif not hiding.operation.is_synchronous:
         lines.append("nothing runs under it")
     return lines
 

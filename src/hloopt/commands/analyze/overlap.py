@@ -12,49 +12,45 @@ from hloopt.commands.common import (
     make_console,
     print_json,
 )
+from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
 
 
 @click.command(cls=HloCommand)
 @click.argument("before", metavar="FILE")
 @click.argument("after", required=False, metavar="[AFTER]")
-@click.option(
-    "--target",
-    "target_name",
-    default="h100_sxm",
-    show_default=True,
-    metavar="NAME|FILE.yaml",
-    help="the hardware to estimate for",
-)
+@schedule_options(default_model="sol")
 @format_option
 @color_option
 def command(
-    before: str, after: str | None, target_name: str, output_format: str, color: str
+    before: str, after: str | None, schedule: ScheduleOptions, output_format: str, color: str
 ) -> int:
-    """An estimate of what pipelining, combining and scheduling of collectives buy.
+    """What pipelining, combining and scheduling of collectives buy.
 
     For each computation that has collectives, of a loop one trip: the bytes they move (of the
-    larger of operands and result), how many of these while the device computes, how long it waits,
-    and the buffers that the loop keeps from trip to trip. With a second module, the same after
-    passes.
+    larger of operands and result), how many of these are hidden, that is move while nothing waits
+    for them, how long the device waits, and the buffers that the loop keeps from trip to trip. With
+    a second module, the same after passes.
 
-    A scheduled module is taken in its order; a collective in one piece stops the computation.
-    Else an order is tried that waits little, whatever memory it needs. The time of computation is
-    the roofline's of the target, that of collectives a ring over its fastest link.
+    The module is run as by `hloopt schedule`: with the same model the two tell the same times.
+    One without a schedule gets that of latency-hiding-scheduler first, with all its collectives
+    asynchronous: what could be hidden. docs/schedule.md explains the figures.
 
     \b
     hloopt opt step.hlo -p pipeline-collectives -o after.hlo
     hloopt analyze overlap step.hlo after.hlo --target b200
+    hloopt analyze overlap step.hlo --profile step.pbtxt
     """
-    from hloopt.files import load
-    from hloopt.reports.overlap import overlap_report, overlap_to_json, render_overlap
-    from hloopt.targets import load_target
+    from hloopt.reports.overlap import overlap_reports, overlap_to_json
 
-    target = load_target(target_name)
+    settings = schedule.settings()
     with at_work([before] if after is None else [before, after]) as paths:
-        first, *others = [overlap_report(load(path), target) for path in paths]
+        modules = [schedule.load(path) for path in paths]
+    first, *others = overlap_reports(modules, settings)
     second = others[0] if others else None
     if output_format == "json":
         print_json(overlap_to_json(first, second))
-    else:
-        render_overlap(first, second, make_console(color))
+        return 0
+    from hloopt.reports.overlap_text import render_overlap
+
+    render_overlap(first, second, make_console(color))
     return 0

@@ -1,1 +1,0 @@
-"""What of its collectives a module hides behind computation: an estimate."""

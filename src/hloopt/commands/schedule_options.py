@@ -1,0 +1,140 @@
+"""The options by which commands let people say how schedules are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.cost_model_options import Command, cost_model_options
+from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice, CostModelName
+
+if TYPE_CHECKING:
+    from hloopt.ir import Module
+    from hloopt.reports.schedule_run import Preset, ScheduleSettings
+    from hloopt.simulation import Loops
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """What somebody says about runs of schedules."""
+
+    cost_model: CostModelChoice
+    preset: Preset | None
+    devices: int | None
+    share_bandwidth: bool
+    scheduler_texts: Sequence[str]
+
+    def settings(
+        self, *, loops: Loops = "trips", memory_limit: int | None = None
+    ) -> ScheduleSettings:
+        """The same, checked. Raises HloError, UsageError."""
+        from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+        from hloopt.reports.schedule_run import ScheduleSettings
+        from hloopt.targets import load_target
+
+        target = load_target(self.cost_model.target or DEFAULT_TARGET)
+        return ScheduleSettings(
+            cost_model=self.cost_model,
+            preset=self.preset,
+            scheduler=SchedulerConfig(**_scheduler_options(self.scheduler_texts)),
+            loops=loops,
+            shared_bandwidth=target if self.share_bandwidth else None,
+            memory_limit=memory_limit,
+        )
+
+    def load(self, path: str) -> Module:
+        """Read a module, for as many devices as were asked for. Raises HloError."""
+        from hloopt.files import load
+        from hloopt.reports.schedule_run import set_devices
+
+        module = load(path)
+        if self.devices is not None:
+            set_devices(module, self.devices)
+        return module
+
+
+def schedule_options(
+    default_model: CostModelName | None = None,
+) -> Callable[[Callable[..., int]], Command]:
+    """The options of the cost model, `--preset`, `--devices`, `--share-bandwidth` and
+    `--scheduler`, given as `schedule`. `default_model`: as with `cost_model_options`."""
+
+    def decorate(command: Callable[..., int]) -> Command:
+        @wraps(command)
+        def with_options(
+            *arguments: Any,
+            cost_model: CostModelChoice,
+            preset: Any,
+            devices: int | None,
+            share_bandwidth: bool,
+            scheduler_texts: Sequence[str],
+            **others: Any,
+        ) -> int:
+            schedule = ScheduleOptions(
+                cost_model, preset, devices, share_bandwidth, scheduler_texts
+            )
+            return command(*arguments, schedule=schedule, **others)
+
+        result: Command = with_options
+        for option in reversed(_OPTIONS):
+            result = option(result)
+        return cost_model_options(default_model)(result)
+
+    return decorate
+
+
+_OPTIONS = (
+    click.option(
+        "--preset",
+        type=click.Choice(["xla-gpu", "xla-generic"]),
+        help="whose streams and overlap limits; default: the module tells",
+    ),
+    click.option(
+        "--devices",
+        type=click.IntRange(1),
+        metavar="N",
+        help="how many devices run the module; default: its replicas times its partitions",
+    ),
+    click.option(
+        "--share-bandwidth",
+        is_flag=True,
+        help="let what runs at the same time share the memory bandwidth of the target",
+    ),
+    click.option(
+        "--scheduler",
+        "scheduler_texts",
+        multiple=True,
+        metavar="NAME=VALUE,…",
+        help="options of latency-hiding-scheduler, such as its overlap limits: "
+        "`hloopt passes latency-hiding-scheduler` lists them",
+    ),
+)
+
+
+def _scheduler_options(texts: Sequence[str]) -> dict[str, Any]:
+    """What `--scheduler` says, all of them together. Raises HloError, UsageError."""
+    if not texts:
+        return {}
+    from hloopt.diagnostics import Source
+    from hloopt.passes.pipeline_text import parse_options
+
+    values = parse_options("latency-hiding-scheduler", Source("--scheduler", ",".join(texts)))
+    for name in values:
+        if name in _NOT_TAKEN:
+            raise click.UsageError(f"--scheduler does not take {name}: {_NOT_TAKEN[name]}")
+    return values
+
+
+_NOT_TAKEN = {
+    "search": "schedules are looked at with the rules alone; `hloopt opt` searches",
+    "explain": "`hloopt schedule --explain` does",
+    **{
+        name: f"--{name.replace('_', '-')} does"
+        for name in ("preset", "cost_model", "target", "cost_table", "profile")
+    },
+}
+"""The options of the scheduler that `--scheduler` leaves to others, and to whom."""
