@@ -199,6 +199,11 @@ def test_collectives_within_a_node_were_measured(h100: Target) -> None:
     assert model.whole_time(found["near"]) == Time(one_way, Origin.COLLECTIVE_TABLE)
     assert model.whole_time(found["s"]) == model.edge_time(found["s"], found["d"])
     assert model.whole_time(found["uneven"]) == Time(5000, Origin.GUESS)
+    stated = (
+        'near = f32[262144] collective-permute(p), frontend_attributes={latency_metadata="9000"},'
+    )
+    found = instructions(COLLECTIVES.replace("near = f32[262144] collective-permute(p),", stated))
+    assert model.whole_time(found["near"]) == Time(9, Origin.STATED)
 
 
 def test_collectives_between_nodes_have_formulas(h100: Target) -> None:

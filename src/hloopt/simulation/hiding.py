@@ -88,13 +88,10 @@ def explain_hiding(
         Hiding(o, under=sums[positions[o.done]] - sums[positions[o.start]]) for o in run.operations
     ]
     exposed = [hiding for hiding in result if _is_exposed(hiding.operation)]
-    judged = []
     for hiding in exposed:
         if hiding.operation.is_synchronous:
             hiding.reason = Reason.SYNCHRONOUS
-        else:
-            judged.append(hiding)
-    if judged:
+    if judged := [hiding for hiding in exposed if not hiding.operation.is_synchronous]:
         _Judge(run, positions, times, memory).all(judged, hazards)
     return result
 

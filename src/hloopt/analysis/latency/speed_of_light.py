@@ -124,6 +124,9 @@ class SpeedOfLightModel(LatencyModel):
 
     def whole_time(self, collective: Instruction) -> Time:
         """O(1) but for the first collective of a kind, which takes O(devices)."""
+        stated = stated_latency(collective, self.cycles_per_microsecond)
+        if stated is not None:
+            return Time(stated, Origin.STATED)
         time = self.collective_time(collective)
         return as_guess(self._base.whole_time(collective)) if time is None else time
 

@@ -45,7 +45,7 @@ def command(
     settings = schedule.settings()
     with at_work([before] if after is None else [before, after]) as paths:
         modules = [schedule.load(path) for path in paths]
-    first, *others = overlap_reports(modules, settings)
+        first, *others = overlap_reports(modules, settings)
     second = others[0] if others else None
     if output_format == "json":
         print_json(overlap_to_json(first, second))
