@@ -64,6 +64,8 @@ def test_exposed_time_is_that_of_schedule(
     name: str, options: list[str], testdata: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert_agree(testdata / name, options, capsys, waits="8dev" in name)
+    (schedule,) = asked(capsys, "schedule", str(testdata / name), *options)
+    assert {operation["hidden"] for operation in schedule["operations"]} <= {0.0}
 
 
 @pytest.mark.parametrize("name", UNSCHEDULED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.simulation.test_execution import LOOP, LOOP_ENTRY
 
 from hloopt.analysis.latency import CostTable, FixedModel, TableModel
 from hloopt.cost_models import CostModelChoice
+from hloopt.files import read_module
 from hloopt.ir import Module
 from hloopt.passes.base import PassContext
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
@@ -139,6 +141,20 @@ def test_a_module_without_a_schedule_stays_as_it_is() -> None:
     before = str(module)
     assert "not scheduled" in OverlapReport.of(module, FIXED).order
     assert str(module) == before
+
+
+@pytest.mark.slow
+def test_the_schedule_it_gets_waits_no_longer_than_xla_for_gpus(shared: Path) -> None:
+    """XLA's schedules of whole steps, taken away: the figures come back, or smaller ones, since
+    XLA has a memory limit."""
+    sol = ScheduleSettings(cost_model=CostModelChoice(name="sol"), preset="xla-gpu")
+    files = sorted((shared / "oracle" / "gpu").glob("*/default/after_lhs.hlo.gz"))
+    assert files
+    for file in files:
+        module = read_module(str(file))
+        as_scheduled = OverlapReport.of(module, sol).exposed
+        module.set_attribute("is_scheduled", None)
+        assert OverlapReport.of(module, sol).exposed <= 1.01 * as_scheduled, file
 
 
 # -- before and after ------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Operation:
     @property
     def hidden(self) -> float:
         """How much of its latency other work covers."""
-        return max(0.0, self.latency - self.exposed)
+        return 0.0 if self.is_synchronous else max(0.0, self.latency - self.exposed)
 
     @property
     def queued(self) -> float:
