@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +23,7 @@ from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.passes.registry import create_pass
 from hloopt.reports.overlap import OverlapReport, matched, overlap_reports, overlap_to_json
 from hloopt.reports.overlap_text import render_overlap
-from hloopt.reports.schedule_order import ALL_COLLECTIVES
+from hloopt.reports.schedule_order import ALL_COLLECTIVES, copy_into_loop_states
 from hloopt.reports.schedule_run import ScheduleSettings
 from hloopt.simulation import Streams, simulate
 from hloopt.simulation.collectives import CollectiveRun, collective_runs, hidden_bytes
@@ -120,13 +119,10 @@ def test_a_module_without_a_schedule_is_told_as_the_passes_would_schedule_it(tex
     found = report(text, SOL)
     assert not found.is_scheduled
     module = parse_module(text)
-    passes: list[tuple[str, dict[str, Any]]] = [
-        ("async-collective-creator", ALL_COLLECTIVES),
-        ("hlo-memory-scheduler", {}),
-        ("latency-hiding-scheduler", {"cost_model": "sol"}),
-    ]
-    for name, options in passes:
-        create_pass(name, options).run(module, PassContext())
+    create_pass("async-collective-creator", ALL_COLLECTIVES).run(module, PassContext())
+    copy_into_loop_states(module)
+    create_pass("hlo-memory-scheduler").run(module, PassContext())
+    create_pass("latency-hiding-scheduler", {"cost_model": "sol"}).run(module, PassContext())
     scheduled = OverlapReport.of(module, SOL)
     assert scheduled.is_scheduled
     assert scheduled.order == "schedule"
@@ -134,6 +130,42 @@ def test_a_module_without_a_schedule_is_told_as_the_passes_would_schedule_it(tex
     for row in found.rows:
         assert 0 <= row.hidden_bytes <= row.bytes
         assert 0 <= row.exposed <= row.duration
+
+
+def test_what_a_trip_gathers_for_the_next_may_run_under_the_readers_of_what_it_was_given() -> None:
+    """As after pipelining: in place in the state, the collective would begin behind the dot."""
+    found = report(
+        """HloModule m, num_partitions=8
+body {
+  t = (s32[], bf16[8192,8192], bf16[1024,8192], bf16[8192,8192]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  x = bf16[8192,8192] get-tuple-element(t), index=1
+  shard = bf16[1024,8192] get-tuple-element(t), index=2
+  given = bf16[8192,8192] get-tuple-element(t), index=3
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  work = bf16[8192,8192] dot(x, given), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  later = bf16[8192,8192] all-gather(shard), dimensions={0}, replica_groups=[1,8]<=[8],
+    channel_id=1, use_global_device_ids=true
+  ROOT u = (s32[], bf16[8192,8192], bf16[1024,8192], bf16[8192,8192])
+    tuple(next, work, shard, later)
+}
+condition {
+  c = (s32[], bf16[8192,8192], bf16[1024,8192], bf16[8192,8192]) parameter(0)
+  j = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(5)
+  ROOT less = pred[] compare(j, n), direction=LT
+}
+ENTRY e {
+  p = (s32[], bf16[8192,8192], bf16[1024,8192], bf16[8192,8192]) parameter(0)
+  ROOT w = (s32[], bf16[8192,8192], bf16[1024,8192], bf16[8192,8192]) while(p),
+    condition=condition, body=body
+}
+""",
+        SOL,
+    )
+    (row,) = found.rows
+    assert row.hidden_bytes == row.bytes
 
 
 def test_a_module_without_a_schedule_stays_as_it_is() -> None:
