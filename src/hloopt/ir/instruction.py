@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.indexed_operands import MANY_OPERANDS, IndexedOperands
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape
 
@@ -177,28 +178,41 @@ class Instruction:
             return
         old_users = old.users  # filled before the edge changes
         new.users[self] = None
+        self.operands = list(self.operands)
         self.operands[number] = new
         if old not in self.operands:
             del old_users[self]
         self.changed()
 
-    def set_operands(self, operands: list[Instruction]) -> None:
+    def exchange_operand(self, old: Instruction, new: Instruction) -> None:
+        """Make `new` the operand wherever `old` is one.
+
+        O(operands) where they are few, or once where they are many; after that O(places of `old`).
+        """
+        operands = self.operands
+        if len(operands) < MANY_OPERANDS:
+            self.operands = [new if operand is old else operand for operand in operands]
+        else:
+            if not isinstance(operands, IndexedOperands):
+                self.operands = operands = IndexedOperands(operands)
+            operands.exchange(old, new)
+        del old.users[self]
+        new.users[self] = None
+        self.changed()
+
+    def set_operands(self, operands: Iterable[Instruction]) -> None:
         """Replace all operands at once."""
         self._drop_operands()
-        self.operands = operands
-        for operand in operands:
+        self.operands = list(operands)
+        for operand in self.operands:
             operand.users[self] = None
         self.changed()
 
     def replace_all_uses_with(self, new: Instruction) -> None:
         """Let every user, and the computation's root, refer to `new` instead. O(uses)."""
         for user in list(self.users):
-            if user is new:
-                continue
-            user.operands = [new if o is self else o for o in user.operands]
-            del self.users[user]
-            new.users[user] = None
-            user.changed()
+            if user is not new:
+                user.exchange_operand(self, new)
         if self.is_root:
             self.parent.set_root(new)
 

@@ -189,8 +189,6 @@ def redirect(
 ) -> None:
     """Let these users, and perhaps the computation's root, refer to `new` instead. O(uses)."""
     for user in users:
-        for number, operand in enumerate(user.operands):
-            if operand is old:
-                user.replace_operand(number, new)
+        user.exchange_operand(old, new)
     if is_root:
         old.parent.set_root(new)
