@@ -21,6 +21,26 @@ MODELS_OF_TIME = (
     *("hloopt.passes.latency_hiding_scheduler", "hloopt.passes.schedule_search"),
 )
 HEAVY = ("numpy", "ml_dtypes", "yaml", "google")
+OF_DEVICES = """HloModule of_devices, num_partitions=4
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  p = f32[8] parameter(0)
+  sum = f32[8] all-reduce(p), channel_id=1, replica_groups={{0,1,2,3}},
+    use_global_device_ids=true, to_apply=add
+  table = u32[4] constant({0, 1, 2, 3})
+  id = u32[] partition-id()
+  row = u32[1] dynamic-slice(table, id), dynamic_slice_sizes={1}
+  number = s32[1] convert(row)
+  two = s32[1] constant({2})
+  product = s32[1] multiply(number, two)
+  start = s32[] reshape(product)
+  ROOT part = f32[2] dynamic-slice(sum, start), dynamic_slice_sizes={2}
+}
+"""
 PROGRAM = """
 import json, sys
 from hloopt.cli import main
@@ -63,3 +83,11 @@ def test_a_report_without_asynchronous_operations_imports_no_model_of_time(
 def test_the_version_imports_nothing_of_modules() -> None:
     found = imported("--version")
     assert within(found, (*MODELS_OF_TIME, *HEAVY, "hloopt.ir", "hloopt.text", "rich")) == []
+
+
+def test_what_each_device_keeps_is_computed_without_numpy(small: str, tmp_path: Path) -> None:
+    Path(small).write_text(OF_DEVICES)
+    out = tmp_path / "out.hlo"
+    found = imported("opt", small, "--passes", "reduce-scatter-creator", "-o", str(out))
+    assert " reduce-scatter(" in out.read_text()
+    assert within(found, HEAVY) == []

@@ -42,18 +42,16 @@ class DeviceValues:
         return self._known[key]
 
     def _compute(self, expression: Expression, numbers: tuple[Opcode, ...]) -> list[int] | None:
-        import numpy as np
-
         known: dict[tuple[int, ...], int] = {}
         found: list[int] = []
         for device in range(self._grid.device_count):
             replica, partition = divmod(device, self._grid.partitions)
             given = tuple(replica if n is Opcode.REPLICA_ID else partition for n in numbers)
             if given not in known:
-                result = expression.evaluate(*map(np.uint32, given))
+                result = expression.evaluate(*given)
                 if result is None:
                     return None
-                known[given] = int(result)
+                known[given] = result
             found.append(known[given])
         return found
 

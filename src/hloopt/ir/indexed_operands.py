@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hloopt.ir.instruction import Instruction

@@ -79,6 +79,10 @@ class Module:
         found = chain.from_iterable(c.instructions for c in self.computations.values())
         return found if opcode is None else (i for i in found if i.opcode is opcode)
 
+    def computations_with(self, opcode: Opcode) -> list[Computation]:
+        """The computations that have an instruction with an opcode. O(instructions)."""
+        return list(dict.fromkeys(i.parent for i in self.instructions(opcode)))
+
     def instruction_count(self) -> int:
         return sum(len(computation) for computation in self.computations.values())
 

@@ -31,7 +31,7 @@ class AllGatherCse(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        found = {gather.parent: None for gather in module.instructions(Opcode.ALL_GATHER)}
+        found = module.computations_with(Opcode.ALL_GATHER)
         if found:
             equality = Equality(is_layout_sensitive=True, ignored=ANNOTATIONS | {"channel_id"})
             dead = DeadCode(SideEffects(module), DeadCodeElimination.Options(), PassContext())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -23,22 +24,19 @@ class AllReduceContiguous(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
-        before = module.version
-        for computation in list(module.computations.values()):
-            version = computation.version
-            for reduce in list(computation.instructions):
-                if reduce.opcode is not Opcode.ALL_REDUCE or len(reduce.operands) < 2:
-                    continue
-                reason = _why_not(reduce)
-                if reason is not None:
-                    context.missed(reduce, reason)
-                    continue
-                context.applied(reduce, f"its {len(reduce.operands)} operands are one now")
-                context.count("operands concatenated", len(reduce.operands))
-                _concatenate(reduce)
-            if computation.version != version:
-                repair_schedule((computation,))
-        return module.version != before
+        changed: dict[Computation, None] = {}
+        for reduce in list(module.instructions(Opcode.ALL_REDUCE)):
+            if len(reduce.operands) < 2:
+                continue
+            if reason := _why_not(reduce):
+                context.missed(reduce, reason)
+                continue
+            context.applied(reduce, f"its {len(reduce.operands)} operands are one now")
+            context.count("operands concatenated", len(reduce.operands))
+            changed[reduce.parent] = None
+            _concatenate(reduce)
+        repair_schedule(changed)
+        return bool(changed)
 
 
 def _why_not(reduce: Instruction) -> str | None:

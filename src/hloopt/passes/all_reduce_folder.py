@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.computation import Computation
 from hloopt.ir.frontend_attributes import common_frontend_attributes, set_frontend_attributes
 from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.instruction import Instruction
@@ -33,13 +34,13 @@ class AllReduceFolder(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
-        before = module.version
         channel_ids = unused_channel_ids(module)
-        for computation in list(module.computations.values()):
-            version = computation.version
-            found = [i for i in post_order(computation) if i.opcode is Opcode.ALL_REDUCE]
-            for outer in found:
-                inner = outer.operands[0] if outer.operands else outer
+        changed: dict[Computation, None] = {}
+        for computation in module.computations_with(Opcode.ALL_REDUCE):
+            for outer in post_order(computation):
+                if outer.opcode is not Opcode.ALL_REDUCE or not outer.operands:
+                    continue
+                inner = outer.operands[0]
                 if inner.opcode is not Opcode.ALL_REDUCE:
                     continue
                 groups = _why_not(inner, outer) or _folded(inner, outer)
@@ -48,10 +49,10 @@ class AllReduceFolder(ModulePass):
                     continue
                 context.applied(inner, f"folded into %{outer.name}")
                 context.count("all-reduces folded")
+                changed[computation] = None
                 _fold(inner, outer, groups, channel_ids)
-            if computation.version != version:
-                repair_schedule((computation,))
-        return module.version != before
+        repair_schedule(changed)
+        return bool(changed)
 
 
 def _why_not(inner: Instruction, outer: Instruction) -> str | None:

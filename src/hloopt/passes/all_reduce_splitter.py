@@ -36,29 +36,30 @@ class AllReduceSplitter(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
-        before = module.version
         grid = device_counts(module)
         values = DeviceValues(grid)
         channel_ids = unused_channel_ids(module)
-        for computation in list(module.computations.values()):
+        changed: dict[Computation, None] = {}
+        for computation in module.computations_with(Opcode.ALL_REDUCE):
             keys = _keys(computation)
             if len(keys) < 2:
                 continue
-            version = computation.version
             for part in post_order(computation):
-                reduced = part.operands[0] if part.opcode is Opcode.DYNAMIC_SLICE else part
-                if reduced is part or reduced.opcode is not Opcode.ALL_REDUCE:
+                if part.opcode is not Opcode.DYNAMIC_SLICE:
+                    continue
+                reduced = part.operands[0]
+                if reduced.opcode is not Opcode.ALL_REDUCE:
                     continue
                 found = _split_groups(reduced, part, grid, values, keys)
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
+                changed[computation] = None
                 _split(reduced, part, found, channel_ids)
                 context.applied(reduced, f"split in two around %{part.name}")
                 context.count("all-reduces split")
-            if computation.version != version:
-                repair_schedule((computation,))
-        return module.version != before
+        repair_schedule(changed)
+        return bool(changed)
 
 
 def _keys(computation: Computation) -> set[Hashable]:

@@ -66,7 +66,7 @@ class CollectivePermuteDecomposer(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        parents = dict.fromkeys(p.parent for p in module.instructions(Opcode.COLLECTIVE_PERMUTE))
+        parents = module.computations_with(Opcode.COLLECTIVE_PERMUTE)
         bodies = dict.fromkeys(filter(loops_with_body, parents))
         for permute in module.instructions(Opcode.COLLECTIVE_PERMUTE):
             if permute.parent not in bodies:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_mode import participants_key
+from hloopt.ir.computation import Computation
 from hloopt.ir.frontend_attributes import (
     common_frontend_attributes,
     frontend_attribute,
@@ -25,6 +26,8 @@ from hloopt.passes.conversions import is_widening, reduction_of_type
 from hloopt.passes.replace import replace_instruction
 from hloopt.passes.scheduling_annotations import GROUP
 
+_MOST_STEPS = 64
+"""Longer ways from a collective are not followed, so that many of them stay linear."""
 _REARRANGING = (Opcode.RESHAPE, Opcode.SLICE)
 _NEUTRAL = {
     ReductionKind.SUM: ("0", "-0"),
@@ -49,13 +52,9 @@ class _Reassociate(ModulePass):
     opcode: ClassVar[Opcode]
 
     def run(self, module: Module, context: PassContext) -> bool:
-        before = module.version
         channel_ids = unused_channel_ids(module)
-        for computation in list(module.computations.values()):
-            count = sum(i.opcode is self.opcode for i in computation.instructions)
-            if not count:
-                continue
-            version = computation.version
+        changed: dict[Computation, None] = {}
+        for computation in module.computations_with(self.opcode):
             for operation in post_order(computation):
                 kind = operation_kind(operation)
                 if kind is None:
@@ -73,10 +72,10 @@ class _Reassociate(ModulePass):
                 names = f"%{left.collective.name} and %{right.collective.name}"
                 context.applied(operation, f"combines what {names} reduced, which is done once now")
                 context.count("operations moved before collectives")
+                changed[computation] = None
                 self.reassociate(operation, left, right, channel_ids)
-            if computation.version != version:
-                repair_schedule((computation,))
-        return module.version != before
+        repair_schedule(changed)
+        return bool(changed)
 
     def behind(self, value: Instruction, kind: ReductionKind) -> _Reduced | None:
         """The collective that gives a value."""
@@ -226,7 +225,7 @@ class AllReduceReassociate(_Reassociate):
             return _Reduced(value.operands[0], (value,))
         steps: list[Instruction] = []
         while value.opcode is not self.opcode:
-            if not self._can_come_first(value, kind):
+            if len(steps) == _MOST_STEPS or not self._can_come_first(value, kind):
                 return None
             steps.append(value)
             value = value.operands[0]

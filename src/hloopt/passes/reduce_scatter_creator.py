@@ -9,6 +9,7 @@ from hloopt.analysis.device_values import DeviceValues
 from hloopt.ir.attribute_values import format_ints
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_devices import device_groups
+from hloopt.ir.computation import Computation
 from hloopt.ir.device_counts import device_counts
 from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
@@ -40,14 +41,11 @@ class ReduceScatterCreator(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
-        before = module.version
         grid = device_counts(module)
         values = DeviceValues(grid)
         channel_ids = unused_channel_ids(module)
-        for computation in list(module.computations.values()):
-            if not any(i.opcode is Opcode.ALL_REDUCE for i in computation.instructions):
-                continue
-            version = computation.version
+        changed: dict[Computation, None] = {}
+        for computation in module.computations_with(Opcode.ALL_REDUCE):
             for part in post_order(computation):
                 if part.opcode is not Opcode.DYNAMIC_SLICE:
                     continue
@@ -60,10 +58,10 @@ class ReduceScatterCreator(ModulePass):
                     continue
                 context.applied(reduced, f"a reduce-scatter now, with %{part.name}")
                 context.count("reduce-scatters made")
+                changed[computation] = None
                 _scatter(reduced, part, found, channel_ids)
-            if computation.version != version:
-                repair_schedule((computation,))
-        return module.version != before
+        repair_schedule(changed)
+        return bool(changed)
 
 
 def _scattering(

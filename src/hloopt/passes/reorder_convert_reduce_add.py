@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -11,7 +12,7 @@ from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.conversions import commutes, reduction_of_type
-from hloopt.passes.reorder_reduce_transpose import is_body_of_one_loop, is_read_of_state
+from hloopt.passes.reorder_reduce_transpose import is_called_by_one_loop, is_read_of_state
 from hloopt.passes.replace import inherit
 
 
@@ -33,25 +34,29 @@ class ReorderConvertReduceAdd(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        before = module.version
         wanted = {Opcode.ALL_REDUCE}
         if self.options.enable_reduce_scatter:
             wanted.add(Opcode.REDUCE_SCATTER)
+        changed: dict[Computation, None] = {}
         for computation in list(module.computations.values()):
-            if not is_body_of_one_loop(computation):
+            if not is_called_by_one_loop(computation):
                 continue
             for convert in stable_order(computation):
-                if convert.opcode is Opcode.CONVERT and convert.operands[0].opcode in wanted:
-                    _swap(convert, context)
-        return module.version != before
+                if convert.opcode is not Opcode.CONVERT:
+                    continue
+                collective = convert.operands[0]
+                if collective.opcode not in wanted:
+                    continue
+                if reason := _why_not(collective, convert):
+                    context.missed(collective, f"%{convert.name} stays behind it: {reason}")
+                    continue
+                changed[computation] = None
+                _swap(collective, convert, context)
+        repair_schedule(changed)
+        return bool(changed)
 
 
-def _swap(convert: Instruction, context: PassContext) -> None:
-    collective = convert.operands[0]
-    reason = _why_not(collective, convert)
-    if reason is not None:
-        context.missed(collective, f"%{convert.name} stays behind it: {reason}")
-        return
+def _swap(collective: Instruction, convert: Instruction, context: PassContext) -> None:
     (add,) = convert.users
     parent, value = convert.parent, collective.operands[0]
     type_name = convert.shape.type_name
@@ -73,7 +78,6 @@ def _swap(convert: Instruction, context: PassContext) -> None:
     add.set_operands([moved, right if left is convert else left])
     parent.remove(convert)
     parent.remove(collective)
-    repair_schedule((parent,))
 
 
 def _why_not(collective: Instruction, convert: Instruction) -> str | None:

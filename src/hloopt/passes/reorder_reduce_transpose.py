@@ -28,16 +28,24 @@ class ReorderReduceTranspose(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
-        before = module.version
+        changed: dict[Computation, None] = {}
         for computation in list(module.computations.values()):
-            if is_body_of_one_loop(computation):
-                for transpose in stable_order(computation):
-                    if transpose.opcode is Opcode.TRANSPOSE:
-                        _swap(transpose, context)
-        return module.version != before
+            if not is_called_by_one_loop(computation):
+                continue
+            for transpose in stable_order(computation):
+                scatter = _scatter_behind(transpose)
+                if scatter is None:
+                    continue
+                if reason := _why_not(scatter, transpose):
+                    context.missed(scatter, f"%{transpose.name} stays behind it: {reason}")
+                    continue
+                changed[computation] = None
+                _swap(scatter, transpose, context)
+        repair_schedule(changed)
+        return bool(changed)
 
 
-def is_body_of_one_loop(computation: Computation) -> bool:
+def is_called_by_one_loop(computation: Computation) -> bool:
     """Whether one while, and nothing else, calls a computation, as its body or condition."""
     caller = only_caller(computation)
     return caller is not None and caller.opcode is Opcode.WHILE
@@ -48,15 +56,18 @@ def is_read_of_state(value: Instruction) -> bool:
     return value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.PARAMETER
 
 
-def _swap(transpose: Instruction, context: PassContext) -> None:
+def _scatter_behind(value: Instruction) -> Instruction | None:
+    """The reduce-scatter of which a value is the transpose, perhaps of a convert."""
+    if value.opcode is not Opcode.TRANSPOSE:
+        return None
+    source = value.operands[0]
+    if source.opcode is Opcode.CONVERT:
+        source = source.operands[0]
+    return source if source.opcode is Opcode.REDUCE_SCATTER else None
+
+
+def _swap(scatter: Instruction, transpose: Instruction, context: PassContext) -> None:
     convert = transpose.operands[0]
-    scatter = convert.operands[0] if convert.opcode is Opcode.CONVERT else convert
-    if scatter.opcode is not Opcode.REDUCE_SCATTER:
-        return
-    reason = _why_not(scatter, convert, transpose)
-    if reason is not None:
-        context.missed(scatter, f"%{transpose.name} stays behind it: {reason}")
-        return
     order = parse_ints(transpose.attributes["dimensions"])
     value, parent = scatter.operands[0], scatter.parent
     reduction = scatter.called[0]
@@ -85,7 +96,6 @@ def _swap(transpose: Instruction, context: PassContext) -> None:
     if convert is not scatter:
         parent.remove(convert)
     parent.remove(scatter)
-    repair_schedule((parent,))
 
 
 def _transposed(value: Instruction, like: Instruction) -> Instruction:
@@ -99,7 +109,8 @@ def _transposed(value: Instruction, like: Instruction) -> Instruction:
     )
 
 
-def _why_not(scatter: Instruction, convert: Instruction, transpose: Instruction) -> str | None:
+def _why_not(scatter: Instruction, transpose: Instruction) -> str | None:
+    convert = transpose.operands[0]
     if len(scatter.operands) != 1 or scatter.has_control_dependencies or scatter.shape.is_dynamic:
         return "it has several operands, control dependencies, or a dynamic size"
     if not _is_gathered(transpose):

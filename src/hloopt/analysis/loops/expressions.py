@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from hloopt.analysis.loops.integers import Integers, computed, has_integers, is_integer
 from hloopt.analysis.loops.sources import Source, source_of
 from hloopt.diagnostics import HloError
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.literal import ELIDED
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 
 if TYPE_CHECKING:
@@ -30,13 +32,15 @@ _Steps: TypeAlias = dict[Source, list[Source]]
 class Expression:
     """What a value is computed from: the steps, in the order they run in.
 
-    Made by `of`, in O(steps) without NumPy; evaluating takes the kernels of the interpreter.
+    Made by `of`, in O(steps). What can be is computed in Python's integers; the rest takes the
+    kernels of the interpreter, and NumPy.
     """
 
     def __init__(self, inputs: Sequence[Source], steps: _Steps, result: Source) -> None:
         self._inputs = inputs
         self._steps = steps
         self._result = result
+        self._constants: dict[Source, Integers] = {}
         self._kernels: list[Any] = []
 
     @classmethod
@@ -87,16 +91,45 @@ class Expression:
         return len(self._inputs), tuple(steps), numbers[self._result]
 
     def evaluate(self, *given: Value) -> Value:
-        """The value, from values of the inputs. None where the interpreter has none."""
+        """The value, from values of the inputs. None where the interpreter has none.
+
+        Scalar integers and truth values are a Python `int`, here and among the inputs.
+        """
+        values = self._in_integers(given)
+        if values is not None and self._result.shape.is_scalar:
+            return values[self._result][0]
+        return self._interpreted(given)
+
+    def _in_integers(self, given: Sequence[Value]) -> dict[Source, Integers] | None:
+        """The values of all steps, as far as these are integers and known without NumPy."""
+        if not all(isinstance(value, int) for value in given):
+            return None
+        values = dict(self._constants)
+        values.update((s, (value,)) for s, value in zip(self._inputs, given, strict=True))
+        for step, read in self._steps.items():
+            if step not in values:
+                value = computed(step.instruction, [values[source] for source in read])
+                if value is None:
+                    return None
+                values[step] = value
+                if not read:
+                    self._constants[step] = value
+        return values
+
+    def _interpreted(self, given: Sequence[Value]) -> Value:
         import numpy as np
 
         from hloopt.interpreter.evaluation import guarded
         from hloopt.interpreter.plan import Plans
+        from hloopt.interpreter.values import dtype_of_shape
 
         if not self._kernels:
             plans = Plans()
             self._kernels = [plans.kernel_of(step.instruction) for step in self._steps]
-        values = dict(zip(self._inputs, given, strict=True))
+        values = {
+            source: np.asarray(value, dtype_of_shape(source.shape))
+            for source, value in zip(self._inputs, given, strict=True)
+        }
         try:
             with np.errstate(all="ignore"):
                 for (step, read), kernel in zip(self._steps.items(), self._kernels, strict=True):
@@ -104,14 +137,17 @@ class Expression:
                     values[step] = guarded(step.instruction, kernel, step.instruction, *operands)
         except HloError:
             return None
-        return values[self._result]
+        shape, result = self._result.shape, values[self._result]
+        return int(result) if shape.is_scalar and has_integers(shape) else result
 
 
 def _is_computed(source: Source, most_elements: int) -> bool:
-    shape = source.instruction.shape
+    instruction = source.instruction
+    shape = instruction.shape
     return (
         not source.path
-        and source.instruction.opcode in _COMPUTED
+        and instruction.opcode in _COMPUTED
+        and instruction.payload.strip() != ELIDED
         and shape.is_array
         and not shape.is_dynamic
         and shape.element_count() <= most_elements
@@ -123,18 +159,6 @@ def constant_value(value: Instruction) -> int | None:
 
     O(instructions it is computed from).
     """
-    if not is_integer(value):
-        return None
-    constant, path = source_of(value)
-    text = constant.payload.strip()
-    if constant.opcode is Opcode.CONSTANT and not path and text.removeprefix("-").isdecimal():
-        return int(text)
-    expression = Expression.of(value)
-    result = None if expression is None else expression.evaluate()
-    return None if result is None else int(result)
-
-
-def is_integer(value: Instruction) -> bool:
-    """Whether a value is a scalar integer."""
-    element = value.shape.element_type
-    return value.shape.is_scalar and element is not None and element.is_integral
+    expression = Expression.of(value) if is_integer(value) else None
+    result: int | None = None if expression is None else expression.evaluate()
+    return result

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hloopt.analysis.loops.expressions import constant_value, is_integer
+from hloopt.analysis.loops.expressions import constant_value
+from hloopt.analysis.loops.integers import is_integer, wrap
 from hloopt.analysis.loops.sources import Source, source_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -92,11 +93,7 @@ def lagging_variable(loop: Instruction, index: int) -> InductionVariable | None:
 def initial_value(loop: Instruction, index: int) -> int | None:
     """What an integer of the state is before the first trip; None where it is no constant."""
     first = initial_element(loop, index)
-    if first is None or not is_integer(first):
-        return None
-    source, offset = plus_constant(first)  # sums, as of a peeled trip, need no interpreter
-    start = None if source.path else constant_value(source.instruction)
-    return None if start is None else wrap(start + offset, first)
+    return None if first is None else constant_value(first)
 
 
 def initial_element(loop: Instruction, index: int) -> Instruction | None:
@@ -133,30 +130,3 @@ def plus_constant(value: Instruction) -> tuple[Source, int]:
         total = wrap(total + number, value, signed=True)
         source = source_of(value)
     return source, total
-
-
-def wrap(number: int, like: Instruction, *, signed: bool | None = None) -> int:
-    """`number` as the integer type of `like` holds it; `signed` overrides what that says."""
-    element = like.shape.element_type
-    assert element is not None
-    size = 1 << element.bits
-    number %= size
-    is_signed = element.kind == "signed" if signed is None else signed
-    return number - size if is_signed and number >= size // 2 else number
-
-
-def holds(value: int, direction: str, limit: int) -> bool:
-    """Whether `value DIRECTION limit`."""
-    match direction:
-        case "LT":
-            return value < limit
-        case "LE":
-            return value <= limit
-        case "GT":
-            return value > limit
-        case "GE":
-            return value >= limit
-        case "EQ":
-            return value == limit
-        case _:
-            return value != limit

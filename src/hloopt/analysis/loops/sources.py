@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import Shape
 
 _MOST_STEPS = 256
 """Values handed on more often are not followed further, so that many loops stay linear."""
@@ -20,6 +21,13 @@ class Source(NamedTuple):
 
     instruction: Instruction
     path: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> Shape:
+        shape = self.instruction.shape
+        for index in reversed(self.path):
+            shape = shape.elements[index]
+        return shape
 
     def element_of(self, loop: Instruction) -> int | None:
         """Which element of the loop's state this is, as body or condition take it."""

@@ -10,11 +10,10 @@ from hloopt.analysis.loops.induction import (
     Comparison,
     InductionVariable,
     comparison_of,
-    holds,
     induction_variable,
     initial_element,
-    wrap,
 )
+from hloopt.analysis.loops.integers import holds, wrap
 from hloopt.analysis.loops.sources import Source, source_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hloopt.analysis.loops.expressions import constant_value, is_integer
-from hloopt.analysis.loops.induction import MIRRORED, holds, initial_value, wrap
+from hloopt.analysis.loops.expressions import constant_value
+from hloopt.analysis.loops.induction import MIRRORED, initial_value
+from hloopt.analysis.loops.integers import holds, is_integer, wrap
 from hloopt.analysis.loops.sources import source_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode

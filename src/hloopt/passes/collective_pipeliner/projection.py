@@ -6,8 +6,8 @@ from hloopt.analysis.loops.induction import (
     comparison_of,
     induction_variable,
     initial_element,
-    wrap,
 )
+from hloopt.analysis.loops.integers import wrap
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.collective_pipeliner.copies import integer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hloopt.analysis.loops.induction import wrap
+from hloopt.analysis.loops.integers import wrap
 from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.ir.custom_targets import SUNK
 from hloopt.ir.instruction import Instruction

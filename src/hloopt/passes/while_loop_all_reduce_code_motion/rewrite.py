@@ -44,9 +44,8 @@ def move_out(
             add = loop.parent.add(Opcode.ADD, total.shape, [before[index], total])
             results[index] = add
         _hand_out(loop, users, results, is_root=is_root)
+    _sum_whole([a for a in accumulations if a.collective.opcode is Opcode.REDUCE_SCATTER], body)
     for accumulation in accumulations:
-        if accumulation.collective.opcode is Opcode.REDUCE_SCATTER:
-            _sum_whole(accumulation, body)
         if accumulation.mask is not None:
             (state,) = body.reads(accumulation.index)
             accumulation.mask.replace_all_uses_with(state)
@@ -179,7 +178,7 @@ def _hand_out(
     ]
     whole = make_tuple(loop.parent, elements)
     for user in others:
-        user.set_operands([whole if operand is loop else operand for operand in user.operands])
+        user.exchange_operand(loop, whole)
     if is_root:
         loop.parent.set_root(whole)
 
@@ -187,19 +186,23 @@ def _hand_out(
 # -- in the loop --------------------------------------------------------------------------------
 
 
-def _sum_whole(accumulation: Accumulation, body: SharedBody) -> None:
-    """Let a loop sum what a reduce-scatter would have cut into shards."""
-    index, shape = accumulation.index, _summed_shape(accumulation)
-    for step in accumulation.selects:
-        _choose_whole(step, shape)
-    for value in (*body.reads(index), *accumulation.selects, accumulation.addition):
-        value.set_shape(shape)
+def _sum_whole(accumulations: Sequence[Accumulation], body: SharedBody) -> None:
+    """Let a loop sum what reduce-scatters would have cut into shards."""
+    if not accumulations:
+        return
+    wide: dict[int, Shape] = {}
+    for accumulation in accumulations:
+        shape = wide[accumulation.index] = _summed_shape(accumulation)
+        for step in accumulation.selects:
+            _choose_whole(step, shape)
+        reads = body.reads(accumulation.index)
+        for value in (*reads, *accumulation.selects, accumulation.addition):
+            value.set_shape(shape)
     conditions = dict.fromkeys(loop.called[1] for loop in body.loops)
     states = [condition.parameters[0] for condition in conditions]
     for value in (body.state, body.root, *states):
-        elements = list(value.shape.elements)
-        elements[index] = shape
-        value.set_shape(tuple_shape(elements))
+        elements = enumerate(value.shape.elements)
+        value.set_shape(tuple_shape(wide.get(index, shape) for index, shape in elements))
 
 
 def _choose_whole(select: Instruction, shape: Shape) -> None:

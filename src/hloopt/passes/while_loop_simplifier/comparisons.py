@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hloopt.analysis.loops.expressions import constant_value
-from hloopt.analysis.loops.induction import MIRRORED, holds, plus_constant, wrap
+from hloopt.analysis.loops.induction import MIRRORED, plus_constant
+from hloopt.analysis.loops.integers import holds, wrap
 from hloopt.analysis.loops.trip_count import LoopTrips
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
