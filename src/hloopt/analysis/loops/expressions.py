@@ -9,7 +9,6 @@ from hloopt.analysis.loops.integers import Integers, computed, has_integers, is_
 from hloopt.analysis.loops.sources import Source, source_of
 from hloopt.diagnostics import HloError
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import ELIDED
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 
 if TYPE_CHECKING:
@@ -117,6 +116,11 @@ class Expression:
         return values
 
     def _interpreted(self, given: Sequence[Value]) -> Value:
+        from hloopt.ir.literal import ELIDED
+
+        if any(ELIDED in step.instruction.payload for step in self._steps):
+            return None  # before NumPy is imported: dumps leave large tables out
+
         import numpy as np
 
         from hloopt.interpreter.evaluation import guarded
@@ -147,7 +151,6 @@ def _is_computed(source: Source, most_elements: int) -> bool:
     return (
         not source.path
         and instruction.opcode in _COMPUTED
-        and instruction.payload.strip() != ELIDED
         and shape.is_array
         and not shape.is_dynamic
         and shape.element_count() <= most_elements
