@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.memory.buffers import Buffers
+from hloopt.memory.buffers import Buffer, Buffers
 
+_Readers: TypeAlias = dict[Computation, list[tuple[int, Instruction]]]
 Edge = tuple[Instruction, Instruction]
 """What comes first, and what comes after it."""
 
@@ -22,36 +24,49 @@ class BufferHazards:
     flow: Dataflow
     buffers: Buffers
     _reachability: dict[Computation, Reachability] = field(default_factory=dict)
+    _readers: dict[Buffer, _Readers] = field(default_factory=dict)
 
     def edges(self, done: Instruction, found: list[Edge]) -> Iterator[Edge]:
         """The readers of values that lie where a done's result lies, each before the start.
 
         Those that need the result are no such readers: they come after the done. `found` are
         the edges of the computation so far, with which new ones must not make a cycle. O(uses of
-        the buffer's values · edges found).
+        the buffer's values in the computation · edges found), and O(their uses) once.
         """
         flow = self.flow
-        values = [
-            value
+        readers = [
+            reader
             for result in flow.members(flow.held[done][:1])
-            for value in self.buffers.of_value[result].values
+            for value, reader in self._readers_of(self.buffers.of_value[result], done.parent)
             if flow.definer[value] is not done
         ]
-        if not values:
+        if not readers:
             return
         start = _start_of(done)
         reachability = self.reachability(done.parent)
-        for value in values:
-            for use in flow.uses(value):
-                reader = use.user
-                if reader.parent is not done.parent or reader is start:
-                    continue
-                if reader.operands[use.operand].shape.is_token:
-                    continue
-                if not reachability.reachable(done, reader) and not _precedes(
-                    start, reader, found, reachability
-                ):
-                    yield reader, start
+        for reader in readers:
+            if (
+                reader is not start
+                and not reachability.reachable(done, reader)
+                and not _precedes(start, reader, found, reachability)
+            ):
+                yield reader, start
+
+    def _readers_of(
+        self, buffer: Buffer, computation: Computation
+    ) -> Sequence[tuple[int, Instruction]]:
+        """The values of a buffer with each that reads them in a computation, tokens aside.
+
+        O(uses of its values), once: those of a nest of loops lie in one buffer.
+        """
+        found = self._readers.get(buffer)
+        if found is None:
+            found = self._readers[buffer] = {}
+            for value in buffer.values:
+                for use in self.flow.uses(value):
+                    if not use.user.operands[use.operand].shape.is_token:
+                        found.setdefault(use.user.parent, []).append((value, use.user))
+        return found.get(computation, ())
 
     def reachability(self, computation: Computation) -> Reachability:
         """The paths of a computation. O(edges), once."""

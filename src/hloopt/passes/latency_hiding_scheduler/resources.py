@@ -186,10 +186,11 @@ class ResourceTracker:
     def _loop_uses(self, loop: Instruction) -> Uses:
         """What the body of a while uses, and whiles in it."""
 
-        def inner_loops(outer: Instruction) -> Iterable[Instruction]:
-            return [i for i in outer.called[0].instructions if i.opcode is Opcode.WHILE]
+        def unknown_loops(outer: Instruction) -> Iterable[Instruction]:
+            inside = outer.called[0].instructions
+            return [i for i in inside if i.opcode is Opcode.WHILE and i not in self._uses]
 
-        for inner in depth_first([loop], inner_loops):
+        for inner in depth_first([loop], unknown_loops):
             found: dict[tuple[int, Usage], None] = {}
             for instruction in inner.called[0].instructions:
                 found.update(dict.fromkeys(self.uses(instruction)))
