@@ -10,7 +10,7 @@ from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
-MOST_DEVICES = 1 << 12
+_MOST_DEVICES = 1 << 12
 """On how many devices values are computed at most."""
 _LARGEST_TABLE = 1 << 16
 _MOST_STEPS = 64
@@ -29,7 +29,7 @@ class DeviceValues:
         None where it depends on more than partition-id, replica-id and constants. O(devices ·
         instructions it is computed from), or without devices if an equal value is known.
         """
-        if self._grid.device_count > MOST_DEVICES or not value.shape.is_scalar:
+        if self._grid.device_count > _MOST_DEVICES or not value.shape.is_scalar:
             return None
         numbers = _own_numbers(value)
         expression = Expression.of(value, numbers, most_elements=_LARGEST_TABLE)

@@ -28,6 +28,11 @@ def element(value: Instruction, index: int) -> Instruction:
     return value.operands[index] if value.opcode is Opcode.TUPLE else read_element(value, index)
 
 
+def is_parameter_element(value: Instruction) -> bool:
+    """Whether a value is an element of a parameter: in a loop's body, of the loop's state."""
+    return value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.PARAMETER
+
+
 def is_only_taken_apart(value: Instruction) -> bool:
     """Whether only get-tuple-elements read a value, as none may. O(users)."""
     return not value.is_root and all(

@@ -24,6 +24,7 @@ from hloopt.ir.ordering import dependencies, depth_first, post_order, stable_ord
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
+from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 
 _TOKEN = array_shape("token")
@@ -85,7 +86,7 @@ class CollectivePermuteDecomposer(ModulePass):
                 context.missed(permute, reason)
             else:
                 candidates.append(permute)
-        streams = _streams([p for p in candidates if _is_loop_carried(p.operands[0])])
+        streams = _streams([p for p in candidates if is_parameter_element(p.operands[0])])
         is_parallel = self.options.pipeline_parallelism_opt_level == "enable"
         if is_parallel and candidates:
             chosen = max(candidates, key=lambda permute: len(_pairs(permute)))
@@ -127,7 +128,7 @@ class CollectivePermuteDecomposer(ModulePass):
         mode, of_transfers = collective_mode(permute), transfer_mode(permute, grid)
         if grid.device_count > 1 and mode is not of_transfers:
             return f"its pairs are {mode} and would be {of_transfers} in a send"
-        if self.options.pipeline_parallelism_opt_level == "enable" and not _is_loop_carried(
+        if self.options.pipeline_parallelism_opt_level == "enable" and not is_parameter_element(
             permute.operands[0]
         ):
             return f"%{permute.operands[0].name}, which it sends, is no element of the loop's state"
@@ -146,10 +147,6 @@ class _Split(NamedTuple):
 def _pairs(permute: Instruction) -> tuple[tuple[int, int], ...]:
     lists = parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
     return tuple((source, target) for source, target in lists)
-
-
-def _is_loop_carried(value: Instruction) -> bool:
-    return value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.PARAMETER
 
 
 def _streams(candidates: Sequence[Instruction]) -> dict[Instruction, str]:

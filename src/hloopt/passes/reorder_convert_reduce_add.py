@@ -10,9 +10,10 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
+from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.conversions import commutes, reduction_of_type
-from hloopt.passes.reorder_reduce_transpose import is_called_by_one_loop, is_read_of_state
+from hloopt.passes.reorder_reduce_transpose import is_called_by_one_loop
 from hloopt.passes.replace import inherit
 
 
@@ -87,7 +88,7 @@ def _why_not(collective: Instruction, convert: Instruction) -> str | None:
     if user is None or user.opcode is not Opcode.ADD:
         return "its result is not added to the state"
     left, right = user.operands
-    if left is right or not is_read_of_state(right if left is convert else left):
+    if left is right or not is_parameter_element(right if left is convert else left):
         return "its result is not added to the state"
     for value in (collective, convert):
         if len(value.users) > 1 or value.is_root:

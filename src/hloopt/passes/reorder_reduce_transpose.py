@@ -11,6 +11,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.ir.shape import array_shape
+from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.conversions import commutes, reduction_of_type
 from hloopt.passes.replace import replace_instruction
@@ -49,11 +50,6 @@ def is_called_by_one_loop(computation: Computation) -> bool:
     """Whether one while, and nothing else, calls a computation, as its body or condition."""
     caller = only_caller(computation)
     return caller is not None and caller.opcode is Opcode.WHILE
-
-
-def is_read_of_state(value: Instruction) -> bool:
-    """Whether a value is an element of what a computation takes."""
-    return value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.PARAMETER
 
 
 def _scatter_behind(value: Instruction) -> Instruction | None:
@@ -131,7 +127,7 @@ def _is_gathered(transpose: Instruction) -> bool:
     if user is None:
         return False
     if user.opcode is Opcode.ADD:
-        return any(map(is_read_of_state, user.operands))
+        return any(map(is_parameter_element, user.operands))
     after = next(iter(user.users), None)
     return (
         user.opcode is Opcode.RESHAPE

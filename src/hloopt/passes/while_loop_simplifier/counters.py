@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, tuple_shape
-from hloopt.ir.tuples import make_tuple, read_element
+from hloopt.ir.tuples import is_parameter_element, make_tuple, read_element
 from hloopt.passes.while_loop_simplifier.annotations import Leaves
 from hloopt.passes.while_loop_simplifier.state import StateChange, change_state
 
@@ -50,8 +50,7 @@ def _step(loop: Instruction, index: int) -> Instruction | None:
     for read, step in ((left, right), (right, left)):
         if (
             step.opcode is Opcode.CONSTANT
-            and read.opcode is Opcode.GET_TUPLE_ELEMENT
-            and read.operands[0].opcode is Opcode.PARAMETER
+            and is_parameter_element(read)
             and read.tuple_index == index
         ):
             return step
