@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.passes.checked_run import run_checked
 
+from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.dataflow.dataflow import Use
 from hloopt.analysis.latency import FixedModel
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import PassRefused, PipelineError
@@ -483,3 +486,49 @@ def test_tens_of_thousands_of_ready_instructions_are_chosen_from_quickly(
         patch.setattr(rules, "schedule_done", counting)
         create_pass("latency-hiding-scheduler", options).run(module, PassContext())
     assert 0 < narrowed < 60 * count
+
+
+def nested_loops(depth: int) -> str:
+    """Loops within each other, with a collective in each that hands on the state."""
+    state = "(s32[], f32[4])"
+    computations = [
+        f"""b{depth} {{
+  ROOT t = {state} parameter(0)
+}}"""
+    ]
+    for level in range(depth, 0, -1):
+        computations.append(
+            f"""c{level} {{
+  t = {state} parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant(3)
+  ROOT goes_on = pred[] compare(i, n), direction=LT
+}}
+b{level - 1} {{
+  t = {state} parameter(0)
+  w = {state} while(t), condition=c{level}, body=b{level}
+  i = s32[] get-tuple-element(w), index=0
+  x = f32[4] get-tuple-element(w), index=1
+  s = (f32[4], f32[4]) collective-permute-start(x), source_target_pairs={{{{0,1}}}}
+  d = f32[4] collective-permute-done(s)
+  ROOT r = {state} tuple(i, d)
+}}"""
+        )
+    entry = f"ENTRY e {{\np = {state} parameter(0)\nROOT r = {state} call(p), to_apply=b0\n}}"
+    return "\n".join(("HloModule m, is_scheduled=true", *computations, entry))
+
+
+def test_each_value_of_a_deep_nest_is_looked_up_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: Counter[int] = Counter()
+    uses = Dataflow.uses
+
+    def counted(flow: Dataflow, value: int) -> list[Use]:
+        asked[value] += 1
+        return uses(flow, value)
+
+    monkeypatch.setattr(Dataflow, "uses", counted)
+    module = parse_module(nested_loops(40))
+    create_pass("latency-hiding-scheduler").run(module, PassContext())
+    assert 0 < max(asked.values()) <= 5

@@ -24,6 +24,7 @@ class Source(NamedTuple):
 
     @property
     def shape(self) -> Shape:
+        """The shape of this part. O(steps of the path)."""
         shape = self.instruction.shape
         for index in reversed(self.path):
             shape = shape.elements[index]

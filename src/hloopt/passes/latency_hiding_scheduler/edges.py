@@ -31,7 +31,7 @@ class BufferHazards:
 
         Those that need the result are no such readers: they come after the done. `found` are
         the edges of the computation so far, with which new ones must not make a cycle. O(uses of
-        the buffer's values in the computation · edges found), and O(their uses) once.
+        the buffer's values in the computation · edges found), and once O(uses of them all).
         """
         flow = self.flow
         readers = [
