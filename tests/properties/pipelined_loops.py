@@ -218,8 +218,12 @@ def pipelined_programs(draw: st.DrawFn) -> str:
     result = body.add(
         loop.state, f"while({init}), condition={loop.name}_condition, body={loop.name}_body"
     )
-    shapes = loop.state[1:-1].split(", ")
-    reads = [body.add(s, f"get-tuple-element({result}), index={i}") for i, s in enumerate(shapes)]
+    if draw(st.integers(0, 3)) == 0:  # the loop is the root itself
+        body.lines[-1] = body.lines[-1].replace(f"{result} =", f"ROOT {result} =")
+    else:
+        shapes = enumerate(loop.state[1:-1].split(", "))
+        reads = [body.add(s, f"get-tuple-element({result}), index={i}") for i, s in shapes]
+        body.lines.append(f"  ROOT all = {loop.state} tuple({', '.join(reads)})")
     parameters = [
         f"  {name} = {shape} parameter({number})"
         for number, (name, shape) in enumerate(
@@ -239,6 +243,6 @@ def pipelined_programs(draw: st.DrawFn) -> str:
             "ENTRY main {",
             *parameters,
             *body.lines,
-            f"  ROOT all = {loop.state} tuple({', '.join(reads)})\n}}",
+            "}",
         ]
     )

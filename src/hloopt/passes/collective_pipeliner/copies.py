@@ -107,13 +107,17 @@ class Copier:
 
 
 def replace_results(
-    loop: Instruction, reads: Sequence[Instruction], results: Mapping[int, Instruction]
+    loop: Instruction,
+    reads: Sequence[Instruction],
+    results: Mapping[int, Instruction],
+    size: int,
 ) -> None:
-    """Let what reads elements of a loop's result, by `reads`, take others instead. O(users)."""
+    """Let what reads elements of a loop's result, by `reads`, take others instead. O(users).
+
+    A loop that is the root had `size` elements; what it carries besides stays inside.
+    """
     if loop.is_root:
-        elements = [
-            results.get(i) or read_element(loop, i) for i in range(len(loop.shape.elements))
-        ]
+        elements = [results.get(i) or read_element(loop, i) for i in range(size)]
         loop.parent.set_root(make_tuple(loop.parent, elements))
     for old in reads:
         result = results.get(old.tuple_index)

@@ -105,7 +105,7 @@ class ForwardPipelining:
                 after, results[store.output] = self._finish_after(move, store)
                 moved += after
             self._replace_inside(move, store, result)
-        replace_results(loop.instruction, reads, results)
+        replace_results(loop.instruction, reads, results, self._carried.first)
         return moved
 
     # -- the first trip ---------------------------------------------------------------------
