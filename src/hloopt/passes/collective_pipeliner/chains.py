@@ -10,6 +10,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop, NotPipelined
 from hloopt.passes.collective_pipeliner.effects import has_effect
 from hloopt.passes.collective_pipeliner.options import PipelinerOptions, allows
+from hloopt.passes.collective_pipeliner.uses import check_control_dependencies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +45,10 @@ def backward_chains(
 
 
 def _chain_of(moved: Instruction, loop: CountedLoop, options: PipelinerOptions) -> Chain:
-    if moved.has_control_dependencies and not options.should_allow_control_dependencies:
-        raise NotPipelined("it has control dependencies")
+    if not options.should_allow_control_dependencies:
+        check_control_dependencies(
+            moved, hint=": should_allow_control_dependencies would drop that"
+        )
     start = options.finds_chain_start(moved)
     members: dict[Instruction, None] = {}
     waiting = list(moved.operands)

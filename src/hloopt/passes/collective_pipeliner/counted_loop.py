@@ -140,9 +140,11 @@ def counted_loop(loop: Instruction) -> CountedLoop:
         raise NotPipelined(f"{place} has a condition with a side effect, %{effect.name}")
     trips = loop_trips(loop)
     if trips.computed is None:
-        raise NotPipelined(f"the trip count of %{loop.name} is not proved: {trips.reason}")
+        stated = "" if trips.stated is None else "; known_trip_count is not believed"
+        raise NotPipelined(f"the trip count of %{loop.name} is not proved: {trips.reason}{stated}")
     if trips.computed < 2:
-        raise NotPipelined(f"{place} makes less than two trips")
+        made = "one trip" if trips.computed else "no trip"
+        raise NotPipelined(f"{place} makes {made}, two are needed")
     variable = trips.variable
     start = None if variable is None else initial_value(loop, variable.index)
     if variable is None or start is None or trips.last is None:

@@ -17,7 +17,7 @@ from hloopt.passes.collective_pipeliner.moves import (
 from hloopt.passes.collective_pipeliner.options import PipelinerOptions, allows
 from hloopt.passes.collective_pipeliner.progressions import Progressions
 from hloopt.passes.collective_pipeliner.sink_rules import check_sink
-from hloopt.passes.collective_pipeliner.uses import uses_of
+from hloopt.passes.collective_pipeliner.uses import check_control_dependencies, uses_of
 
 
 def forward_moves(
@@ -59,8 +59,7 @@ def _move_of(
 ) -> Move:
     if len(moved.operands) != 1:
         raise NotPipelined(f"it has {len(moved.operands)} operands, not one")
-    if moved.has_control_dependencies:
-        raise NotPipelined("it has control dependencies")
+    check_control_dependencies(moved)
     if len(moved.users) != 1 and not options.pipeline_use_tree:
         raise NotPipelined("it has several users, and pipeline_use_tree is off")
     uses = uses_of(moved, loop, options)

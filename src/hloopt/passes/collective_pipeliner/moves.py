@@ -75,7 +75,9 @@ def trace_store(
     """A dynamic-update-slice of a loop's body as a store. Raises NotPipelined."""
     dimension = sliced_dimension(store)
     if dimension is None:
-        raise NotPipelined(f"the indices of %{store.name} are not the constant 0 but for one")
+        raise NotPipelined(
+            f"%{store.name} does not store along one dimension: all indices but one have to be 0"
+        )
     output = _output_of(loop, store)
     offset = store.operands[2 + dimension]
     index = progressions.of(offset)

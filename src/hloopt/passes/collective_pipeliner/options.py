@@ -126,6 +126,13 @@ class PipelinerOptions(PassOptions):
             )
 
     @property
+    def opcodes(self) -> tuple[Opcode, ...]:
+        """The opcodes to move; none where these do not decide."""
+        if self.should_process is None:
+            return _DEFAULT_OPCODES[self.pipelining_direction]
+        return self.should_process if isinstance(self.should_process, tuple) else ()
+
+    @property
     def processes(self) -> Predicate:
         """Whether an instruction is to be moved."""
         chosen: Predicate
@@ -134,10 +141,8 @@ class PipelinerOptions(PassOptions):
                 chosen = _is_stored_on_host
             case "move-to-device":
                 chosen = _is_slice_from_host
-            case tuple() as opcodes:
-                chosen = _has_opcode(opcodes)
-            case None:
-                chosen = _has_opcode(_DEFAULT_OPCODES[self.pipelining_direction])
+            case None | tuple():
+                chosen = _has_opcode(self.opcodes)
             case given:
                 chosen = given
         if self.only_marked:

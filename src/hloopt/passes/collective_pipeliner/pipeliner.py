@@ -28,6 +28,7 @@ from hloopt.passes.collective_pipeliner.markers import remove_marks
 from hloopt.passes.collective_pipeliner.matching import forward_moves
 from hloopt.passes.collective_pipeliner.options import PipelinerOptions
 from hloopt.passes.collective_pipeliner.sink import Sinking
+from hloopt.passes.collective_pipeliner.unconsidered import unconsidered
 from hloopt.passes.dce import DeadCodeElimination
 
 
@@ -43,17 +44,19 @@ class CollectivePipeliner(ModulePass):
     operands of all trips, and to run the collective once on the stack, after the loop.
 
     A loop is left alone unless its counter and its trip count, two at least, are proved from its
-    text; `known_trip_count` is not believed. Remarks say of each instruction in a loop that was
-    to be moved what became of it, or which condition failed. Bodies are changed in place: what is
-    not moved keeps its name. A changed loop stands last in its computation, and its body in the
-    module, where XLA puts the new ones that it makes. The defaults are the settings of XLA:GPU.
+    text; `known_trip_count` is not believed. Remarks say of each collective in a loop what became
+    of it, or which condition failed; with `should_process`, of what it picks. Bodies are changed
+    in place: what is not moved keeps its name. A changed loop stands last in its computation, and
+    its body in the module, where XLA puts the new ones that it makes. The defaults are the settings
+    of XLA:GPU.
 
     Where XLA's pass is unsafe, this one is not. The trips of `<=` and `>=` loops are counted right.
     What is stored in a buffer that becomes another element of the state stays, as does what a
     later round would store over what an earlier one moved. Slices that no trip stores keep what
     they held when others are sunk. What cannot run for all trips at once is not sunk; there XLA
-    ends with an error. The counter may be any element of the state, and dead collectives do not
-    stay behind. Near-linear in the module's size.
+    ends with an error. The counter may be any element of the state, a loop that is the root of
+    its computation results in what it did, and dead collectives do not stay behind. Near-linear in
+    the module's size.
     """
 
     Options: ClassVar[type[PipelinerOptions]] = PipelinerOptions
@@ -64,7 +67,7 @@ class CollectivePipeliner(ModulePass):
         pipelining = _Pipelining(module, self.options)
         loops = _loops_of(module)
         if context.wants_remarks:
-            pipelining.look_into_calls(loops)
+            pipelining.note_unconsidered(loops)
         if self.options.pipelining_direction == "forward-sink":
             pipelining.sink(loops)
         else:
@@ -85,9 +88,6 @@ def _rename(loop: Instruction, kept: Iterable[Instruction]) -> None:
     loop.take_name(names.unique(Opcode.WHILE.value))
     for instruction in kept:
         instruction.take_name(names.unique(instruction.name))
-
-
-_CALLS = (Opcode.CALL, Opcode.CONDITIONAL)
 
 
 def _loops_of(module: Module) -> list[Instruction]:
@@ -160,14 +160,9 @@ class _Pipelining:
                 changed.append(current.loop.instruction)
         return changed
 
-    def look_into_calls(self, loops: Iterable[Instruction]) -> None:
-        """Note what is called in loops, and so cannot be moved. O(bodies and what they call)."""
-        for loop in loops:
-            for call in loop.called[0].instructions:
-                for called in call.called if call.opcode in _CALLS else ():
-                    reason = f"it is in %{called.name}, which %{call.name} calls: inline that first"
-                    inside = filter(self._processes, called.instructions)
-                    self._missed.update(dict.fromkeys(inside, reason))
+    def note_unconsidered(self, loops: Iterable[Instruction]) -> None:
+        """Note what stays whatever becomes of its loop, for remarks."""
+        self._missed |= unconsidered(loops, self._options)
 
     def report(self, context: PassContext) -> None:
         """Remarks on all that was to be moved, and how much was."""

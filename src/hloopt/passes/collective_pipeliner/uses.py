@@ -63,12 +63,23 @@ def uses_of(moved: Instruction, loop: CountedLoop, options: PipelinerOptions) ->
                 through[user] = None
                 waiting.append(user)
     if not stores and not tokens:
-        raise NotPipelined(f"nothing stores %{moved.name} for after the loop")
+        used = "stores it for after the loop" if moved.users else "uses it"
+        raise NotPipelined(f"nothing {used}")
     copied = _copied_along(through, moved)
     place = loop.position
     return Uses(
         sorted((*through, *copied), key=place.__getitem__), frozenset(copied), [*stores], [*tokens]
     )
+
+
+def check_control_dependencies(
+    instruction: Instruction, place: str = "it", *, hint: str = ""
+) -> None:
+    """Raises NotPipelined for an instruction with control dependencies."""
+    for predecessor in instruction.control_predecessors:
+        raise NotPipelined(f"{place} has to run after %{predecessor.name}, by control{hint}")
+    for successor in instruction.control_successors:
+        raise NotPipelined(f"{place} has to run before %{successor.name}, by control{hint}")
 
 
 def _is_final_store(user: Instruction, loop: CountedLoop, level: int) -> bool:
@@ -84,8 +95,7 @@ def _check_formatting(user: Instruction, loop: CountedLoop, options: PipelinerOp
     if user is loop.root:
         raise NotPipelined(f"%{user.name}, the root of the body, takes it without any store")
     place = f"%{user.name}, between it and its store,"
-    if user.has_control_dependencies:
-        raise NotPipelined(f"{place} has control dependencies")
+    check_control_dependencies(user, place)
     is_sink = options.pipelining_direction == "forward-sink"
     if not _can_format(user, is_sink=is_sink, elementwise=options.pipeline_use_tree):
         raise NotPipelined(f"{place} is a {user.opcode}, which cannot be moved along")
