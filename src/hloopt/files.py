@@ -133,10 +133,12 @@ def write_bytes(path: str, data: bytes) -> None:
     """Write `data` to the file `path`, packed by its suffix.
 
     A file appears whole or not at all: it is written as `.NAME.….tmp` beside it and renamed. What
-    is no regular file (a pipe, /dev/null) is written in place. Raises HloError.
+    is no regular file (a pipe, /dev/null) is written in place. Folders on the way to it are made.
+    Raises HloError.
     """
     target = os.path.realpath(path)
     data = _pack(data, path)
+    make_folder(os.path.dirname(target))
     try:
         if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
             with open(target, "wb") as file:

@@ -107,6 +107,10 @@ def _text_of(search: dict[str, object]) -> str:
         ({"budgt": 3}, "option 'search' has no option 'budgt'"),
         ({"budget": "3 weeks"}, "option 'budget' takes a time such as 30s, not \"3 weeks\""),
         ({"budget": {}}, "option 'budget' takes a time such as 30s, not {}"),
+        (
+            {"memory_limit": "lots"},
+            "option 'memory_limit' takes bytes, such as 80GiB | null, not \"lots\"",
+        ),
         ("fast", "option 'search' takes options | null, not \"fast\""),
         ([1], "option 'search' takes options | null, not [1]"),
     ],

@@ -241,10 +241,8 @@ def _pass_progress(job: Job) -> AbstractContextManager[Callable[[str, float], No
 
 
 def _write(text: str, output: str, result: JobResult) -> None:
-    from hloopt.files import has_proto_suffix, make_folder, write_whole
+    from hloopt.files import has_proto_suffix, write_whole
 
-    if output != "-":
-        make_folder(os.path.dirname(output) or ".")
     if has_proto_suffix(output):
         _write_proto(text, output, result)
     else:

@@ -13,7 +13,7 @@ from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shape import Shape, tuple_shape
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.passes.async_pairs import AsyncPair, done_of, replace_by_pairs, wrap
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 
 _OWN_OPCODES = (Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.COLLECTIVE_PERMUTE)
 _SIZED = (Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
@@ -47,9 +47,9 @@ class AsyncCollectiveCreator(ModulePass):
         convert_all_to_all: bool = option(False, "split all-to-alls")
         convert_reduce_scatter: bool = option(False, "split reduce-scatters")
         convert_ragged_all_to_all: bool = option(False, "split ragged-all-to-alls")
-        all_reduce_min_threshold_in_bytes: int = option(0, "smaller all-reduces stay")
-        all_gather_min_threshold_in_bytes: int = option(0, "smaller all-gathers stay")
-        reduce_scatter_min_threshold_in_bytes: int = option(0, "smaller reduce-scatters stay")
+        all_reduce_min_threshold_in_bytes: Bytes = option(0, "smaller all-reduces stay")
+        all_gather_min_threshold_in_bytes: Bytes = option(0, "smaller all-gathers stay")
+        reduce_scatter_min_threshold_in_bytes: Bytes = option(0, "smaller reduce-scatters stay")
         should_ignore_size_check: bool | Callable[[Instruction], bool] = option(
             False, "split all-reduces, all-gathers and reduce-scatters of any size"
         )

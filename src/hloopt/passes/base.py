@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -26,6 +26,10 @@ class Seconds(float):
 
     def __str__(self) -> str:
         return f"{float(self):g}s"
+
+
+Bytes: TypeAlias = Annotated[int, "bytes, such as 80GiB"]
+"""A size as an option's value; the annotation is what people are told of its type."""
 
 
 def is_on_thread(computation: Computation, execution_threads: tuple[str, ...]) -> bool:

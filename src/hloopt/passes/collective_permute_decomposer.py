@@ -25,7 +25,7 @@ from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
 from hloopt.ir.tuples import is_parameter_element
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 
 _TOKEN = array_shape("token")
 _CONTEXT = array_shape("u32")
@@ -59,7 +59,7 @@ class CollectivePermuteDecomposer(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        threshold_in_bytes: int = option(0, "smaller permutes stay")
+        threshold_in_bytes: Bytes = option(0, "smaller permutes stay")
         pipeline_parallelism_opt_level: Literal["disable", "enable"] = option(
             "disable", "`enable`: split one per body, its send after its recv-done"
         )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hloopt.files import make_folder, write_whole
+from hloopt.files import write_whole
 from hloopt.ir.module import Module
 from hloopt.passes.runner import Observer, PassRun
 from hloopt.text import print_module
@@ -53,7 +53,6 @@ class DumpWriter(Observer):
 
     def before(self, run: PassRun, module: Module) -> None:
         if self._number == 0:
-            make_folder(self.folder)
             self._write(module, "before")
 
     def after(self, run: PassRun, module: Module) -> None:

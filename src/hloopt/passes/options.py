@@ -6,7 +6,7 @@ import re
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.ir.opcode import OPCODES, Opcode
@@ -72,7 +72,7 @@ def documented_options(pass_class: type[ModulePass]) -> list[OptionInfo]:
 
 
 def _infos(options: type[PassOptions]) -> list[OptionInfo]:
-    hints = get_type_hints(options)
+    hints = get_type_hints(options, include_extras=True)
     declared: tuple[Field[Any], ...] = fields(options)
     return [
         OptionInfo(field.name, hints[field.name], field.default, field.metadata["doc"])
@@ -150,7 +150,7 @@ def _try(kind: Any, value: object) -> tuple[bool, object]:
         return value is None or value in ("null", "none"), None
     if kind is bool:
         return _try_bool(value)
-    if kind is int:
+    if _plain(kind) is int:
         return _try_int(value)
     if kind is float:
         return _try_float(value)
@@ -226,6 +226,11 @@ def _try_seconds(value: object) -> tuple[bool, object]:
     return seconds is not None, seconds
 
 
+def _plain(kind: Any) -> Any:
+    """The type itself of one with an annotation for people."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
 def _is_options(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, PassOptions)
 
@@ -241,6 +246,8 @@ def _type_text(kind: Any) -> str:
     names[Seconds] = "a time such as 30s"
     if kind in names:
         return names[kind]
+    if get_origin(kind) is Annotated:
+        return str(kind.__metadata__[0])
     if kind is Opcode:
         return "an opcode"
     if kind is types.NoneType:
@@ -278,7 +285,7 @@ def _schema(kind: Any) -> dict[str, object]:
         return {"enum": list(OPCODES)}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
-    if kind is int:
+    if _plain(kind) is int:
         return {"type": ["integer", "string"], "pattern": "^[0-9.]+ *([KMGT]i?)?B?$"}
     if kind is Seconds:
         return {"type": ["number", "string"], "pattern": f"^{_TIME.pattern}$"}

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloError, Source
-from hloopt.files import make_folder, write_whole
+from hloopt.files import write_whole
 from hloopt.passes.pipeline import PassStep
 from hloopt.passes.pipeline_text import format_passes
 
@@ -43,7 +43,6 @@ class Reproducers:
             f"{_ARGUMENTS}{json.dumps(arguments)}\n{module_text}"
         )
         folder = self.folder or tempfile.gettempdir()
-        make_folder(folder)
         path = os.path.join(folder, f"hloopt-{step.made.name}-{os.urandom(4).hex()}.hlo")
         write_whole(path, text)
         return path

@@ -16,7 +16,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffer, Buffers
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 
 
 @register("scheduler-memory-fencing")
@@ -32,11 +32,11 @@ class SchedulerMemoryFencing(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        threshold_bytes: int = option(
+        threshold_bytes: Bytes = option(
             -1, "the least size of a buffer; 0: 1 % of `memory_limit`; negative: none is fenced"
         )
         slack_windows: int = option(1, "how many operations may still start before")
-        memory_limit: int | None = option(None, "bytes: no threshold is larger")
+        memory_limit: Bytes | None = option(None, "no threshold is larger")
 
     options: Options
 

@@ -17,7 +17,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.ir.shape_size import shape_bytes
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.collective_combiner.combination import combine
 from hloopt.passes.collective_combiner.grouping import Group, Limits, group
 from hloopt.passes.scheduling_annotations import GROUP
@@ -162,7 +162,7 @@ class AllGatherCombiner(_Combiner):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        combine_threshold_in_bytes: int = _BYTES
+        combine_threshold_in_bytes: Bytes = _BYTES
         combine_threshold_count: int = _COUNT
         combine_by_dim: bool = _BY_DIM
         combine_different_dtypes: bool = option(
@@ -191,7 +191,7 @@ class AllReduceCombiner(_Combiner):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        combine_threshold_in_bytes: int = _BYTES
+        combine_threshold_in_bytes: Bytes = _BYTES
         combine_threshold_count: int = _COUNT
         combine_while_loops: bool = _LOOPS
 
@@ -214,7 +214,7 @@ class ReduceScatterCombiner(_Combiner):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        combine_threshold_in_bytes: int = _BYTES
+        combine_threshold_in_bytes: Bytes = _BYTES
         combine_threshold_count: int = _COUNT
         combine_by_dim: bool = _BY_DIM
         combine_while_loops: bool = _LOOPS

@@ -9,11 +9,10 @@ from hloopt.cost_models import CostModelChoice, CostModelName
 from hloopt.diagnostics import HloError, PipelineError
 from hloopt.ir.module import Module
 from hloopt.memory.scheduling_limit import scheduling_limit
-from hloopt.passes.base import PassOptions, option
+from hloopt.passes.base import Bytes, PassOptions, option
 from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
 
-UNLIMITED = (1 << 64) - 1
-"""A memory limit that is none."""
+_UNLIMITED = (1 << 64) - 1
 
 _CHECKED = ("collective_broadcast", "all_to_all", "all_gather", "all_reduce", "reduce_scatter")
 
@@ -81,11 +80,12 @@ class SchedulerConfig(PassOptions):
     enable_approx_costly_collectives: bool = option(
         False, "preset xla-gpu, fixed costs: all-reduces above 30 MiB take four times as long"
     )
-    memory_limit: int = option(
-        UNLIMITED, "bytes: above a half of it the order minds memory, above it before all else"
+    memory_limit: Bytes | None = option(
+        None,
+        "above a half of it the order minds memory, above it before all else; null: no limit",
     )
-    device_memory_size: int | None = option(
-        None, "preset xla-gpu: bytes that programs may use, in place of `memory_limit`"
+    device_memory_size: Bytes | None = option(
+        None, "preset xla-gpu: what programs may use, in place of `memory_limit`"
     )
     memory_limit_slop_factor: int = option(
         95, "the limit in per cent of what arguments and results leave of `device_memory_size`"
@@ -174,7 +174,12 @@ class SchedulerConfig(PassOptions):
 
     @property
     def minds_memory(self) -> bool:
-        return self.memory_limit != UNLIMITED
+        return self.memory_limit is not None
+
+    @property
+    def limit(self) -> int:
+        """`memory_limit`, or more than there is anywhere."""
+        return _UNLIMITED if self.memory_limit is None else self.memory_limit
 
     @property
     def model_choice(self) -> CostModelChoice:

@@ -44,7 +44,7 @@ def keep_limit(
     alive at the peak of the best.
     """
     scheduler = scheduling.scheduler
-    limit = scheduler.config.memory_limit
+    limit = scheduler.config.limit
     scheduler.life.restart()
     plain = least = scheduling.peak()
     if plain <= limit:
@@ -88,7 +88,7 @@ def _attempts(scheduling: ModuleScheduling, incoming: Orders) -> Iterator[_Attem
     and overwritten buffers let it, and at last without work between starts and dones.
     """
     config = scheduling.scheduler.config
-    limit = config.memory_limit
+    limit = config.limit
     for share in _SHARES:
         what = f"aiming at {share:.0%} of the limit"
         yield _Attempt(what, incoming, int(limit * share), {})

@@ -153,7 +153,7 @@ class ModuleScheduling:
     def _schedule_all(
         self, chosen: list[Computation], preferences: Mapping[Instruction, float]
     ) -> None:
-        limit = current = self.scheduler.config.memory_limit
+        limit = current = self.scheduler.config.limit
         self.schedule(chosen, limit, preferences)
         for _ in range(self.scheduler.config.rerun):
             if self.peak() <= limit:

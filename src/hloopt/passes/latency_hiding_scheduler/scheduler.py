@@ -53,7 +53,7 @@ class Scheduler:
             graph.preference[graph.number[instruction]] = preference
         if self.config.top_down_scheduling:
             prepare_top_down(graph)
-        limit = self.config.memory_limit if memory_limit is None else memory_limit
+        limit = self.config.limit if memory_limit is None else memory_limit
         state = SchedulingState(graph, self.config, self.tracker, self.life, limit)
         run = _Run(state)
         if self.explainer is not None:

@@ -14,7 +14,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, post_order, repair_schedule
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import (
     Accumulation,
     find_accumulations,
@@ -66,7 +66,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
         run_setup_passes: bool = option(
             False, "first run reorder-reduce-transpose and reorder-convert-reduce-add"
         )
-        xla_while_loop_all_reduce_dus_code_motion_max_size_bytes: int = option(
+        xla_while_loop_all_reduce_dus_code_motion_max_size_bytes: Bytes = option(
             10240, "largest size of all results that a loop stores, in bytes"
         )
 

@@ -10,7 +10,7 @@ from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 def initial_state(computation: Computation, scheduler: Scheduler) -> SchedulingState:
     """The machine that scheduled a computation, before its first step."""
     graph, config = scheduler.graphs[computation], scheduler.config
-    return SchedulingState(graph, config, scheduler.tracker, scheduler.life, config.memory_limit)
+    return SchedulingState(graph, config, scheduler.tracker, scheduler.life, config.limit)
 
 
 def broken_rule(computation: Computation, scheduler: Scheduler) -> str | None:

@@ -7,7 +7,7 @@ from math import inf
 from typing import Literal
 
 from hloopt.diagnostics import PipelineError
-from hloopt.passes.base import PassOptions, Seconds, option
+from hloopt.passes.base import Bytes, PassOptions, Seconds, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class SearchOptions(PassOptions):
     objective: Literal["makespan", "exposed"] = option(
         "makespan", "what to shorten: all waiting, or before all else waiting for collectives"
     )
-    memory_limit: int | None = option(
-        None, "bytes that the schedule may need at its peak; null: what the plain one needs"
+    memory_limit: Bytes | None = option(
+        None, "what the schedule may need at its peak; null: what the plain one needs"
     )
 
     def __post_init__(self) -> None:
