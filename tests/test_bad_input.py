@@ -242,6 +242,8 @@ BOMB = "passes:\n  - fixpoint: &a0 {passes: [dce, dce, dce, dce, dce, dce, dce]}
         ("passes:\n  - fixpoint: {passes: [dce], max_iteration: 3}", "2:31", "", "max_iterations"),
         ("passes:\n  - fixpoint: {passes: [dce], max_iterations: 0}", "2:47", "from 1 on", ""),
         ("passes:\n  - pipeline: simplif", "2:15", "no pipeline 'simplif'", "'simplify'"),
+        ("passes:\n  - pipeline: dce", "2:15", "no pipeline 'dce'", "it is a pass: --passes dce"),
+        ("passes:\n  - simplify", "2:5", "unknown pass 'simplify'", "it is a pipeline: -p"),
         ("passes: [dce]\npasses: [cse]", "2:1", "key 'passes' is given twice", ""),
         ("passes: [dce\n", "2:1", "not YAML", ""),
         ("\tpasses: [dce]", "1:1", "not YAML", ""),

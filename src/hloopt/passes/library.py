@@ -37,13 +37,7 @@ def find_pipeline(name: str, *, inside: tuple[str, ...] = ()) -> Pipeline:
     if path in inside:
         raise PipelineError(f"pipeline '{name}' contains itself", code="HLO605")
     if not is_file and not os.path.exists(path):
-        names = pipeline_names()
-        raise PipelineError(
-            f"no pipeline '{name}'",
-            help=did_you_mean(name, names)
-            or f"shipped pipelines: {', '.join(names)}; a file ends in .yaml or .yml",
-            code="HLO604",
-        )
+        raise PipelineError(f"no pipeline '{name}'", help=_hint(name), code="HLO604")
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -57,3 +51,14 @@ def find_pipeline(name: str, *, inside: tuple[str, ...] = ()) -> Pipeline:
         ) from None
     source = Source(path, text)
     return parse_pipeline(source, lambda other: find_pipeline(other, inside=(*inside, path)))
+
+
+def _hint(name: str) -> str:
+    """What somebody may have meant by the name of a pipeline that there is not."""
+    from hloopt.passes.registry import pass_names
+
+    if name in pass_names():
+        return f"it is a pass: --passes {name}, or `- {name}` in YAML"
+    names = pipeline_names()
+    listing = f"shipped pipelines: {', '.join(names)}; a file ends in .yaml or .yml"
+    return did_you_mean(name, names) or listing

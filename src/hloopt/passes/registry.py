@@ -136,11 +136,7 @@ def find_pass(name: str) -> type[ModulePass]:
     key = ALIASES.get(key, key)
     home = PASSES.get(key) or _plugins().get(key)
     if home is None:
-        raise PipelineError(
-            f"unknown pass '{name}'",
-            help=did_you_mean(key, [*pass_names(), *ALIASES]) or "`hloopt passes` lists all passes",
-            code="HLO601",
-        )
+        raise PipelineError(f"unknown pass '{name}'", help=_hint(key), code="HLO601")
     module, _, attribute = home.partition(":")
     try:
         found = getattr(import_module(module), attribute)
@@ -153,6 +149,17 @@ def find_pass(name: str) -> type[ModulePass]:
     if home is not PASSES.get(key):
         found.name = key
     return found
+
+
+def _hint(key: str) -> str:
+    """What somebody may have meant by the name of a pass that there is not."""
+    from hloopt.passes.library import pipeline_names
+
+    if key in pipeline_names():
+        text, yaml = f"`pipeline({key})` in --passes", f"`- pipeline: {key}` in YAML"
+        return f"it is a pipeline: -p {key}, {text}, {yaml}"
+    near = did_you_mean(key, [*pass_names(), *ALIASES])
+    return near or "`hloopt passes` lists all passes"
 
 
 def create_pass(name: str, options: Mapping[str, object] | None = None) -> ModulePass:
