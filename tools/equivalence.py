@@ -26,7 +26,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from corpus import CorpusEntry, add_choice, chosen_entries
-from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, Source
+from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, PassRefused, Source
 from hloopt.interpreter.equivalence import RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.passes.library import find_pipeline
@@ -43,6 +43,8 @@ STATUSES = ("equal", "different", "unchanged", "not runnable")
 
 REFUSED = "refused, though XLA runs it"
 """The kind of modules to look at: invalid, or our verifier is too strict."""
+REFUSED_BY_PASS = "refused by a pass"
+"""The kind of modules that ask for what a pass cannot do, and says so."""
 
 _MOST_STEPS = 300_000
 _MOST_MEMORY = 1 << 30
@@ -135,6 +137,8 @@ class Validation:
         signal.alarm(self._seconds)
         try:
             PipelineRunner(validator=validator).run(self._pipeline, module)
+        except PassRefused as error:
+            return Verdict(id, "not runnable", REFUSED_BY_PASS, error.message)
         except PassFailure as error:
             texts = (before, print_module(module))
             return Verdict(id, "different", reason=error.message, texts=texts)
@@ -171,6 +175,8 @@ class Checker:
             PipelineRunner().run(self._pipeline, module)
         except HloVerifyError as error:
             return self._refused(id, before, error)
+        except PassRefused as error:
+            return Verdict(id, "not runnable", REFUSED_BY_PASS, error.message)
         except HloError as error:
             return Verdict(id, "different", reason=error.message, texts=(before, ""))
         after = print_module(module)

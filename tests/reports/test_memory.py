@@ -272,7 +272,9 @@ def keys(data: object) -> object:
 
 
 def test_the_json_model_keeps_its_names() -> None:
-    model = findings(20_000).model()
+    found = findings(20_000)
+    model = found.model
+    assert found.model is model  # made once, for a page and JSON
     assert json.loads(json.dumps(model)) == json.loads(json.dumps(model, default=list))
     assert list(model) == [
         *("module", "backend", "order", "statistics", "allocations", "peak_instruction"),
@@ -299,7 +301,7 @@ def test_the_json_model_keeps_its_names() -> None:
 
 
 def test_the_trace_counts_memory_over_the_positions() -> None:
-    model = findings(None).model()
+    model = findings(None).model
     events = memory_trace(model)["traceEvents"]
     counters = [(e["ts"], sum(e["args"].values())) for e in events if e["ph"] == "C"]
     assert counters == [*map(tuple, model["timeline"]), (5, 4100)]
@@ -327,7 +329,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_whole_and_needs_no_network() -> None:
-    page = memory_page(findings(20_000).model())
+    page = memory_page(findings(20_000).model)
     tags = Tags()
     tags.feed(page)
     assert tags.open == []
@@ -338,7 +340,7 @@ def test_the_page_is_whole_and_needs_no_network() -> None:
 
 
 def test_the_page_has_each_text_once_and_each_buffer() -> None:
-    model = findings(None).model()
+    model = findings(None).model
     data = packed(model)
     assert len(set(data["texts"])) == len(data["texts"])
     columns = data["buffers"]
@@ -352,7 +354,7 @@ def test_the_page_has_each_text_once_and_each_buffer() -> None:
 def test_texts_cannot_end_the_script() -> None:
     text = TEXT.replace("jit(f)/f", "</script><b>")
     found = MemoryFindings.of(parse_module(text), load_target("h100_sxm"))
-    page = memory_page(found.model())
+    page = memory_page(found.model)
     assert page.count("</script>") == 2
 
 

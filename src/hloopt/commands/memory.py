@@ -154,7 +154,7 @@ def _backend(options: dict[str, Any]) -> Backend | None:
 
 def _print(results: list[tuple[str, MemoryFindings]], options: dict[str, Any]) -> None:
     if options["output_format"] == "json":
-        print_json([{"file": path, **found.model()} for path, found in results])
+        print_json([{"file": path, **found.model} for path, found in results])
         return
     console = make_console(options["color"])
     for found in print_titles(console, results):
@@ -165,7 +165,7 @@ def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
     """Write what was asked for; whether standard output has it, so nothing else may go there."""
     from hloopt.files import STANDARD_STREAM, write_whole
 
-    model = found.model()
+    model = found.model
     texts: dict[str, str] = {}
     if options["html"]:
         from hloopt.reports.memory_html import memory_page

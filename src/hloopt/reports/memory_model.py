@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hloopt.collector import collector_paused
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from hloopt.memory.advice.model import Advice
 
 
-@dataclass(slots=True)
+@dataclass
 class MemoryFindings:
     """A module's memory: the report, whether it fits, and what would help."""
 
@@ -63,6 +64,7 @@ class MemoryFindings:
         with collector_paused():
             return placed_buffers(self.analysis)
 
+    @cached_property
     def model(self) -> dict[str, Any]:
         """All of it as plain data, with the instruction at each position; sizes in bytes."""
         return {
