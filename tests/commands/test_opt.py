@@ -331,6 +331,7 @@ def test_timing_and_statistics_are_tables_on_stderr(run: Run, step: Path) -> Non
         (["missed"], {"missed"}, {"call-inliner"}),
         (["applied:remarks"], {"applied"}, {"remarks"}),
         (["applied:remarks", "missed"], {"applied", "missed"}, {"call-inliner", "remarks"}),
+        (["applied,missed:call-inliner"], {"applied", "missed"}, {"call-inliner"}),
         (["analysis"], set(), set()),
     ],
 )
@@ -350,6 +351,15 @@ def test_remarks_are_filtered_by_kind_and_pass(
     assert {field[2] for field in fields} == passes
     if "missed" in kinds:
         assert f"{step}:11: missed: call-inliner: %c2: " in err
+
+
+@pytest.mark.parametrize("option", ["--remarks=missed:cse", "--print-after=cse"])
+def test_a_pass_that_is_to_be_shown_but_does_not_run_is_named(
+    run: Run, step: Path, option: str
+) -> None:
+    warning = "warning: cse is not among the passes: nothing of it is shown\n"
+    assert run(step, "--passes", "dce", "--check", option).err.startswith(warning)
+    assert warning not in run(step, "--passes", "fixpoint(cse)", "--check", option).err
 
 
 @pytest.mark.parametrize(

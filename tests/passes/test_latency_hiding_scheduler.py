@@ -67,7 +67,7 @@ def test_control_dependencies_are_kept() -> None:
 
 def test_readers_come_before_what_overwrites() -> None:
     reducer = "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] add(x, y) }"
-    module = schedule(
+    module = parse_module(
         scheduled(
             """
   p = f32[8] parameter(0)
@@ -77,11 +77,17 @@ def test_readers_come_before_what_overwrites() -> None:
   d = f32[8] all-reduce-done(s)
   ROOT r = f32[8] add(b, d)""",
             reducer,
-        ),
-        changes=False,
+        )
     )
+    context = PassContext("latency-hiding-scheduler")
+    assert not create_pass("latency-hiding-scheduler").run(module, context)
     found = names(module)
     assert found.index("b") < found.index("s")  # which has a's memory in flux
+    [remark] = [r for r in context.remarks if r.instruction == "s"]
+    assert remark.reason.endswith(
+        "by dependencies all that was left has to come before it, %b because it reads what this "
+        "writes over"
+    )
 
 
 def test_a_cost_table_says_what_hides_what(tmp_path: Path) -> None:

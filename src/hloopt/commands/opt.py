@@ -24,6 +24,8 @@ from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.passes.pipeline import Pipeline
+
 F = TypeVar("F", bound=Callable[..., Any])
 _REMARK_KINDS = ("applied", "missed", "analysis")
 
@@ -77,8 +79,8 @@ def _every(name: str, help: str) -> Callable[[F], F]:
 @click.option(
     "--remarks",
     multiple=True,
-    metavar="KIND[:PASS]",
-    help="report what passes did (applied) or did not do (missed), and why",
+    metavar="KIND[,KIND][:PASS]",
+    help="report what passes did (applied), did not do (missed) or found out (analysis), and why",
 )
 @_every("--print-before", "print the module before passes, on stderr")
 @_every("--print-after", "print the module after passes, on stderr")
@@ -158,7 +160,8 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         shrink=options["shrink"],
     )
     settings.print_options()
-    settings.pipeline()  # mistakes in it are reported once, before any file is read
+    pipeline = settings.pipeline()  # mistakes are reported once, before any file is read
+    _warn_of_absent(options, pipeline)
     return Job(
         settings=settings,
         output=None if options["check"] or options["show_diff"] else options["output"] or "-",
@@ -177,13 +180,24 @@ def _names(given: tuple[str, ...]) -> frozenset[str]:
 def _remark_filters(options: dict[str, Any]) -> list[tuple[str, str | None]]:
     filters: list[tuple[str, str | None]] = []
     for text in options["remarks"]:
-        kind, _, name = text.partition(":")
-        if kind not in _REMARK_KINDS:
-            raise click.BadParameter(
-                f"'{kind}' is none of {', '.join(_REMARK_KINDS)}", param_hint="--remarks"
-            )
-        filters.append((kind, next(iter(_names((name,)))) if name else None))
+        kinds, _, name = text.partition(":")
+        found = next(iter(_names((name,)))) if name else None
+        for kind in kinds.split(","):
+            if kind not in _REMARK_KINDS:
+                raise click.BadParameter(
+                    f"'{kind}' is none of {', '.join(_REMARK_KINDS)}", param_hint="--remarks"
+                )
+            filters.append((kind, found))
     return filters
+
+
+def _warn_of_absent(options: dict[str, Any], pipeline: Pipeline) -> None:
+    """Say which passes that something is to be shown of do not run."""
+    shown = {name for _, name in _remark_filters(options) if name}
+    for option in ("print_before", "print_after", "print_changed"):
+        shown |= _names(options[option]) - {"*"}
+    for name in sorted(shown - {step.made.name for step in pipeline.passes()}):
+        print(f"warning: {name} is not among the passes: nothing of it is shown", file=sys.stderr)
 
 
 def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: bool) -> int:

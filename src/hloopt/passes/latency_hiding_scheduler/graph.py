@@ -56,6 +56,8 @@ class ScheduleGraph:
     preference: dict[int, float] = field(default_factory=dict)
     group: dict[int, int] = field(default_factory=dict)
     """The scheduling group of each annotated node."""
+    overwritten_reader: dict[int, int] = field(default_factory=dict)
+    """Of each start that writes over what others read: the costliest of these readers."""
     is_no_work: list[bool] = field(default_factory=list)
     is_valuable: list[bool] = field(default_factory=list)
     async_depth: list[float] = field(default_factory=list)
@@ -137,7 +139,11 @@ class ScheduleGraph:
             if self.is_done[source]:
                 for earlier, later in hazards.edges(instruction, found):
                     found.append((earlier, later))
-                    self.add_edge(number[earlier], number[later], ORDINARY_EDGE)
+                    reader, start = number[earlier], number[later]
+                    self.add_edge(reader, start, ORDINARY_EDGE)
+                    costliest = self.overwritten_reader.setdefault(start, reader)
+                    if self.cost[reader] > self.cost[costliest]:
+                        self.overwritten_reader[start] = reader
                 for earlier, later in loops.edges(instruction, top_down=top_down):
                     self.add_edge(number[earlier], number[later], ORDINARY_EDGE)
 

@@ -177,7 +177,7 @@ class ModuleScheduling:
                 time = model.node_time(instruction)
                 if time.origin is Origin.GUESS:
                     context.count("instructions of unknown time")
-                    context.missed(
+                    context.analysis(
                         instruction, f"the cost model does not know its time: {time.cycles:g} taken"
                     )
 

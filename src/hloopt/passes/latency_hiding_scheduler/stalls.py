@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.ir import Instruction
 
 if TYPE_CHECKING:
+    from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
     from hloopt.passes.latency_hiding_scheduler.ready_order import ReadyOrder
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
@@ -58,7 +59,15 @@ def _reason(state: SchedulingState, order: ReadyOrder, node: int) -> str:
         name, limit = _scarce(state, other)
         return f"the overlap limit of {name} ({limit}) holds %{instructions[other].name} back"
     side = "after" if state.top_down else "before"
-    return f"by dependencies all that was left has to come {side} it"
+    return f"by dependencies all that was left has to come {side} it{_overwritten(graph, node)}"
+
+
+def _overwritten(graph: ScheduleGraph, node: int) -> str:
+    """What has to come before a start because of its buffer only."""
+    reader = graph.overwritten_reader.get(node)
+    if reader is None:
+        return ""
+    return f", %{graph.instructions[reader].name} because it reads what this writes over"
 
 
 def _scarce(state: SchedulingState, node: int) -> tuple[str, int]:
