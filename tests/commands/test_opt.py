@@ -353,6 +353,19 @@ def test_remarks_are_filtered_by_kind_and_pass(
         assert f"{step}:11: missed: call-inliner: %c2: " in err
 
 
+def test_remarks_in_json_are_those_asked_for_with_their_lines(run: Run, step: Path) -> None:
+    options = ("--passes", "call-inliner", "--check", "--format", "json")
+    [file] = json.loads(run(step, *options, "--remarks", "applied").out)
+    [module] = file["modules"]
+    assert module["remarks"]
+    lines = step.read_text().splitlines()
+    for remark in module["remarks"]:
+        assert remark["kind"] == "applied"
+        assert f"{remark['instruction']} =" in lines[remark["line"] - 1]
+    for nothing in ((), ("--remarks", "missed")):
+        assert json.loads(run(step, *options, *nothing).out)[0]["modules"][0]["remarks"] == []
+
+
 @pytest.mark.parametrize("option", ["--remarks=missed:cse", "--print-after=cse"])
 def test_a_pass_that_is_to_be_shown_but_does_not_run_is_named(
     run: Run, step: Path, option: str

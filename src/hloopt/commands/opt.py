@@ -207,6 +207,7 @@ def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: 
     if options["output_format"] == "json":
         from hloopt.reports.pipeline import outcome_to_json
 
+        filters = _remark_filters(options)
         print_json(
             [
                 {
@@ -214,7 +215,7 @@ def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: 
                     "output": r.output,
                     "error": r.error,
                     "text_diff": r.text_diff,
-                    "modules": [outcome_to_json(o) for o in r.outcomes],
+                    "modules": [outcome_to_json(o, filters) for o in r.outcomes],
                 }
                 for r in results
             ]

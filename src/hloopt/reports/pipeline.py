@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.table import Table
 from rich.text import Text
@@ -11,12 +12,16 @@ from rich.text import Text
 from hloopt.diagnostics import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from rich.console import Console
 
     from hloopt.driver import Outcome
+    from hloopt.passes.base import Remark
     from hloopt.passes.runner import PassRun
+
+RemarkFilters: TypeAlias = Sequence[tuple[str, str | None]]
+"""The kinds of remarks asked for, each with the one pass it is asked of, or None."""
 
 
 def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = False) -> None:
@@ -77,27 +82,30 @@ def render_warnings(outcome: Outcome, console: Console) -> None:
         console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
 
 
-def render_remarks(
-    outcome: Outcome,
-    filters: Sequence[tuple[str, str | None]],
-    console: Console,
-) -> None:
+def render_remarks(outcome: Outcome, filters: RemarkFilters, console: Console) -> None:
     """Remarks of the kinds and passes asked for, one a line, with the line in the source."""
-    source = outcome.source or Source(outcome.name, "")
-    lines = _lines_by_name(source)
+    name = outcome.source.name if outcome.source else outcome.name
     styles = {"applied": "green", "missed": "yellow", "analysis": "cyan"}
+    for remark, line in _remarks_asked_for(outcome, filters):
+        place = f"{name}:{line}: " if line else f"{name}: "
+        console.print(
+            Text.assemble(
+                place,
+                (remark.kind, styles[remark.kind]),
+                f": {remark.pass_name}: %{remark.instruction}: {remark.reason}",
+            ),
+            soft_wrap=True,
+        )
+
+
+def _remarks_asked_for(
+    outcome: Outcome, filters: RemarkFilters
+) -> Iterator[tuple[Remark, int | None]]:
+    """Remarks with the line of the source that defines their instruction, if one does."""
+    lines = _lines_by_name(outcome.source or Source(outcome.name, "")) if filters else {}
     for remark in outcome.result.remarks:
         if any(k == remark.kind and p in (None, remark.pass_name) for k, p in filters):
-            line = lines.get(remark.instruction)
-            place = f"{source.name}:{line}: " if line else f"{source.name}: "
-            console.print(
-                Text.assemble(
-                    place,
-                    (remark.kind, styles[remark.kind]),
-                    f": {remark.pass_name}: %{remark.instruction}: {remark.reason}",
-                ),
-                soft_wrap=True,
-            )
+            yield remark, lines.get(remark.instruction)
 
 
 def _lines_by_name(source: Source) -> dict[str, int]:
@@ -144,8 +152,11 @@ def render_statistics(outcome: Outcome, console: Console) -> None:
     console.print(table)
 
 
-def outcome_to_json(outcome: Outcome) -> dict[str, object]:
-    """The whole outcome but for the module's text, as JSON values; seconds and bytes."""
+def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, object]:
+    """The whole outcome but for the module's text, as JSON values; seconds and bytes.
+
+    Of remarks those asked for.
+    """
     from hloopt.reports.diff import diff_to_json
     from hloopt.reports.memory_diff import peak_change_to_json
     from hloopt.reports.memory_json import memory_to_json
@@ -175,9 +186,10 @@ def outcome_to_json(outcome: Outcome) -> dict[str, object]:
                 "kind": remark.kind,
                 "pass": remark.pass_name,
                 "instruction": remark.instruction,
+                "line": line,
                 "reason": remark.reason,
             }
-            for remark in outcome.result.remarks
+            for remark, line in _remarks_asked_for(outcome, filters)
         ],
         "seconds": outcome.seconds,
         "diff": diff_to_json(outcome.diff) if outcome.diff is not None else None,
