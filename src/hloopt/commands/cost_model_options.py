@@ -56,7 +56,7 @@ def _options(default: CostModelName | None) -> tuple[Callable[[Command], Command
             help="how long things take; default: what the file given is for, else " + without_file,
         ),
         click.option(
-            "--target", metavar="NAME|FILE.yaml", help="the hardware; of sol: h100_sxm if not given"
+            "--target", metavar="NAME|FILE.yaml", help="the hardware; h100_sxm if one is needed"
         ),
         click.option(
             "--cost-table", metavar="FILE.json", help="times by the names of instructions"

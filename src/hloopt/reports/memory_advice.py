@@ -20,7 +20,7 @@ from hloopt.memory.limit import Fit
 from hloopt.reports.memory_groups import without_layout, without_numbers
 from hloopt.reports.memory_model import exhausted
 from hloopt.reports.memory_text import page_width, plain_table
-from hloopt.reports.units import head, human_bytes, human_count, human_seconds, tail
+from hloopt.reports.units import head, human_bytes, human_change, human_count, human_seconds, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -110,7 +110,7 @@ class _Page:
 
 
 def _change(effect: Effect) -> str:
-    share = f" ({-effect.saved / effect.before:+.1%})" if effect.before else ""
+    share = f" ({human_change(effect.before, effect.after)})" if effect.before else ""
     return f"{human_bytes(effect.before)} → {human_bytes(effect.after)}{share}"
 
 

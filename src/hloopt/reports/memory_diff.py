@@ -13,7 +13,7 @@ from hloopt.memory.model import LiveBuffer, MemoryReport
 from hloopt.reports.memory_groups import alike_key, grouped
 from hloopt.reports.memory_json import statistics_to_json
 from hloopt.reports.memory_text import KIND_STYLES, plain_table, shape_and_count
-from hloopt.reports.units import head, human_bytes, tail
+from hloopt.reports.units import head, human_bytes, human_change, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -182,7 +182,7 @@ def _change(old: int, new: int) -> str:
     if old == new:
         return "="
     change = human_bytes(new - old, signed=True)
-    return f"{change} ({(new - old) / old:+.1%})" if old else change
+    return f"{change} ({human_change(old, new)})" if old else change
 
 
 def memory_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str, Any]:

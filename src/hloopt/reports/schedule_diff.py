@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import STARTS
-from hloopt.reports.units import CycleUnit
+from hloopt.reports.units import CycleUnit, human_change
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,7 +95,7 @@ def _change(old: float | None, new: float) -> str:
         return ""
     if old == new:
         return "="
-    return f"{(new - old) / old:+.1%}" if old else "new"
+    return human_change(old, new) if old else "new"
 
 
 def totals_to_json(simulation: Simulation) -> dict[str, Any]:

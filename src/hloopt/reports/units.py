@@ -64,6 +64,12 @@ def human_ratio(number: float) -> str:
     return f"{number:.3g}"
 
 
+def human_change(old: float, new: float) -> str:
+    """`+16.2%`, `-3.0%`; from ten times as much on `x12.0`, `x17.9 M`. `old` is not 0."""
+    ratio = new / old
+    return f"x{human_count(ratio)}" if ratio >= 10 else f"{ratio - 1:+.1%}"
+
+
 def more_text(count: int, room: int) -> str:
     """What to say of `count` rows left out of a table with `--top`: with that, if it fits."""
     text = f"… and {count:,} more"
