@@ -79,7 +79,7 @@ def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
 
 def test_the_page_says_what_waits_and_why() -> None:
     page = rendered(find())
-    assert "Schedule of step, order: schedule" in page
+    assert "Schedule of step, order: schedule\nby fixed constants, preset xla-generic\n" in page
     assert re.search(r"makespan +10\.0 k cycles", page)
     assert re.search(r"5\.0 k +1 +5\.0 k +1 +16\.0 KiB +8 +%reduce", page)
     assert re.search(r"4\.0 k +1\.0 k +5\.0 k +1 +16\.0 KiB +8 +%gather", page)

@@ -31,8 +31,12 @@ def _facts(findings: ScheduleFindings) -> Iterator[tuple[str, str]]:
     yield "exposed", f"{label(exposed)} ({share(exposed, simulation.makespan)})"
     yield "critical path", label(findings.paths.lengths[findings.module.entry])
     yield "peak", human_bytes(findings.memory.peak)
+    if findings.memory.limit is not None:
+        yield "limit", human_bytes(findings.memory.limit)
     yield "operations", f"{len(findings.hidings):,}"
     yield "order", findings.order
+    yield "times", findings.cost_model
+    yield "preset", findings.preset
 
 
 class _Texts:

@@ -24,6 +24,7 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         "module": findings.module.name,
         "order": findings.order,
         "preset": findings.preset,
+        "cost_model": findings.cost_model,
         "seconds_per_cycle": findings.unit.seconds,
         **totals_to_json(simulation),
         "critical_path": findings.paths.lengths[findings.module.entry],

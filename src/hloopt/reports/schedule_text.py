@@ -35,7 +35,9 @@ def render_schedule(findings: ScheduleFindings, console: Console, *, top: int = 
 
     width = page_width(console)
     title = Text.assemble(
-        "Schedule of ", (findings.module.name, "bold"), f", order: {findings.order}"
+        "Schedule of ",
+        (findings.module.name, "bold"),
+        f", order: {findings.order}\nby {findings.cost_model}, preset {findings.preset}",
     )
     console.print(title, width=width)
     console.print(_totals(findings), width=width)

@@ -11,6 +11,7 @@ function time(cycles) {
   if (data.secondsPerCycle === null)
     return cycles.toLocaleString("en", { maximumFractionDigits: cycles < 100 ? 1 : 0 }) + " cycles";
   const seconds = cycles * data.secondsPerCycle;
+  if (seconds <= 0) return "0";
   for (const [scale, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"]])
     if (Math.abs(seconds) >= .9995 * scale) return (seconds / scale).toFixed(scale < 1 ? 1 : 2) + " " + unit;
   return (seconds * 1e9).toFixed(0) + " ns";
@@ -220,7 +221,7 @@ function list(wanted) {
   });
   $("rows").replaceChildren(...chosen.map(number => {
     const o = operations[number];
-    return tableRow([time(o.exposed), time(o.hidden), time(o.latency), o.runs, bytes(o.bytes),
+    return tableRow([o.exposed > 0 ? time(o.exposed) : "", time(o.hidden), time(o.latency), o.runs, bytes(o.bytes),
       o.group ?? "", o.kind, "%" + o.start, "%" + o.computation, o.why], () => show(number));
   }));
 }
