@@ -16,6 +16,7 @@ from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.text.print_options import print_options
 
 if TYPE_CHECKING:
+    from hloopt.cost_models import CostModelChoice
     from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
     from hloopt.passes.validation import Validator
@@ -118,7 +119,7 @@ def optimize(
     written = clock()
     outcome = Outcome(module.name, source, before, text, result, changed=text != before)
     if settings.wants_report:
-        _report(outcome, settings.memory)
+        _report(outcome, settings.memory, pipeline)
     outcome.seconds = {
         "read": parsed - started,
         "passes": ran - parsed,
@@ -166,7 +167,7 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
     return observers
 
 
-def _report(outcome: Outcome, memory: bool | None) -> None:
+def _report(outcome: Outcome, memory: bool | None, pipeline: Pipeline) -> None:
     from hloopt.reports.memory_diff import compare_memory
     from hloopt.reports.module_diff import diff_modules
     from hloopt.reports.schedule_diff import compare_schedules
@@ -178,4 +179,16 @@ def _report(outcome: Outcome, memory: bool | None) -> None:
     outcome.memory, note = compare_memory(before, after, memory)
     if note is not None:
         outcome.notes.append(note)
-    outcome.schedule = compare_schedules(before, after)
+    outcome.schedule = compare_schedules(before, after, _cost_model(outcome, pipeline))
+
+
+def _cost_model(outcome: Outcome, pipeline: Pipeline) -> CostModelChoice | None:
+    """What the last scheduler of a pipeline went by: its schedule is judged by the same times."""
+    if not any(run.name == _SCHEDULER and not run.failed for run in outcome.result.runs):
+        return None
+    chosen = [s.made.options for s in pipeline.passes() if s.made.name == _SCHEDULER]
+    choice: CostModelChoice = chosen[-1].model_choice
+    return choice
+
+
+_SCHEDULER = "latency-hiding-scheduler"

@@ -78,3 +78,45 @@ def test_a_module_whose_memory_is_unknown_is_compared_all_the_same(
     out = capsys.readouterr().out
     assert "negate" in out
     assert "no memory report: input_output_alias" in out
+
+
+SCHEDULED = """HloModule m, is_scheduled=true, num_partitions=8
+
+ENTRY e {
+  p = bf16[512,4096] parameter(0)
+  q = bf16[4096,4096] parameter(1)
+  s = (bf16[512,4096], bf16[4096,4096]) all-gather-start(p), replica_groups={}, dimensions={0}
+  d = bf16[4096,4096] all-gather-done(s)
+  w = bf16[4096,4096] dot(q, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (bf16[4096,4096], bf16[4096,4096]) tuple(d, w)
+}
+"""
+WORK, DONE = SCHEDULED.splitlines()[7], SCHEDULED.splitlines()[6]
+BETTER = SCHEDULED.replace(f"{DONE}\n{WORK}", f"{WORK}\n{DONE}")
+
+
+def test_schedules_are_compared_by_a_model_of_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(tmp_path / "before.hlo"), str(tmp_path / "after.hlo")]
+    for path, text in zip(paths, (SCHEDULED, BETTER), strict=True):
+        Path(path).write_text(text)
+    options = ["--target", "h100_sxm", "--format", "json"]
+    assert main(["diff", *paths, *options]) == 1
+    times = json.loads(capsys.readouterr().out)["schedule"]
+    assert times["cost_model"].startswith("speed of light on NVIDIA H100")
+    assert times["after"]["makespan"] < times["before"]["makespan"]
+    assert main(["diff", *paths, "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["schedule"]["cost_model"] == "fixed constants"
+    assert main(["diff", *paths, "--profile", str(tmp_path / "none.pbtxt")]) == 2
+
+
+def test_opt_judges_a_schedule_by_the_times_it_was_made_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "step.hlo", tmp_path / "out.hlo"
+    path.write_text(SCHEDULED)
+    command = ["opt", str(path), "-o", str(out), "--format", "json", "--passes"]
+    assert main([*command, "latency-hiding-scheduler{preset=xla-gpu,target=b200}"]) == 0
+    [module] = json.loads(capsys.readouterr().out)[0]["modules"]
+    assert module["schedule"]["cost_model"].startswith("speed of light on NVIDIA B200")

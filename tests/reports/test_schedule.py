@@ -6,6 +6,7 @@ import io
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -314,6 +315,20 @@ def test_two_schedules_are_compared() -> None:
     assert re.search(r"all-reduce +5\.0 k +5\.0 k +=", table)
     data = schedule_change_to_json(change)
     assert data["before"]["exposed"] - data["after"]["exposed"] == 1000
+
+
+def test_two_schedules_are_compared_by_the_model_asked_for(tmp_path: Path) -> None:
+    choice = CostModelChoice(target="b200")
+    change = compare_schedules(parse_module(BEHIND), parse_module(TEXT), choice)
+    assert change is not None
+    assert change.after.makespan == find(cost_model=choice).simulation.makespan
+    stream = io.StringIO()
+    render_schedule_change(change, Console(file=stream, width=80))
+    assert "* times by speed of light on NVIDIA B200" in stream.getvalue()
+    assert schedule_change_to_json(change)["cost_model"].startswith("speed of light on NVIDIA B200")
+    missing = CostModelChoice(profile=str(tmp_path / "none.pbtxt"))
+    with pytest.raises(HloError, match="cannot read"):
+        compare_schedules(parse_module(BEHIND), parse_module(TEXT), missing)
 
 
 def test_a_first_schedule_has_nothing_before_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from hloopt.commands.common import (
@@ -14,6 +16,10 @@ from hloopt.commands.common import (
     print_json,
     top_option,
 )
+from hloopt.commands.cost_model_options import cost_model_options
+
+if TYPE_CHECKING:
+    from hloopt.cost_models import CostModelChoice
 
 
 @click.command(cls=HloCommand)
@@ -23,6 +29,7 @@ from hloopt.commands.common import (
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
 @top_option("rows of each table", 20)
 @memory_option
+@cost_model_options("sol where a target is given, else fixed")
 @format_option
 @color_option
 def command(
@@ -32,6 +39,7 @@ def command(
     side_by_side: bool,
     top: int,
     memory: bool | None,
+    cost_model: CostModelChoice,
     output_format: str,
     color: str,
 ) -> int:
@@ -39,7 +47,7 @@ def command(
 
     Computations are matched by name, then by structure; instructions likewise. Where they differ,
     their memory is compared, too: each size, and what entered or left the peak. So are schedules
-    with asynchronous operations: how long they take, and how long they wait.
+    with asynchronous operations: how long they take, and how long they wait, by a model of times.
     """
     from hloopt.files import read_module
     from hloopt.reports.diff import diff_to_json, render_diff
@@ -58,7 +66,7 @@ def command(
     modules = read_module(before), read_module(after)
     diff = diff_modules(*modules)
     reports, note = compare_memory(*modules, False if diff.is_identical else memory)
-    schedule = None if diff.is_identical else compare_schedules(*modules)
+    schedule = None if diff.is_identical else compare_schedules(*modules, cost_model)
     if output_format == "json":
         change = None if reports is None else memory_change_to_json(*reports)
         times = None if schedule is None else schedule_change_to_json(schedule)

@@ -14,6 +14,7 @@ from hloopt.reports.units import CycleUnit, human_change
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.cost_models import CostModelChoice
     from hloopt.simulation import Simulation
 
 
@@ -25,33 +26,42 @@ class ScheduleChange:
     """None where it had no schedule."""
     after: Simulation
     unit: CycleUnit
+    cost_model: str
+    """Where times are from, in words."""
 
 
-def compare_schedules(before: Module, after: Module) -> ScheduleChange | None:
+def compare_schedules(
+    before: Module, after: Module, cost_model: CostModelChoice | None = None
+) -> ScheduleChange | None:
     """Runs of two modules; None where there is no schedule after, or no asynchronous operation.
 
-    With the times and limits of a plain `hloopt schedule`. Linear in what runs.
+    With the limits of a plain `hloopt schedule`, and its times if no model is given. Linear in
+    what runs. Raises HloError for a bad choice of a model.
     """
     if before is after or not after.is_scheduled:
         return None
     if not any(i.opcode in STARTS for module in (before, after) for i in module.instructions()):
         return None  # before anything large is imported
+    from hloopt.cost_models import CostModelChoice, describe
     from hloopt.reports.schedule_run import (
         ScheduleSettings,
         cycle_unit,
         run_module,
     )
 
-    settings = ScheduleSettings()
+    settings = ScheduleSettings(cost_model=cost_model or CostModelChoice())
     config = settings.config_for(after)
+    title = describe(settings.cost_model)
     try:
         new = run_module(after, settings, config)
         old = run_module(before, settings, config) if before.is_scheduled else None
     except HloError:  # of a module that makes no sense: others say so
+        if cost_model not in (None, CostModelChoice()):  # or of what somebody asked for
+            raise
         return None
     if not any(any(run.operations()) for run in (old, new) if run is not None):
         return None
-    return ScheduleChange(old, new, cycle_unit(config, new.model))
+    return ScheduleChange(old, new, cycle_unit(config, new.model), title)
 
 
 def render_schedule_change(change: ScheduleChange, console: Console) -> None:
@@ -75,6 +85,8 @@ def render_schedule_change(change: ScheduleChange, console: Console) -> None:
             Text(_change(old, new), style=style),
         )
     console.print(table)
+    if unit.seconds is not None:
+        console.print(Text(f"* times by {change.cost_model}", style="dim"))
 
 
 def _rows(change: ScheduleChange) -> Iterator[tuple[str, float | None, float]]:
@@ -112,6 +124,7 @@ def totals_to_json(simulation: Simulation) -> dict[str, Any]:
 def schedule_change_to_json(change: ScheduleChange) -> dict[str, Any]:
     """The figures of both, in cycles."""
     return {
+        "cost_model": change.cost_model,
         "seconds_per_cycle": change.unit.seconds,
         "before": None if change.before is None else totals_to_json(change.before),
         "after": totals_to_json(change.after),
