@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import click
 
@@ -35,7 +34,7 @@ from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
 )
 @top_option("rows of the table", 10)
 @click.option("--latency", is_flag=True, help="times by a cost model, and where they are from")
-@cost_model_options("sol")
+@cost_model_options(default_target=DEFAULT_TARGET)
 @click.option("--html", metavar="FILE", help="also write the roofline as a page; -: nothing else")
 @format_option
 @color_option
@@ -64,7 +63,7 @@ def command(
         if by != "instruction" or html is not None:
             raise click.UsageError("--latency has no --by and no --html")
         return _show_times(files, cost_model, top, output_format, color)
-    if cost_model.name not in (None, "sol") or cost_model.cost_table or cost_model.profile:
+    if cost_model.name or cost_model.cost_table or cost_model.profile:
         raise click.UsageError(
             "--cost-model, --cost-table and --profile are about times: say --latency, too"
         )
@@ -106,7 +105,6 @@ def _show_times(
     from hloopt.files import find_inputs, load
     from hloopt.reports.latency import analyze_latency, latency_to_json
 
-    choice = replace(choice, target=choice.target or DEFAULT_TARGET)
     name = describe(choice)
     reports = []
     with at_work(find_inputs(files)) as each:

@@ -13,10 +13,13 @@ from hloopt.cost_models import COST_MODELS, CostModelChoice, CostModelName
 Command: TypeAlias = Callable[..., int]
 
 
-def cost_model_options(default: CostModelName | None = None) -> Callable[[Command], Command]:
+def cost_model_options(
+    default: CostModelName | None = None, *, default_target: str | None = None
+) -> Callable[[Command], Command]:
     """`--cost-model`, `--target`, `--cost-table` and `--profile`, given as `cost_model`.
 
     `default`: the model for whoever says nothing of times, if it is not that of `CostModelChoice`.
+    `default_target`: the hardware for whoever names none, which makes that model `sol`.
     """
 
     def decorate(command: Command) -> Command:
@@ -32,14 +35,14 @@ def cost_model_options(default: CostModelName | None = None) -> Callable[[Comman
             is_said = any((model_name, target, cost_table, profile))
             choice = CostModelChoice(
                 name=model_name if is_said else default,
-                target=target,
+                target=target or default_target,
                 cost_table=cost_table,
                 profile=profile,
             )
             return command(*arguments, cost_model=choice, **others)
 
         result: Command = with_choice
-        for option in reversed(_options(default)):
+        for option in reversed(_options(default or ("sol" if default_target else None))):
             result = option(result)
         return result
 

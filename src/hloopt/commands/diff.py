@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
 @top_option("rows of each table", 20)
 @memory_option
-@cost_model_options("sol where a target is given, else fixed")
+@cost_model_options()
 @format_option
 @color_option
 def command(
