@@ -121,6 +121,19 @@ def test_what_is_combined_before_reducing(rest: str, reason: str | None) -> None
     assert reduce.shape.type_name == reduce.called[0].root.shape.type_name == "f64"
 
 
+def test_a_convert_to_the_same_type_is_no_obstacle() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        left = f32[4] all-reduce(x), to_apply=sum
+        right = f32[4] all-reduce(y), to_apply=sum
+        same = f32[4] convert(left)
+        ROOT r = f32[4] add(same, right)"""
+    )
+    module = run_checked("all-reduce-reassociate", text)
+    assert len(list(module.instructions(Opcode.ALL_REDUCE))) == 1
+
+
 def test_a_reduce_scatter_needs_groups_of_one_size() -> None:
     text = entry(
         """x = f32[4] parameter(0)
@@ -130,3 +143,66 @@ def test_a_reduce_scatter_needs_groups_of_one_size() -> None:
         ROOT d = f32[1] dynamic-slice(r, id), dynamic_slice_sizes={1}"""
     )
     assert missed("reduce-scatter-creator", text) == ["its replica groups have different sizes"]
+
+
+SHARDED = "sharding={devices=[4,1]<=[4]}"
+
+
+def test_a_sum_of_reshaped_results_is_sharded_as_it_was() -> None:
+    text = entry(
+        f"""x = f32[4,2] parameter(0)
+        y = f32[4,2] parameter(1)
+        left = f32[4,2] all-reduce(x), to_apply=sum, {SHARDED}
+        right = f32[4,2] all-reduce(y), to_apply=sum, {SHARDED}
+        p = f32[8] reshape(left)
+        q = f32[8] reshape(right)
+        ROOT r = f32[8] add(p, q), sharding={{devices=[2,2]<=[4] last_tile_dim_replicate}}"""
+    )
+    root = run_checked("all-reduce-reassociate", text).entry.root
+    assert root.opcode is Opcode.ALL_REDUCE
+    assert root.attributes["sharding"] == "{devices=[2,2]<=[4] last_tile_dim_replicate}"
+    assert "sharding" not in root.operands[0].attributes
+
+
+def test_what_each_device_keeps_is_not_called_replicated() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        id = u32[] replica-id()
+        r = f32[4] all-reduce(x), to_apply=sum, sharding={replicated}
+        ROOT d = f32[1] dynamic-slice(r, id), dynamic_slice_sizes={1}"""
+    )
+    root = run_checked("reduce-scatter-creator", text).entry.root
+    assert root.opcode is Opcode.REDUCE_SCATTER
+    assert "sharding" not in root.attributes
+
+
+def test_half_of_a_reduction_is_not_called_replicated() -> None:
+    within = "use_global_device_ids=true, to_apply=sum"
+    text = entry(
+        f"""x = f32[4] parameter(0)
+        table = s32[4] constant({{0,2,0,2}})
+        id = u32[] replica-id()
+        own = s32[1] dynamic-slice(table, id), dynamic_slice_sizes={{1}}
+        start = s32[] reshape(own)
+        r = f32[4] all-reduce(x), channel_id=1, replica_groups={{{{0,1,2,3}}}}, {within},
+          sharding={{replicated}}
+        d = f32[2] dynamic-slice(r, start), dynamic_slice_sizes={{2}}
+        o = f32[4] all-reduce(x), channel_id=2, replica_groups={{{{0,1}},{{2,3}}}}, {within}
+        ROOT t = (f32[2], f32[4]) tuple(d, o)"""
+    )
+    module = run_checked("all-reduce-splitter", text)
+    assert all("sharding" not in i.attributes for i in module.instructions(Opcode.ALL_REDUCE))
+
+
+def test_a_bitcast_entry_of_a_table_says_where_a_part_begins() -> None:
+    text = entry(
+        """x = f32[8] parameter(0)
+        table = s32[4] constant({0,2,4,6})
+        id = u32[] replica-id()
+        own = s32[1] dynamic-slice(table, id), dynamic_slice_sizes={1}
+        start = s32[] bitcast(own)
+        r = f32[8] all-reduce(x), to_apply=sum
+        ROOT d = f32[2] dynamic-slice(r, start), dynamic_slice_sizes={2}"""
+    )
+    root = run_checked("reduce-scatter-creator", text).entry.root
+    assert root.opcode is Opcode.REDUCE_SCATTER

@@ -62,6 +62,16 @@ def test_each_loop_with_the_body_reduces_its_own_sum() -> None:
     assert reference.compare(module) is None
 
 
+def test_the_sharding_of_a_result_is_not_that_of_all_results() -> None:
+    body = """r = f32[4] all-reduce(x), GROUPS, to_apply=sum, sharding={devices=[2]<=[2]}
+    row = f32[1,4] reshape(r)
+    zero = s32[] constant(0)
+    n = f32[3,4] dynamic-update-slice(s, row, i, zero)"""
+    module = run_checked(NAME, loop(body, shape="f32[3,4]"))
+    (reduced,) = module.instructions(Opcode.ALL_REDUCE)
+    assert "sharding" not in reduced.attributes
+
+
 def test_the_zeros_of_a_large_sum_take_little_text() -> None:
     text = loop(
         "z = f32[] constant(2) w = f32[4096,4096] broadcast(z), dimensions={} "

@@ -14,6 +14,7 @@ from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shape import array_shape
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.passes.base import ModulePass, PassContext, register
+from hloopt.passes.replace import attributes_for_another_value
 
 
 @register("all-gather-bcast-reorder")
@@ -132,7 +133,7 @@ def _gather(
     channels: Iterator[int],
 ) -> Instruction:
     """The same all-gather of something else, along another dimension."""
-    attributes = {k: v for k, v in gather.attributes.items() if k != "sharding"}
+    attributes = attributes_for_another_value(gather)
     attributes["dimensions"] = f"{{{dimension}}}"
     if "channel_id" in attributes:
         attributes["channel_id"] = str(next(channels))

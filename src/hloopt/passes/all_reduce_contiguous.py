@@ -11,7 +11,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shape import array_shape
 from hloopt.passes.base import ModulePass, PassContext, register
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import attributes_for_another_value, replace_instruction
 
 
 @register("all-reduce-contiguous")
@@ -62,7 +62,7 @@ def _concatenate(reduce: Instruction) -> None:
     whole = array_shape(type_name, (sum(sizes),))
     attributes = {"dimensions": "{0}"}
     buffer = parent.add(Opcode.CONCATENATE, whole, flat, attributes=attributes)
-    attributes = {n: v for n, v in reduce.attributes.items() if n != "sharding"}
+    attributes = attributes_for_another_value(reduce)
     result = parent.add(
         Opcode.ALL_REDUCE, whole, [buffer], attributes=attributes, called=reduce.called
     )

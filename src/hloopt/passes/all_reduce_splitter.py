@@ -17,6 +17,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
 from hloopt.passes.base import ModulePass, PassContext, register
+from hloopt.passes.replace import forget_value, hand_value_on
 from hloopt.passes.shards import ShardSlice, shard_slice, why_not_alone
 
 _Groups = list[tuple[int, ...]]
@@ -121,6 +122,7 @@ def _split(
     channel_ids: Iterator[int],
 ) -> None:
     first, second = groups
+    forget_value(reduced)
     reduced.set_attribute("replica_groups", format_int_lists(first))
     reduced.set_attribute("channel_id", str(next(channel_ids)))
     again = part.parent.add(
@@ -135,4 +137,4 @@ def _split(
         },
         called=reduced.called,
     )
-    part.replace_all_uses_with(again)
+    hand_value_on(part, again)

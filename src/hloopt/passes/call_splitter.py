@@ -16,6 +16,7 @@ from hloopt.ir.ordering import stable_order
 from hloopt.ir.shape import tuple_shape
 from hloopt.ir.tuples import read_element
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
+from hloopt.passes.replace import attributes_for_another_value
 from hloopt.verifier.async_chains import CONSUMERS
 
 Predicate = Callable[[Instruction], bool]
@@ -151,7 +152,7 @@ class _Parts:
     def call_both(self, call: Instruction) -> list[Instruction]:
         """Call both parts in place of `call`, which stays behind without users; what was made."""
         computation, shape = call.parent, self.first.root.shape
-        attributes = {k: v for k, v in call.attributes.items() if k not in _OF_THE_RESULT}
+        attributes = attributes_for_another_value(call)
         first = computation.add(
             Opcode.CALL, shape, call.operands, name=call.name, attributes=attributes,
             called=(self.first,),
@@ -178,10 +179,6 @@ def _copy(
     for instruction in instructions:
         own_computations(copies[instruction])
     return copies
-
-
-_OF_THE_RESULT = frozenset(("sharding", "origin"))
-"""Attributes of a call that speak of its result, so not of that of the first part."""
 
 
 def _closure(

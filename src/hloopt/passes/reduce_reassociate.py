@@ -23,7 +23,7 @@ from hloopt.ir.reduction_kind import ReductionKind, operation_kind, reduction_ki
 from hloopt.ir.shape import Shape
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.conversions import is_widening, reduction_of_type
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import attributes_for_another_value, hand_value_on, replace_instruction
 from hloopt.passes.scheduling_annotations import GROUP
 
 _MOST_STEPS = 64
@@ -167,7 +167,7 @@ def _merged(
         shape,
         [operand],
         name=first.name,
-        attributes=first.attributes,
+        attributes=attributes_for_another_value(first),
         called=(reduction_of_type(first.called[0], shape.type_name),)
         if shape.type_name != first.shape.type_name
         else first.called,
@@ -257,7 +257,7 @@ class AllReduceReassociate(_Reassociate):
             return
         first, second = left.collective, right.collective
         merged = _merged(first, second, operation, operation.shape, channel_ids)
-        operation.replace_all_uses_with(merged)
+        hand_value_on(operation, merged)
         for collective in dict.fromkeys((first, second)):
             collective.replace_all_uses_with(collective.operands[0])
             collective.parent.remove(collective)
@@ -270,8 +270,9 @@ class AllReduceReassociate(_Reassociate):
                 return fill.opcode is Opcode.CONSTANT and (
                     canonical_literal(fill.payload, fill.shape) in _NEUTRAL[kind]
                 )
-            case Opcode.CONVERT if self.options.reassociate_converted_ar:
-                return is_widening(step)
+            case Opcode.CONVERT:
+                is_same = step.shape.element_type is step.operands[0].shape.element_type
+                return is_same or (self.options.reassociate_converted_ar and is_widening(step))
             case opcode:
                 return opcode in _REARRANGING
 

@@ -17,7 +17,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
 from hloopt.passes.base import ModulePass, PassContext, register
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import attributes_for_another_value, replace_instruction
 from hloopt.passes.shards import (
     ShardSlice,
     reduced_behind,
@@ -122,7 +122,7 @@ def _scatter(
         shape = with_dimension(value.shape, dimension, size * count)
         slices = ", ".join(f"[0:{limit}]" for limit in shape.dimensions)
         value = parent.add(Opcode.SLICE, shape, [value], attributes={"slice": f"{{{slices}}}"})
-    attributes = dict(reduced.attributes)
+    attributes = attributes_for_another_value(reduced)
     if "channel_id" in attributes:
         attributes["channel_id"] = str(next(channel_ids))
     result = parent.add(

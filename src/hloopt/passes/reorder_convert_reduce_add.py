@@ -14,7 +14,7 @@ from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.conversions import commutes, reduction_of_type
 from hloopt.passes.reorder_reduce_transpose import is_called_by_one_loop
-from hloopt.passes.replace import inherit
+from hloopt.passes.replace import attributes_for_another_value, inherit
 
 
 @register("reorder-convert-reduce-add")
@@ -69,7 +69,7 @@ def _swap(collective: Instruction, convert: Instruction, context: PassContext) -
         convert.shape,
         [converted],
         name=collective.name,
-        attributes=collective.attributes,
+        attributes=attributes_for_another_value(collective),
         called=(reduction_of_type(collective.called[0], type_name),),
     )
     inherit(convert, converted)

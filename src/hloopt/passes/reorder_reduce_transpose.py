@@ -14,7 +14,7 @@ from hloopt.ir.shape import array_shape
 from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.conversions import commutes, reduction_of_type
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import attributes_for_another_value, replace_instruction
 
 
 @register("reorder-reduce-transpose")
@@ -81,7 +81,7 @@ def _swap(scatter: Instruction, transpose: Instruction, context: PassContext) ->
         [turned],
         name=scatter.name,
         attributes={
-            **scatter.attributes,
+            **attributes_for_another_value(scatter),
             "dimensions": format_ints((order.index(dimension),)),
         },
         called=(reduction,),

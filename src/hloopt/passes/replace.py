@@ -6,6 +6,8 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.ordering import depends_on
 
 _MOST_BEFORE = 1000
+_OF_THE_VALUE = frozenset(("sharding", "origin"))
+"""What speaks of the value that an instruction gives, not of what it does."""
 
 
 def shardings_differ(a: Instruction, b: Instruction) -> bool:
@@ -37,6 +39,28 @@ def inherit(old: Instruction, new: Instruction) -> None:
     for name in ("frontend_attributes", "sharding"):
         if name in theirs and name not in new.attributes:
             new.set_attribute(name, theirs[name])
+
+
+def attributes_for_another_value(instruction: Instruction) -> dict[str, str]:
+    """What is said of an instruction, but nothing of its value: for one that gives another."""
+    return {k: v for k, v in instruction.attributes.items() if k not in _OF_THE_VALUE}
+
+
+def forget_value(instruction: Instruction) -> None:
+    """Drop what is said of the value that an instruction gave before it changed."""
+    for name in _OF_THE_VALUE.intersection(instruction.attributes):
+        instruction.set_attribute(name, None)
+
+
+def hand_value_on(old: Instruction, new: Instruction) -> None:
+    """Let all users of `old` use `new`, which gives from now on what `old` gave; that stays.
+
+    What was said of that value is said of `new`. O(users).
+    """
+    for name in _OF_THE_VALUE.intersection(old.attributes):
+        new.set_attribute(name, old.attributes[name])
+    forget_value(old)
+    old.replace_all_uses_with(new)
 
 
 def control_dependencies_can_move(old: Instruction, new: Instruction) -> bool:

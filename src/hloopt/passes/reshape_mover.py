@@ -14,7 +14,7 @@ from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shape import Shape
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.dce import DeadCode, DeadCodeElimination
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import forget_value, replace_instruction
 
 _ELEMENTWISE = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.CLAMP, Opcode.MAP}
 _REARRANGING = (Opcode.RESHAPE, Opcode.TRANSPOSE)
@@ -168,9 +168,7 @@ class _Mover:
             operation, [operands[operand] for operand in operation.operands]
         )
         new.set_shape(_like(source, operation.shape))
-        for annotation in ("sharding", "origin"):  # of the value that it was
-            if annotation in new.attributes:
-                new.set_attribute(annotation, None)
+        forget_value(new)
         if new.opcode is Opcode.MAP:
             new.set_attribute("dimensions", format_ints(range(source.rank)))
         result = self.computation.add(

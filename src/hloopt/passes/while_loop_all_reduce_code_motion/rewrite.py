@@ -9,7 +9,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.tuples import element, make_tuple
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import attributes_for_another_value, replace_instruction
 from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import (
     Accumulation,
     scalar_of_broadcast,
@@ -145,7 +145,7 @@ def _repeat(collective: Instruction, operand: Instruction, shape: Shape) -> Inst
         shape,
         [operand],
         name=collective.name,
-        attributes=collective.attributes,
+        attributes=attributes_for_another_value(collective),
         called=collective.called,
     )
 

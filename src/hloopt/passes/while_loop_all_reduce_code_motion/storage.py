@@ -124,7 +124,9 @@ def _counter(body: SharedBody) -> tuple[int, int]:
     for loop in body.loops:
         trips = loop_trips(loop)
         variable = trips.variable
-        if variable is None or (variable.init, variable.step) != (0, 1) or not trips.computed:
+        if trips.computed == 0:
+            raise NotMovable(f"%{loop.name} makes no trip")
+        if variable is None or (variable.init, variable.step) != (0, 1) or trips.computed is None:
             raise NotMovable(f"%{loop.name} does not count its trips from 0 to a constant")
         found.add((variable.index, trips.computed))
     if len(found) > 1:
