@@ -59,8 +59,8 @@ def test_what_is_marked_apart_stays_apart(notes: list[str], left: list[int]) -> 
 def test_annotations_of_all_members_are_merged() -> None:
     text = gathers(
         ', metadata={op_name="a/b/c" source_file="f.py" source_line=3}, '
-        'frontend_attributes={note="1"}',
-        ', metadata={op_name="a/b/d"}, frontend_attributes={note="2"}',
+        'frontend_attributes={note="2"}',
+        ', metadata={op_name="a/b/d"}, frontend_attributes={note="1"}',
     )
     module = run_checked("all-gather-combiner", text)
     (combined,) = module.instructions(Opcode.ALL_GATHER)
@@ -68,7 +68,7 @@ def test_annotations_of_all_members_are_merged() -> None:
     assert combined.attributes["frontend_attributes"] == '{note="1,2"}'
     first, second = combined.users
     assert 'op_name="a/b/c"' in first.attributes["metadata"]
-    assert second.attributes["frontend_attributes"] == '{note="2"}'
+    assert second.attributes["frontend_attributes"] == '{note="1"}'
 
 
 def test_the_threshold_is_inclusive() -> None:

@@ -98,12 +98,12 @@ def _merged_annotations(members: Sequence[Instruction]) -> dict[str, str]:
 
 
 def _merged_notes(notes: Iterable[dict[str, str]]) -> dict[str, str]:
-    """Frontend attributes of all, the different values of one separated by commas."""
-    values: dict[str, dict[str, None]] = {}
+    """Frontend attributes of all, the different values of one sorted and separated by commas."""
+    values: dict[str, set[str]] = {}
     for note in notes:
         for key, value in note.items():
-            values.setdefault(key, {})[value] = None
-    return {key: ",".join(found) for key, found in values.items()}
+            values.setdefault(key, set()).add(value)
+    return {key: ",".join(sorted(found)) for key, found in values.items()}
 
 
 def _merged_metadata(members: Sequence[Instruction]) -> str | None:
