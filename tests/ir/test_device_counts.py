@@ -40,3 +40,22 @@ def test_a_header_that_says_enough_counts() -> None:
     text = entry("p = f32[8] parameter(0)", f"ROOT r = {_PERMUTE}, channel_id=1")
     header = "HloModule m, replica_count=2, num_partitions=4"
     assert device_counts(parse_module(text.replace("HloModule m", header))) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (["replica-id"], (2, 1)),
+        (["partition-id"], (1, 2)),
+        (["replica-id", "partition-id"], (1, 2)),
+    ],
+)
+def test_flattened_ids_are_of_what_the_program_asks_for(
+    asked: list[str], expected: tuple[int, int]
+) -> None:
+    numbers = [f"{opcode.replace('-', '.')} = u32[] {opcode}()" for opcode in asked]
+    reduce = (
+        f"ROOT r = {_SUM}, replica_groups={{{{0,1}}}}, channel_id=1, use_global_device_ids=true"
+    )
+    module = parse_module(entry("p = f32[8] parameter(0)", *numbers, reduce))
+    assert device_counts(module) == expected

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.oracle.test_pass_pairs import differences
+from tests.oracle.comparison import differences
 from tests.passes.test_async_passes import CREATOR, program
 
 from hloopt.files import read_module

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
+from tests.oracle.comparison import differences, without_leftovers
 from tests.properties.collective_modules import collective_module_texts
+from tests.properties.reducing_loops import reducing_loop_texts
+from tests.properties.reducing_programs import reducing_program_texts
 
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
+from hloopt.ir.opcode import COLLECTIVES
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module
@@ -86,15 +92,7 @@ def ask(compiler: Any) -> Ask:
 def test_the_result_is_that_of_xla(
     name: str, options: dict[str, Any], flags: list[str], opcodes: list[str], ask: Ask
 ) -> None:
-    texts: list[str] = []
-
-    @seed(8)
-    @given(collective_module_texts(*opcodes))
-    @settings(max_examples=80, phases=[Phase.generate], database=None)
-    def collect(text: str) -> None:
-        texts.append(text)
-
-    collect()
+    texts = generated(collective_module_texts(*opcodes))
     changed = 0
     for before, after in ask(texts, name, flags):
         try:
@@ -105,6 +103,20 @@ def test_the_result_is_that_of_xla(
         changed += create_pass(name, options).run(ours, PassContext())
         assert facts(ours) == facts(theirs), before
     assert changed > len(texts) / 10
+
+
+def generated(texts: st.SearchStrategy[str]) -> list[str]:
+    """Eighty of the texts, the same in each run."""
+    found: list[str] = []
+
+    @seed(8)
+    @given(texts)
+    @settings(max_examples=80, phases=[Phase.generate], database=None)
+    def collect(text: str) -> None:
+        found.append(text)
+
+    collect()
+    return found
 
 
 def facts(module: Module) -> dict[str, tuple[object, ...]]:
@@ -122,3 +134,74 @@ def facts(module: Module) -> dict[str, tuple[object, ...]]:
         )
         for i in module.instructions()
     }
+
+
+class Reduction(NamedTuple):
+    """A pass on reductions, as XLA:GPU runs it."""
+
+    name: str
+    options: tuple[str, ...] = ()
+    """Those that are switched on."""
+    flags: tuple[str, ...] = ()
+    texts: st.SearchStrategy[str] = reducing_program_texts()
+    stays: str = "(?!)"
+    """Remarks on what our pass leaves alone though XLA changes it, which is not safe in general."""
+
+
+_LOOPS = reducing_loop_texts(fewest_trips=1, scatters=False)
+_UNSAFE = (
+    "converts its result|[(]convert[)]|choose differently|may differ|from trip to trip|diagonal"
+)
+REDUCTIONS = [
+    Reduction("all-reduce-contiguous"),
+    Reduction("all-reduce-folder", stays="both reduce over all partitions"),
+    Reduction(
+        "all-reduce-reassociate",
+        flags=("--xla_gpu_enable_reassociation_for_converted_ar=false",),
+    ),
+    Reduction("all-reduce-reassociate", ("reassociate_converted_ar",)),
+    Reduction("all-reduce-simplifier"),
+    Reduction("all-reduce-splitter", texts=reducing_program_texts(halves=True)),
+    Reduction("reduce-scatter-creator"),
+    Reduction("reduce-scatter-reassociate"),
+    Reduction("while-loop-all-reduce-code-motion", texts=_LOOPS, stays=_UNSAFE),
+    Reduction(
+        "while-loop-all-reduce-code-motion",
+        ("enable_reduce_scatter",),
+        ("--xla_gpu_enable_while_loop_reduce_scatter_code_motion=true",),
+        _LOOPS,
+        _UNSAFE,
+    ),
+]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS, ids=lambda r: "-".join((r.name, *r.options)))
+def test_reductions_become_what_they_become_in_xla(reduction: Reduction, ask: Ask) -> None:
+    """Or ours changes more of them; or leaves some for a reason that XLA does not see."""
+    texts = generated(reduction.texts)
+    same = 0
+    for before, after in ask(texts, reduction.name, reduction.flags):
+        program, ours, theirs = map(parse_module, (before, before, after))
+        context = PassContext()
+        create_pass(reduction.name, dict.fromkeys(reduction.options, True)).run(ours, context)
+        for module in (program, ours, theirs):
+            without_leftovers(module)
+            without_channels(module)
+        if not differences(ours, theirs):
+            same += before != after
+            continue
+        remarks = " ".join(remark.reason for remark in context.remarks)
+        was, is_ours, is_theirs = map(collectives, (program, ours, theirs))
+        does_more = before == after or abs(is_ours - was) > abs(is_theirs - was)
+        assert does_more or re.search(reduction.stays, remarks), before
+    assert same >= len(texts) / 20
+
+
+def without_channels(module: Module) -> None:
+    """Both passes number them anew; XLA's gives one to what leaves a loop and had none."""
+    for instruction in module.instructions():
+        instruction.set_attribute("channel_id", None)
+
+
+def collectives(module: Module) -> int:
+    return sum(instruction.opcode in COLLECTIVES for instruction in module.instructions())

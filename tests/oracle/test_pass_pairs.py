@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.oracle.comparison import differences, run, without_leftovers
 
-from hloopt.analysis.equality import Equality
 from hloopt.files import read_module
 from hloopt.interpreter.equivalence import Reference, RunSettings
-from hloopt.ir import Computation, Module, Opcode
+from hloopt.ir import Module, Opcode
 from hloopt.ir.attribute_values import parse_ints, parse_metadata
 from hloopt.ir.literal import ELIDED
 from hloopt.ir.ordering import post_order
@@ -83,12 +82,6 @@ def with_few_digits(module: Module) -> None:
             )
 
 
-def without_leftovers(module: Module) -> None:
-    """Remove what nothing reads: ours does so with what it made dead, XLA leaves it to others."""
-    for cleaner in ("tuple-simplifier", "dce"):
-        create_pass(cleaner).run(module, PassContext())
-
-
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 COMPARED_AFTER = {
     "conditional-to-select": without_leftovers,
@@ -99,43 +92,6 @@ COMPARED_AFTER = {
     "while-loop-trip-count-annotator": without_leftovers,
 }
 """What is done to both results before they are compared."""
-
-
-def put_parameters_first(module: Module) -> None:
-    """XLA prints unused ones where they come in its order, which a change of users changes."""
-    for computation in [] if module.is_scheduled else module.computations.values():
-        computation.reorder(
-            list(dict.fromkeys([*computation.parameters, *computation.instructions]))
-        )
-
-
-def differences(ours: Module, theirs: Module) -> list[str]:
-    """Computations of either module that the other one has not, names and order aside.
-
-    Two computations are the same if they have the same instructions with the same operands,
-    attributes, metadata and control predecessors, and call the same.
-    """
-    equality = Equality(is_layout_sensitive=True, ignored=frozenset())
-    for module in (ours, theirs):
-        put_parameters_first(module)
-
-    def key(computation: Computation) -> tuple[bool, int]:
-        return computation.is_entry, equality.class_of(computation)
-
-    found = []
-    for one, other in ((ours, theirs), (theirs, ours)):
-        left = Counter(map(key, other.computations.values()))
-        for computation in one.computations.values():
-            left[key(computation)] -= 1
-            if left[key(computation)] < 0:
-                found.append(f"only in {'ours' if one is ours else 'theirs'}: {computation.name}")
-    return found
-
-
-def run(name: str, options: dict[str, object], file: Path) -> Module:
-    module = read_module(str(file))
-    create_pass(name, options).run(module, PassContext())
-    return module
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.oracle.test_pass_pairs import differences, run
+from tests.oracle.comparison import differences, run
 from tests.properties.schedule_checks import violations
 
 from hloopt.files import read_module

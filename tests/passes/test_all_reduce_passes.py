@@ -206,3 +206,22 @@ def test_a_bitcast_entry_of_a_table_says_where_a_part_begins() -> None:
     )
     root = run_checked("reduce-scatter-creator", text).entry.root
     assert root.opcode is Opcode.REDUCE_SCATTER
+
+
+@pytest.mark.parametrize("other", ["{{2,3},{0,1}}", "{{1,0},{2,3}}"])
+def test_the_order_of_groups_and_devices_is_nothing_to_a_split(other: str) -> None:
+    within = "use_global_device_ids=true, to_apply=sum"
+    text = entry(
+        f"""x = f32[4] parameter(0)
+        table = s32[4] constant({{0,2,0,2}})
+        id = u32[] replica-id()
+        own = s32[1] dynamic-slice(table, id), dynamic_slice_sizes={{1}}
+        start = s32[] reshape(own)
+        r = f32[4] all-reduce(x), channel_id=1, replica_groups={{{{2,3,1,0}}}}, {within}
+        d = f32[2] dynamic-slice(r, start), dynamic_slice_sizes={{2}}
+        o = f32[4] all-reduce(x), channel_id=2, replica_groups={other}, {within}
+        ROOT t = (f32[2], f32[4]) tuple(d, o)"""
+    )
+    module = run_checked("all-reduce-splitter", text)
+    groups = [i.attributes["replica_groups"] for i in module.instructions(Opcode.ALL_REDUCE)]
+    assert sorted(groups) == sorted(["{{0,1},{2,3}}", "{{0,2},{1,3}}", other])

@@ -289,13 +289,16 @@ class _Loop:
 
 
 @st.composite
-def reducing_loop_texts(draw: st.DrawFn) -> str:
-    """A module with a loop whose trips reduce over devices, and add up or store the results."""
+def reducing_loop_texts(draw: st.DrawFn, *, fewest_trips: int = 0, scatters: bool = True) -> str:
+    """A module with a loop whose trips reduce over devices, and add up or store the results.
+
+    `scatters`: some reduce what they scattered into the state.
+    """
     replicas, partitions = draw(st.sampled_from(_DEVICES))
-    loop = _Loop(draw, replicas, partitions, draw(st.integers(0, 4)))
-    parts = st.sampled_from(
-        (loop.accumulate, loop.accumulate, loop.store, loop.scatter, loop.scatter_into)
-    )
-    for part in draw(st.lists(parts, min_size=1, max_size=3)):
+    loop = _Loop(draw, replicas, partitions, draw(st.integers(fewest_trips, 4)))
+    parts = [loop.accumulate, loop.accumulate, loop.store, loop.scatter]
+    if scatters:
+        parts.append(loop.scatter_into)
+    for part in draw(st.lists(st.sampled_from(parts), min_size=1, max_size=3)):
         part()
     return loop.text()

@@ -56,7 +56,8 @@ class _Program:
     def combine(self) -> None:
         """Two or three results of collectives, combined."""
         operation, participants = self.choose(*_OPERATIONS), self.participants()
-        form = self.choose("whole", "slice", "pad", "part")
+        form = self.choose("whole", "slice", "pad", "part", "convert")
+        element = "f64" if form == "convert" else "f32"
         start = self.add("s32[]", "constant(1)")
         zero = self.add("f32[]", f"constant({self.choose('0', '1')})")
         found: list[str] = []
@@ -77,11 +78,14 @@ class _Program:
                 reduced = self.add(
                     "f32[4]", f"dynamic-slice({reduced}, {start}), dynamic_slice_sizes={{4}}"
                 )
+            elif form == "convert":
+                reduced = self.add("f64[8]", f"convert({reduced})")
             found.append(reduced)
+        shape = f"{element}[{size}]"
         total = found[0]
         for value in found[1:]:
-            total = self.add(f"f32[{size}]", f"{operation}({total}, {value})")
-        self.results.append((f"f32[{size}]", total))
+            total = self.add(shape, f"{operation}({total}, {value})")
+        self.results.append((shape, total))
 
     def combine_parts(self) -> None:
         """Two or three results of reduce-scatters over all devices, combined."""
@@ -110,9 +114,9 @@ class _Program:
         self.results.append(("f32[8]", value))
         self.values.append(value)
 
-    def keep_part(self) -> None:
+    def keep_part(self, *sizes: int) -> None:
         """A part of a result for each device, where its number says."""
-        size = self.draw(st.sampled_from((2, 3, 4)))
+        size = self.draw(st.sampled_from(sizes or (2, 3, 4)))
         numbers = range(self.devices)
         starts = [number * size % 8 for number in numbers]
         if self.draw(st.booleans()):
@@ -175,13 +179,19 @@ class _Program:
 
 
 @st.composite
-def reducing_program_texts(draw: st.DrawFn) -> str:
-    """A module that reduces over devices, and works on the results."""
-    program = _Program(draw, *draw(st.sampled_from(_GRIDS)))
+def reducing_program_texts(draw: st.DrawFn, *, halves: bool = False) -> str:
+    """A module that reduces over devices, and works on the results.
+
+    `halves`: it is for four partitions, which do nothing but keep halves of the results.
+    """
+    program = _Program(draw, *((1, 4) if halves else draw(st.sampled_from(_GRIDS))))
     parts = (
         *(program.combine, program.combine, program.combine_parts, program.fold),
         *(program.keep_part, program.several),
     )
     for part in draw(st.lists(st.sampled_from(parts), min_size=1, max_size=4)):
-        part()
+        if halves:
+            program.keep_part(4)
+        else:
+            part()
     return program.text()

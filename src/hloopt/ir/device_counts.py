@@ -11,27 +11,34 @@ from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shape import Shape
 
 _GATHERS = (Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.REDUCE_SCATTER)
-_OF_PARTITIONS = (CollectiveMode.CROSS_PARTITION, CollectiveMode.FLATTENED_ID)
+_OF_PARTITIONS = frozenset((CollectiveMode.CROSS_PARTITION, CollectiveMode.FLATTENED_ID))
+_OWN_NUMBERS = (Opcode.REPLICA_ID, Opcode.PARTITION_ID)
 
 
 def device_counts(module: Module) -> Grid:
     """Replicas and partitions: those of the header, or more where collectives name more devices.
 
     Many texts leave the counts out. What is missing is taken as partitions if all collectives
-    number partitions or flattened ids, else as replicas. O(instructions).
+    number partitions or flattened ids, else as replicas. Flattened ids alone say neither: they
+    are replicas where the program asks for the number of its replica alone. O(instructions).
     """
     replicas, partitions = module.replica_count, module.num_partitions
     needed = 1
-    kinds: set[bool] = set()
+    modes: set[CollectiveMode] = set()
+    asked: set[Opcode] = set()
     for instruction in module.instructions():
         if instruction.opcode in COLLECTIVES:
             count = _devices_named(instruction)
             if count:
                 needed = max(needed, count)
-                kinds.add(collective_mode(instruction) in _OF_PARTITIONS)
+                modes.add(collective_mode(instruction))
+        elif instruction.opcode in _OWN_NUMBERS:
+            asked.add(instruction.opcode)
     if needed <= replicas * partitions:
         return Grid(replicas, partitions)
-    return Grid(replicas, needed) if kinds == {True} else Grid(needed, partitions)
+    by_replica = modes == {CollectiveMode.FLATTENED_ID} and asked == {Opcode.REPLICA_ID}
+    are_partitions = modes <= _OF_PARTITIONS and not by_replica
+    return Grid(replicas, needed) if are_partitions else Grid(needed, partitions)
 
 
 def _devices_named(instruction: Instruction) -> int:

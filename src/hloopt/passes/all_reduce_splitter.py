@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterable, Iterator
 
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_devices import device_groups
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode, participants_key
+from hloopt.ir.collective_mode import (
+    CollectiveMode,
+    collective_mode,
+    participants_key,
+    replica_groups,
+)
 from hloopt.ir.computation import Computation
 from hloopt.ir.device_counts import device_counts
-from hloopt.ir.grid import Grid
+from hloopt.ir.grid import MOST_DEVICES, Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -21,6 +26,7 @@ from hloopt.passes.replace import forget_value, hand_value_on
 from hloopt.passes.shards import ShardSlice, shard_slice, why_not_alone
 
 _Groups = list[tuple[int, ...]]
+_Grouping = frozenset[frozenset[int]]
 
 
 @register("all-reduce-splitter")
@@ -32,8 +38,9 @@ class AllReduceSplitter(ModulePass):
     that keep different parts, then among those that keep the same. `reduce-scatter-creator` makes a
     reduce-scatter of the first all-reduce and the slice. As in XLA that is done where the
     computation has another all-reduce with the groups of the first one, and for collectives with
-    global device ids. Asked of XLA:GPU's compiler: groups, channels and that condition. Linear in
-    the module's size, and O(devices) for each index of a slice.
+    global device ids. Asked of XLA:GPU's compiler: groups, channels and that condition. XLA does
+    so only for one group of all partitions, and parts that make up the whole. Linear in the
+    module's size, and O(devices) for each index of a slice.
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
@@ -42,8 +49,8 @@ class AllReduceSplitter(ModulePass):
         channel_ids = unused_channel_ids(module)
         changed: dict[Computation, None] = {}
         for computation in module.computations_with(Opcode.ALL_REDUCE):
-            keys = _keys(computation)
-            if len(keys) < 2:
+            groupings = _groupings(computation)
+            if len(groupings) < 2:
                 continue
             for part in post_order(computation):
                 if part.opcode is not Opcode.DYNAMIC_SLICE:
@@ -51,7 +58,7 @@ class AllReduceSplitter(ModulePass):
                 reduced = part.operands[0]
                 if reduced.opcode is not Opcode.ALL_REDUCE:
                     continue
-                found = _split_groups(reduced, part, grid, values, keys)
+                found = _split_groups(reduced, part, grid, values, groupings)
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
@@ -63,12 +70,20 @@ class AllReduceSplitter(ModulePass):
         return bool(changed)
 
 
-def _keys(computation: Computation) -> set[Hashable]:
+def _groupings(computation: Computation) -> set[_Grouping]:
+    """How all-reduces with global device ids group the devices. O(devices) for each new text."""
+    reduces = [i for i in computation.instructions if i.opcode is Opcode.ALL_REDUCE]
     return {
-        participants_key(instruction)
-        for instruction in computation.instructions
-        if instruction.opcode is Opcode.ALL_REDUCE
+        _grouping(replica_groups(reduce).lists())
+        for reduce in {participants_key(reduce): reduce for reduce in reduces}.values()
+        if collective_mode(reduce) is CollectiveMode.FLATTENED_ID
+        and replica_groups(reduce).named_count <= MOST_DEVICES
     }
+
+
+def _grouping(groups: Iterable[Iterable[int]]) -> _Grouping:
+    """Groups without an order, which is nothing to an all-reduce."""
+    return frozenset(map(frozenset, groups))
 
 
 def _split_groups(
@@ -76,7 +91,7 @@ def _split_groups(
     part: Instruction,
     grid: Grid,
     values: DeviceValues,
-    keys: set[Hashable],
+    groupings: set[_Grouping],
 ) -> tuple[_Groups, _Groups] | str:
     """The groups before and after the slice, or why the all-reduce stays whole."""
     reason = why_not_alone(reduced, part)
@@ -97,7 +112,7 @@ def _split_groups(
             return rows
         first += rows
         second += zip(*rows, strict=True)
-    if (CollectiveMode.FLATTENED_ID, tuple(first)) not in keys:
+    if _grouping(first) not in groupings:
         return f"no other all-reduce has the groups {format_int_lists(first)}"
     return first, second
 
@@ -105,7 +120,7 @@ def _split_groups(
 def _rows(group: tuple[int, ...], shards: ShardSlice) -> _Groups | str:
     """The devices of a group in rows that keep each part once, in the order of the parts."""
     keepers: dict[int, list[int]] = {}
-    for device in group:
+    for device in sorted(group):
         keepers.setdefault(shards.offsets[device], []).append(device)
     columns = [keepers[offset] for offset in sorted(keepers)]
     if len({len(column) for column in columns}) > 1:

@@ -187,7 +187,9 @@ class ReduceScatterReassociate(_Reassociate):
     groups, dimension and types, one user, and agree in `collective_group_key`; frontend attributes
     that only one has are dropped. A chain or tree of sums ends in one collective. In floating
     point the sums are rounded in another order. Asked of XLA:GPU's compiler: conditions and the
-    result; the group key is newer. Linear in the module's size.
+    result. But the group key is newer, 0.10.2 keeps the frontend attributes of the first, and one
+    reduce-scatter with a constrained layout keeps it from changing any. Linear in the module's
+    size.
     """
 
     opcode = Opcode.REDUCE_SCATTER
@@ -204,10 +206,11 @@ class AllReduceReassociate(_Reassociate):
     reshaped, sliced, or padded with what changes nothing, as long as not more is reduced in the
     end than before, or be one and the same dynamic-slice of both results, which then comes after
     the sum. Both must have the same groups and types, one user, and agree in
-    `collective_group_key`. A chain or tree of sums ends in one collective. In floating point the
-    sums are rounded in another order. Asked of XLA:GPU's compiler: conditions and the result; the
-    group key is newer, and converts of integers, which would overflow later, stay behind the
-    all-reduce. Linear in the module's size.
+    `collective_group_key`; frontend attributes that only one has are dropped. A chain or tree of
+    sums ends in one collective. In floating point the sums are rounded in another order. Asked of
+    XLA:GPU's compiler: conditions and the result. But the group key is newer, 0.10.2 keeps the
+    frontend attributes of the first, and converts of integers, which would overflow later, stay
+    behind the all-reduce. Linear in the module's size.
     """
 
     opcode = Opcode.ALL_REDUCE

@@ -36,8 +36,9 @@ class ReduceScatterCreator(ModulePass):
     understood that depends on partition-id, replica-id and constants alone, tables included. There
     may be a reshape in between that leaves the sliced dimension as it is. Parts that leave a rest
     are cut off before the reduce-scatter. Asked of XLA:GPU's compiler: forms, channels (a new one
-    if there was one), the reshape and the rest. Linear in the module's size, and O(devices) for
-    each index of a slice.
+    if there was one), the reshape and the rest. XLA knows fewer ways to write where a slice begins,
+    and drops metadata and frontend attributes. Linear in the module's size, and O(devices) for each
+    index of a slice.
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
