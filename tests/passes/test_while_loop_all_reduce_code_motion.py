@@ -72,6 +72,17 @@ def test_the_sharding_of_a_result_is_not_that_of_all_results() -> None:
     assert "sharding" not in reduced.attributes
 
 
+def test_what_a_loop_that_makes_no_trip_stores_stays() -> None:
+    body = """r = f32[4] all-reduce(x), GROUPS, to_apply=sum
+    row = f32[1,4] reshape(r)
+    zero = s32[] constant(0)
+    n = f32[3,4] dynamic-update-slice(s, row, i, zero)"""
+    context = PassContext()
+    module = parse_module(loop(body, shape="f32[3,4]", trips=0))
+    assert not create_pass(NAME).run(module, context)
+    assert [remark.reason for remark in context.remarks] == ["%w0 makes no trip"]
+
+
 def test_the_zeros_of_a_large_sum_take_little_text() -> None:
     text = loop(
         "z = f32[] constant(2) w = f32[4096,4096] broadcast(z), dimensions={} "

@@ -6,7 +6,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.ordering import depends_on
 
 _MOST_BEFORE = 1000
-_OF_THE_VALUE = frozenset(("sharding", "origin"))
+_OF_THE_VALUE = ("sharding", "origin")
 """What speaks of the value that an instruction gives, not of what it does."""
 
 
@@ -48,8 +48,9 @@ def attributes_for_another_value(instruction: Instruction) -> dict[str, str]:
 
 def forget_value(instruction: Instruction) -> None:
     """Drop what is said of the value that an instruction gave before it changed."""
-    for name in _OF_THE_VALUE.intersection(instruction.attributes):
-        instruction.set_attribute(name, None)
+    for name in _OF_THE_VALUE:
+        if name in instruction.attributes:
+            instruction.set_attribute(name, None)
 
 
 def hand_value_on(old: Instruction, new: Instruction) -> None:
@@ -57,8 +58,9 @@ def hand_value_on(old: Instruction, new: Instruction) -> None:
 
     What was said of that value is said of `new`. O(users).
     """
-    for name in _OF_THE_VALUE.intersection(old.attributes):
-        new.set_attribute(name, old.attributes[name])
+    for name in _OF_THE_VALUE:
+        if name in old.attributes:
+            new.set_attribute(name, old.attributes[name])
     forget_value(old)
     old.replace_all_uses_with(new)
 
