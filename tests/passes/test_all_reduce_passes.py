@@ -8,7 +8,7 @@ from tests.passes.checked_run import run_checked
 from hloopt.ir import Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
 
 HEADER = """HloModule m, replica_count=%d, num_partitions=%d
 sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
@@ -225,3 +225,14 @@ def test_the_order_of_groups_and_devices_is_nothing_to_a_split(other: str) -> No
     module = run_checked("all-reduce-splitter", text)
     groups = [i.attributes["replica_groups"] for i in module.instructions(Opcode.ALL_REDUCE)]
     assert sorted(groups) == sorted(["{{0,1},{2,3}}", "{{0,2},{1,3}}", other])
+
+
+def test_what_runs_asynchronously_holds_its_all_reduce_alone() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        y = f32[2] parameter(1)
+        ROOT r = (f32[4], f32[2]) all-reduce(x, y), to_apply=sum"""
+    )
+    options = {"convert_all_reduce": True, "use_generic_async_start_done": True}
+    module = run_checked("async-collective-creator", text, **options)
+    run_checked("all-reduce-contiguous", print_module(module), changes=False)

@@ -266,6 +266,13 @@ def test_nothing_runs_after_the_loop_for_a_result_that_nobody_reads() -> None:
     assert not ar.parent.is_entry
 
 
+@pytest.mark.parametrize("direction", ["forward", "backward", "forward-sink"])
+def test_a_loop_that_is_the_root_gives_what_it_gave(direction: str) -> None:
+    text = loop(entry="  ROOT w = {state} while(init), condition=condition, body=body")
+    module, _ = pipelined(text, pipelining_direction=direction, should_process=["all-reduce"])
+    assert module.entry.root.opcode is Opcode.TUPLE
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -129,6 +129,13 @@ def test_the_zeros_of_a_large_sum_take_little_text() -> None:
             "index 0 of %n gets out of bounds",
         ),
         (
+            "y = f32[1] slice(x), slice={[0:1]} r = f32[1] all-reduce(y), GROUPS, to_apply=sum "
+            "k = f32[] constant(5) b = f32[4] broadcast(k), dimensions={} zero = s32[] constant(0) "
+            "v = f32[4] dynamic-update-slice(b, r, i) n = f32[4] dynamic-update-slice(s, v, zero)",
+            "f32[4]",
+            "%v stores in what each trip makes anew",
+        ),
+        (
             "k = s32[4,1] constant({{0},{1},{2},{2}}) v = f32[4] scatter(s, k, x), "
             "update_window_dims={}, inserted_window_dims={0}, "
             "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum "

@@ -215,14 +215,15 @@ def pipelined_programs(draw: st.DrawFn) -> str:
     ends = ["acc0", *(f"buffer{n}" for n in range(len(rows))), "source"]
     ends.insert(loop.counter, body.constant("s32", loop.start))
     init = body.add(loop.state, f"tuple({', '.join(ends)})")
-    result = body.add(
-        loop.state, f"while({init}), condition={loop.name}_condition, body={loop.name}_body"
-    )
-    if draw(st.integers(0, 3)) == 0:  # the loop is the root itself
-        body.lines[-1] = body.lines[-1].replace(f"{result} =", f"ROOT {result} =")
+    call = f"while({init}), condition={loop.name}_condition, body={loop.name}_body"
+    if draw(st.booleans()):
+        body.lines.append(f"  ROOT loop = {loop.state} {call}")
     else:
-        shapes = enumerate(loop.state[1:-1].split(", "))
-        reads = [body.add(s, f"get-tuple-element({result}), index={i}") for i, s in shapes]
+        result = body.add(loop.state, call)
+        reads = [
+            body.add(shape, f"get-tuple-element({result}), index={i}")
+            for i, shape in enumerate(loop.state[1:-1].split(", "))
+        ]
         body.lines.append(f"  ROOT all = {loop.state} tuple({', '.join(reads)})")
     parameters = [
         f"  {name} = {shape} parameter({number})"

@@ -176,7 +176,7 @@ class _Loop:
         last = self.add("s32[]", f"constant({self.trips - 1})")
         back = self.add("s32[]", f"subtract({last}, i)")
         start = self.choose("i", "i", back, zero, one, self.own_number())
-        form = self.choose("row", "column", "diagonal", "nested")
+        form = self.choose("row", "column", "diagonal", "nested", "anew")
         if form in ("column", "diagonal"):
             index = self.element(f"{element}[{rows},{rows + 4}]")
             part = self.add(f"{element}[1]", f"slice({value}), slice={{[1:2]}}")
@@ -194,6 +194,17 @@ class _Loop:
             )
             stored = self.add(
                 f"{element}[{rows},6]", f"dynamic-update-slice(g{index}, {inner}, {start}, {zero})"
+            )
+        elif form == "anew":
+            index = self.element(f"{element}[{rows},4]")
+            base = self.add(f"{element}[]", f"convert({one})")
+            base = self.add(f"{element}[{rows},4]", f"broadcast({base}), dimensions={{}}")
+            row = self.add(f"{element}[1,4]", f"reshape({value})")
+            whole = self.add(
+                f"{element}[{rows},4]", f"dynamic-update-slice({base}, {row}, {start}, {zero})"
+            )
+            stored = self.add(
+                f"{element}[{rows},4]", f"dynamic-update-slice(g{index}, {whole}, {zero}, {zero})"
             )
         else:
             index = self.element(f"{element}[{rows},4]")

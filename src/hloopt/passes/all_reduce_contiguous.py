@@ -41,6 +41,8 @@ class AllReduceContiguous(ModulePass):
 
 
 def _why_not(reduce: Instruction) -> str | None:
+    if reduce.parent.is_asynchronous:
+        return f"%{reduce.parent.name}, which runs asynchronously, holds nothing else"
     if reduce.attributes.get("constrain_layout") == "true":
         return "its layout is constrained"
     types = {operand.shape.type_name for operand in reduce.operands}

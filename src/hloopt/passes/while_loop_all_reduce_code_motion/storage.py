@@ -59,10 +59,12 @@ def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> 
     for update in updates:
         for dimension, offset in enumerate(update.operands[2:]):
             start = _start(update, dimension, offset, body, (counter, trips))
-            if start is None:
+            if start is not None:
+                offsets[dimension] += start
+            elif update is updates[-1]:
                 moving.add(dimension)
             else:
-                offsets[dimension] += start
+                raise NotMovable(f"%{update.name} stores in what each trip makes anew")
     if len(moving) > 1:
         raise NotMovable(f"%{updates[-1].name} stores along a diagonal")
     for dimension in moving:
