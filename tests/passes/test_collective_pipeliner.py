@@ -172,6 +172,53 @@ def test_a_condition_with_a_side_effect_runs_as_often_as_before(direction: str) 
     ]
 
 
+def test_a_side_effect_behind_what_others_read_is_not_run_twice() -> None:
+    body = """  told = f32[1,8] custom-call(part), custom_call_target="t", {effect}
+  both = (f32[1,8], f32[1,8]) tuple(told, part)
+  first = f32[1,8] get-tuple-element(both), index=0
+  other = f32[1,8] get-tuple-element(both), index=1
+  ar = f32[1,8] all-reduce(first), replica_groups={}, to_apply=sum
+  sum.1 = f32[1,8] add(ar, other)
+  stored = f32[4,8] dynamic-update-slice(x, sum.1, i, zero)"""
+    text = loop(body.replace("{effect}", "custom_call_has_side_effect=true"))
+    backward: dict[str, Any] = {
+        "pipelining_direction": "backward",
+        "should_process": ["all-reduce"],
+    }
+    _, remarks = pipelined(text, changes=False, **backward)
+    assert remarks == ["missed %ar: not pipelined: %both reads %told too, which has a side effect"]
+    pipelined(loop(body.replace(", {effect}", "")), **backward)
+
+
+@pytest.mark.parametrize("direction", ["forward", "forward-sink"])
+def test_an_index_from_a_call_with_a_side_effect_is_not_computed_twice(direction: str) -> None:
+    called = """\ntell {
+  k = s32[] parameter(0)
+  ROOT told = s32[] custom-call(k), custom_call_target="t", custom_call_has_side_effect=true
+}"""
+    text = loop(
+        """  at = s32[] call(zero), to_apply=tell
+  y.row = f32[8] reshape(part)
+  wide = f32[2,8] broadcast(y.row), dimensions={1}
+  ar = f32[2,8] all-reduce(wide), replica_groups={}, to_apply=sum
+  row = f32[1,8] dynamic-slice(ar, at, zero), dynamic_slice_sizes={1,8}
+  stored = f32[4,8] dynamic-update-slice(x, row, i, zero)"""
+    ).replace("\nbody {", f"{called}\n\nbody {{")
+    _, remarks = pipelined(
+        text, changes=False, pipelining_direction=direction, should_process=["all-reduce"]
+    )
+    assert remarks == [
+        "missed %ar: not pipelined: %row, between it and its store, has an index from %at, which "
+        "has a side effect"
+    ]
+
+
+@pytest.mark.parametrize("opcode", ["parameter", "tuple"])
+@pytest.mark.parametrize("direction", ["forward", "backward", "forward-sink"])
+def test_the_whole_state_is_not_moved(direction: str, opcode: str) -> None:
+    pipelined(loop(), changes=False, pipelining_direction=direction, should_process=[opcode])
+
+
 def test_what_the_loop_says_of_its_trips_goes_and_its_metadata_stays() -> None:
     config = 'metadata={{op_name="scan"}}, backend_config={{"known_trip_count":{{"n":"4"}}}}'
     module, _ = pipelined(loop(entry=ONE_LOOP.replace("body=body", f"body=body, {config}")))

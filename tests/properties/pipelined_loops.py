@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 PART = "f32[4,8]"
+HAS_SIDE_EFFECT = "custom_call_has_side_effect=true"
 ADD = "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
 
 
@@ -61,6 +62,20 @@ class _Body:
                 return self.add(
                     PART, f"collective-permute({operand}), source_target_pairs={{{pairs}}}"
                 )
+
+    def told(self, value: str) -> str:
+        """The value after a side effect, perhaps together with something else."""
+        value = self.add(
+            PART, f'custom-call({value}), custom_call_target="tell", {HAS_SIDE_EFFECT}'
+        )
+        if self.draw(st.booleans()):
+            return value
+        both = self.add(f"({PART}, {PART})", f"tuple({value}, {self.full(2)})")
+        both = self.add(f"({PART}, {PART})", f"opt-barrier({both})")
+        value, other = (
+            self.add(PART, f"get-tuple-element({both}), index={index}") for index in (0, 1)
+        )
+        return self.draw(st.sampled_from((value, self.add(PART, f"add({value}, {other})"))))
 
     def formatted(self, value: str, values: list[str]) -> str:
         """The value after a few operations that keep its shape."""
@@ -139,6 +154,8 @@ def _loop(
     if inner is not None:
         acc, stored = _run_inner(body, inner, acc, stored, source)
     values = [acc, body.full(0.25)]
+    if draw(st.integers(0, 3)) == 0:
+        values.append(body.told(values[1]))
     for place in draw(st.lists(st.sampled_from(indices), min_size=1, max_size=3)):
         part = body.add(
             "f32[1,4,8]",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
-from tests.properties.pipelined_loops import pipelined_programs
+from tests.properties.pipelined_loops import HAS_SIDE_EFFECT, pipelined_programs
 
+from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.interpreter.equivalence import Reference, RunSettings
-from hloopt.ir import Module
+from hloopt.interpreter.evaluation import Device
+from hloopt.interpreter.values import Value
+from hloopt.ir import Instruction, Module, Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module, print_module
@@ -17,6 +22,18 @@ from hloopt.verifier import verify_module
 
 EVERYTHING = ("all-reduce", "reduce-scatter", "all-gather", "collective-permute")
 SETTINGS = RunSettings(seeds=3)
+
+
+def told(module: Module) -> Counter[int]:
+    """How many side effects a module has on each device."""
+    found: Counter[int] = Counter()
+
+    def note(device: Device, instruction: Instruction, _value: Value) -> None:
+        if instruction.opcode is Opcode.CUSTOM_CALL and has_own_side_effect(instruction):
+            found[device.number] += 1
+
+    SETTINGS.run(module, SETTINGS.devices(module), 0, note)
+    return found
 
 
 def run(module: Module, **options: object) -> PassContext:
@@ -50,6 +67,8 @@ def test_the_program_stays_the_same(direction: str, data: st.DataObject) -> None
     run(module, pipelining_direction=direction, should_process=EVERYTHING, **options)
     found = reference.compare(parse_module(print_module(module)))
     assert found is None, found.reason
+    if HAS_SIDE_EFFECT in text:
+        assert told(module) == told(parse_module(text))
 
 
 @settings(max_examples=25)

@@ -45,6 +45,8 @@ def backward_chains(
 
 
 def _chain_of(moved: Instruction, loop: CountedLoop, options: PipelinerOptions) -> Chain:
+    if moved is loop.state or moved is loop.root:
+        raise NotPipelined("it is the whole state of its loop")
     if not options.should_allow_control_dependencies:
         check_control_dependencies(
             moved, hint=": should_allow_control_dependencies would drop that"
@@ -61,11 +63,18 @@ def _chain_of(moved: Instruction, loop: CountedLoop, options: PipelinerOptions) 
         _check_member(value, loop, options)
         members[value] = None
         waiting += value.operands
+    chain = Chain(moved, sorted(members, key=loop.position.__getitem__))
     inside = {moved, *members}
-    for value in members:
-        if not inside.issuperset(value.users):
-            _check_shared(value, inside, loop, options)
-    return Chain(moved, sorted(members, key=loop.position.__getitem__))
+    staying: set[Instruction] = set()
+    for value in reversed(chain.members):
+        outside = next((user for user in value.users if user not in inside), None)
+        reader = outside or next((user for user in value.users if user in staying), None)
+        if reader is not None:
+            _check_runs_twice(value, reader)
+            staying.add(value)
+        if outside is not None:
+            _check_shared(value, outside, loop, options)
+    return chain
 
 
 def _check_member(value: Instruction, loop: CountedLoop, options: PipelinerOptions) -> None:
@@ -89,19 +98,22 @@ def _may_read(value: Instruction, index: int, loop: CountedLoop, options: Pipeli
     )
 
 
+def _check_runs_twice(value: Instruction, reader: Instruction) -> None:
+    """Whether a value may be computed where it is too, for what stays there and reads it."""
+    if value.opcode is not Opcode.AFTER_ALL and has_effect(value):
+        raise NotPipelined(f"%{reader.name} reads %{value.name} too, which has a side effect")
+
+
 def _check_shared(
-    value: Instruction, inside: set[Instruction], loop: CountedLoop, options: PipelinerOptions
+    value: Instruction, reader: Instruction, loop: CountedLoop, options: PipelinerOptions
 ) -> None:
-    """Whether a value that others read as well may be computed twice."""
+    """Whether what is outside of the chain may read a value of it."""
     if value.opcode is Opcode.AFTER_ALL:
         return
-    other = next(user for user in value.users if user not in inside)
-    if has_effect(value):
-        raise NotPipelined(f"%{other.name} reads %{value.name} too, which has a side effect")
     is_state = loop.element_of(value) is not None
     if not (is_state or _is_one_number(value) or options.should_add_loop_invariant_op_in_chain):
         raise NotPipelined(
-            f"%{other.name} reads %{value.name} too, which it is computed from, and "
+            f"%{reader.name} reads %{value.name} too, which it is computed from, and "
             "should_add_loop_invariant_op_in_chain is off"
         )
 

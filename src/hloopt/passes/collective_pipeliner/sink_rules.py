@@ -10,6 +10,7 @@ from hloopt.ir.custom_targets import SUNK
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop, NotPipelined
+from hloopt.passes.collective_pipeliner.effects import has_effect
 from hloopt.passes.collective_pipeliner.moves import Move, Store, sliced_dimension
 from hloopt.passes.collective_pipeliner.options import is_custom_call
 from hloopt.passes.collective_pipeliner.progressions import Progressions
@@ -91,6 +92,7 @@ class StackedValues:
                 known[current] = (
                     current is self._loop.state
                     or has_own_side_effect(current)
+                    or has_effect(current)
                     or any(known[o] for o in current.operands)
                 )
         return known[value]

@@ -8,6 +8,7 @@ from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop, NotPipelined
+from hloopt.passes.collective_pipeliner.effects import has_effect
 from hloopt.passes.collective_pipeliner.markers import level_of
 from hloopt.passes.collective_pipeliner.moves import marked_offset, sliced_dimension
 from hloopt.passes.collective_pipeliner.options import PipelinerOptions
@@ -140,7 +141,7 @@ def _check_index(value: Instruction, user: Instruction) -> None:
     is_state = value.opcode is Opcode.PARAMETER or any(
         operand.opcode is Opcode.PARAMETER for operand in value.operands
     )
-    if is_state or has_own_side_effect(value):
+    if is_state or has_own_side_effect(value) or has_effect(value):
         why = "depends on the loop's state" if is_state else "has a side effect"
         raise NotPipelined(
             f"%{user.name}, between it and its store, has an index from %{value.name}, which {why}"
