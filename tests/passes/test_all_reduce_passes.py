@@ -236,3 +236,49 @@ def test_what_runs_asynchronously_holds_its_all_reduce_alone() -> None:
     options = {"convert_all_reduce": True, "use_generic_async_start_done": True}
     module = run_checked("async-collective-creator", text, **options)
     run_checked("all-reduce-contiguous", print_module(module), changes=False)
+
+
+def test_an_all_reduce_of_one_buffer_waits_for_what_the_first_one_waited_for() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        y = f32[2] parameter(1)
+        first = f32[4] negate(x)
+        r = (f32[4], f32[2]) all-reduce(x, y), to_apply=sum, control-predecessors={first}
+        ROOT t = (f32[4], (f32[4], f32[2])) tuple(first, r)"""
+    )
+    module = run_checked("all-reduce-contiguous", text)
+    (reduce,) = module.instructions(Opcode.ALL_REDUCE)
+    assert [i.name for i in reduce.control_predecessors] == ["first"]
+
+
+def test_a_reshape_with_control_dependencies_stays_between_all_reduce_and_slice() -> None:
+    text = entry(
+        """x = f32[4,2] parameter(0)
+        y = f32[] parameter(1)
+        r = f32[4,2] all-reduce(x), to_apply=sum
+        z = f32[] negate(y)
+        wide = f32[4,2,1] reshape(r), control-predecessors={z}
+        id = u32[] replica-id()
+        zero = u32[] constant(0)
+        part = f32[1,2,1] dynamic-slice(wide, id, zero, zero), dynamic_slice_sizes={1,2,1}
+        ROOT t = (f32[], f32[1,2,1]) tuple(z, part)"""
+    )
+    assert missed("reduce-scatter-creator", text) == ["%wide has control dependencies"]
+    run_checked("reduce-scatter-creator", text.replace(", control-predecessors={z}", ""))
+
+
+def test_slices_with_control_dependencies_stay_behind_their_all_reduces() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        i = s32[] parameter(1)
+        a = f32[4] all-reduce(x), to_apply=sum
+        b = f32[4] all-reduce(x), to_apply=sum
+        j = s32[] negate(i)
+        left = f32[1] dynamic-slice(a, i), dynamic_slice_sizes={1}, control-predecessors={j}
+        right = f32[1] dynamic-slice(b, i), dynamic_slice_sizes={1}
+        both = f32[1] add(left, right)
+        ROOT t = (f32[1], s32[]) tuple(both, j)"""
+    )
+    reason = "%left or %right has control dependencies"
+    assert missed("all-reduce-reassociate", text) == [reason]
+    run_checked("all-reduce-reassociate", text.replace(", control-predecessors={j}", ""))

@@ -79,5 +79,6 @@ def _concatenate(reduce: Instruction) -> None:
             attributes={"slice": f"{{[{start}:{limit}]}}"},
         )
         values.append(parent.add(Opcode.BITCAST, shape, [part]))
+    reduce.move_control_dependencies_to(result)
     reduce_tuple = parent.add(Opcode.TUPLE, reduce.shape, values)
     replace_instruction(reduce, reduce_tuple)

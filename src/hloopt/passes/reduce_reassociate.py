@@ -240,6 +240,8 @@ class AllReduceReassociate(_Reassociate):
             (first,), (second,) = left.steps, right.steps
             if first.operands[1:] != second.operands[1:] or first.shape is not second.shape:
                 return f"%{second.name} slices another part than %{first.name}"
+            if first.has_control_dependencies or second.has_control_dependencies:
+                return f"%{first.name} or %{second.name} has control dependencies"
             return _why_not_same_shape(left, right)
         if any(slices):
             return "only one of the two is sliced dynamically"

@@ -44,12 +44,12 @@ def why_not_alone(value: Instruction, part: Instruction) -> str | None:
     """Why an all-reduce, from which reshapes lead to a slice, cannot give just that slice."""
     if len(value.operands) != 1 or value.attributes.get("constrain_layout") == "true":
         return "it has several operands, or its layout is constrained"
-    if value.has_control_dependencies:
-        return "it has control dependencies"
     step = part.operands[0]
     while True:
         if len(step.users) > 1 or step.is_root:
             return f"not only %{part.name} uses it"
+        if step.has_control_dependencies:
+            return f"%{step.name} has control dependencies"
         if step is value:
             return None
         step = step.operands[0]
