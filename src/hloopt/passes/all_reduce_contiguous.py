@@ -21,7 +21,7 @@ class AllReduceContiguous(ModulePass):
     What the combiners leave as one collective with many buffers becomes one with a single buffer.
     Asked of XLA:GPU's compiler: the form of the result, from which it drops metadata and frontend
     attributes. Operands of different element types, of which XLA would make a module that is not
-    valid, stay. Linear in the module's size.
+    valid, stay, as does what an async-start wraps. Linear in the module's size.
     """
 
     def run(self, module: Module, context: PassContext) -> bool:

@@ -53,12 +53,12 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     A sum in floating point is rounded in another order, and in the precision of the state. What
     is refused though XLA moves it would compute something else: results that a select with a
     device's own predicate zeroes, integers widened behind the all-reduce, a state that is
-    transposed in every trip, results stored along a diagonal, an all-reduce of a scatter into a
-    state that all devices have. Unlike in XLA, what is summed over replicas gets no channel, which
-    would sum it over partitions, too; the zeros that devices scatter into do not stay in the loop,
-    where they would wipe out the trips before; and collectives with control dependencies stay.
-    XLA:GPU 0.10.2 moves sums out of one loop only. A module of several partitions is taken to be
-    SPMD. As in XLA the
+    transposed in every trip, results stored along a diagonal, or at a place that moves in a value
+    that each trip makes anew, an all-reduce of a scatter into a state that all devices have.
+    Unlike in XLA, what is summed over replicas gets no channel, which would sum it over
+    partitions, too; the zeros that devices scatter into do not stay in the loop, where they would
+    wipe out the trips before; and collectives with control dependencies stay. XLA:GPU 0.10.2 moves
+    sums out of one loop only. A module of several partitions is taken to be SPMD. As in XLA the
     header alone says how many devices there are: where it names no counts, a select or index is
     taken to be the same on all that groups name. Linear in the size of loop bodies, and one
     replication analysis along each axis where there are selects or indices.
