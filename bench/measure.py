@@ -50,6 +50,7 @@ _PIPELINING = Path(__file__).with_name("pipelining.py")
 _TEXT_PROCESSES = 3
 _TEXT_RUNS = 3  # per process, after the cold one
 _PASS_PROCESSES = 3
+_TURNS = 7  # of processes that also ask XLA:GPU
 _STARTUP_RUNS = 11
 _XLA_PROGRAM = """
 import sys
@@ -165,30 +166,6 @@ class SchedulingFigures:
 
 
 @dataclass(slots=True)
-class PipeliningFigures:
-    """The collective pipeliner on a module whose loops it changes. Seconds, medians."""
-
-    direction: str
-    module: str
-    instructions: tuple[int, int]
-    """Before and after."""
-    ours: float
-    xla: float
-    """The pass; XLA's 0 where its GPU compiler is not installed."""
-    parse: float
-    xla_parse: float
-    """Reading the module; XLA's 0 without jaxlib."""
-
-    @property
-    def to_parse(self) -> float:
-        return self.ours / self.parse
-
-    @property
-    def xla_to_parse(self) -> float:
-        return self.xla / self.xla_parse if self.xla_parse else 0.0
-
-
-@dataclass(slots=True)
 class Figures:
     """All that was measured."""
 
@@ -201,7 +178,7 @@ class Figures:
     """Median seconds of a whole process, by what it does."""
     interpreter: InterpreterFigures | None = None
     scheduling: SchedulingFigures | None = None
-    pipelining: list[PipeliningFigures] = field(default_factory=list)
+    pipelining: list[PassFigures] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -240,9 +217,14 @@ def measure_memory(path: Path) -> MemoryFigures:
 
 def measure_passes(path: Path) -> list[PassFigures]:
     """Each pass on a freshly loaded module, each time in a fresh process, and the pipeline."""
-    parsing = _worker("parse", path, SMALL_FILE, _TEXT_RUNS)
-    ours, xla = (median(parsing[whose] or [0.0]) for whose in ("ours", "xla"))
+    ours, xla = _parse_seconds(path, _TEXT_RUNS)
     return [_measure_pass(name, path, ours, xla) for name in (*PASSES, PIPELINE)]
+
+
+def _parse_seconds(path: Path, times: int) -> tuple[float, float]:
+    """CPU seconds to parse a file, ours and XLA's; 0 without jaxlib."""
+    runs = _worker("parse", path, SMALL_FILE, times)
+    return median(runs["ours"]), median(runs["xla"] or [0.0])
 
 
 def _measure_pass(name: str, path: Path, parse: float, xla_parse: float) -> PassFigures:
@@ -343,22 +325,26 @@ def measure_scheduling() -> SchedulingFigures:
 # -- pipelining -----------------------------------------------------------------------------
 
 
-def measure_pipelining() -> list[PipeliningFigures]:
-    """In both directions, on the largest module XLA:GPU pipelined for the record, beside it."""
+def measure_pipelining() -> list[PassFigures]:
+    """In both directions, on the largest module that XLA:GPU pipelined for the record, beside it;
+    each run in a fresh process.
+    """
     found = []
     for direction in ("forward", "backward"):
         path = largest_pipelined(direction)
         if path is None:
             continue
-        run = _worker(direction, path, SMALL_FILE, script=_PIPELINING)
-        figures = PipeliningFigures(
-            direction=direction,
-            module=path.parent.parent.name,
-            instructions=tuple(run["instructions"]),
-            ours=median(run["pass"]),
-            xla=median(run["xla_pass"] or [0.0]),
-            parse=median(run["parse"]),
-            xla_parse=median(run["xla_parse"] or [0.0]),
+        ours, xla = _parse_seconds(path, _TURNS)
+        runs = [_worker(direction, path, SMALL_FILE, script=_PIPELINING) for _ in range(_TURNS)]
+        cold = median(run["seconds"] for run in runs)
+        xla_pass = median(run["xla"] for run in runs)
+        figures = PassFigures(
+            file=path.parent.parent.name,
+            name=direction,
+            instructions=(runs[0]["before"], runs[0]["after"]),
+            cold=cold,
+            to_parse=cold / ours,
+            xla_to_parse=xla_pass / xla if xla else 0.0,
         )
         found.append(figures)
     return found

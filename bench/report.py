@@ -13,7 +13,6 @@ from measure import (
     Figures,
     InterpreterFigures,
     PassFigures,
-    PipeliningFigures,
     ScaleFigures,
     SchedulingFigures,
     TextFigures,
@@ -148,30 +147,6 @@ def scheduling_lines(title: str, figures: SchedulingFigures) -> str:
         xla = milliseconds(figures.xla)
         rows.insert(0, [shorten(figures.module), milliseconds(figures.ours), each, xla])
     return table(title, ["module", "ms", "us each", "XLA ms"], rows)
-
-
-def pipelining_table(title: str, figures: list[PipeliningFigures]) -> str:
-    """The pass in each direction beside XLA's, also in parses, and that over the same of XLA."""
-    headers = [
-        "module",
-        "direction",
-        "before",
-        "after",
-        "ms",
-        "parses",
-        "XLA ms",
-        "parses",
-        "/ XLA",
-    ]
-    rows = [
-        [
-            *(shorten(f.module), f.direction, *(f"{n:,}" for n in f.instructions)),
-            *(milliseconds(f.ours), times(f.to_parse), milliseconds(f.xla), times(f.xla_to_parse)),
-            times(ratio(f.to_parse, f.xla_to_parse)),
-        ]
-        for f in figures
-    ]
-    return table(title, headers, rows)
 
 
 # -- bars -----------------------------------------------------------------------------------

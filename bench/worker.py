@@ -116,7 +116,7 @@ def _forget_source(module: Module) -> None:
 
 def xla_load_print() -> Callable[[str], object] | None:
     """XLA's parser and printer, constants in full; None where jaxlib is not installed."""
-    hlo = jaxlib_hlo()
+    hlo = _jaxlib()
     if hlo is None:
         return None
     options = hlo.HloPrintOptions()
@@ -134,7 +134,7 @@ def measure_parsing(path: str, small: str, runs: str) -> dict[str, Any]:
     from hloopt.text import parse_module
 
     text, small_text = read_text(path), read_text(small)
-    hlo = jaxlib_hlo()
+    hlo = _jaxlib()
     times: dict[str, list[float]] = {"ours": [], "xla": []}
     for whose, read in (("ours", parse_module), ("xla", hlo and hlo.hlo_module_from_text)):
         if read:
@@ -143,7 +143,7 @@ def measure_parsing(path: str, small: str, runs: str) -> dict[str, Any]:
     return times
 
 
-def jaxlib_hlo() -> Any:
+def _jaxlib() -> Any:
     """The part of jaxlib that reads and prints HLO; None where it is not installed."""
     try:
         return import_module("jaxlib._hlo")

@@ -31,7 +31,8 @@ _WORD = pattern(r"[0-9a-zA-Z?]++_[0-9a-zA-Z?]++->[0-9a-zA-Z?]++|%?[\w.\-+?:]+|[^
 _SCALAR = pattern(r"-?nan\(0x[0-9a-fA-F]+\)|[^\s,{}()]+")
 _SIMPLE_PAIRS = pattern(
     r"(?<![\w.\-])([A-Za-z_][\w.\-]*)="  # no start within a word: it may be a megabyte long
-    r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+)(?:, |$)'
+    r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+'
+    r"|\[[\d,]+\]<=\[[\d,]+\](?:T\([\d,]+\))?)(?:, |$)"
 )
 
 _SPLIT: dict[str, dict[str, str]] = {}
