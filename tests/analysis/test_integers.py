@@ -75,3 +75,13 @@ def test_operations_give_what_the_interpreter_gives(name: str, data: st.DataObje
     ]
     expected = evaluate_instruction(root, arrays, Plans())
     assert found == tuple(map(int, expected.ravel()))
+
+
+@pytest.mark.parametrize("operation", ["add(a, a)", "negate(a)", "compare(a, a), direction=EQ"])
+@pytest.mark.parametrize("count", [64, 65])
+def test_arithmetic_on_tables_is_left_to_numpy(operation: str, count: int) -> None:
+    result = "pred" if operation.startswith("compare") else "s32"
+    lines = f"a = s32[{count}] parameter(0)\nROOT r = {result}[{count}] {operation}"
+    root = parse_module(f"HloModule m\nENTRY e {{\n{lines}\n}}").entry.root
+    found = computed(root, [tuple(range(count))] * len(root.operands))
+    assert (found is None) == (count > 64)

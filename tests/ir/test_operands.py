@@ -66,3 +66,15 @@ def test_many_operands_are_not_copied_for_each_replacement() -> None:
         element.replace_all_uses_with(values[1])
     assert whole.operands is operands
     assert operands == [values[1]] * len(elements)
+
+
+def test_users_nobody_has_asked_for_are_right_after_an_operand_is_exchanged() -> None:
+    entry = parse_module(
+        "HloModule m\n\nENTRY %e (x: s32[], y: s32[]) -> s32[] {\n"
+        "  %x = s32[] parameter(0)\n  %y = s32[] parameter(1)\n"
+        "  ROOT %sum = s32[] add(%x, %x)\n}\n"
+    ).entry
+    x, y, total = entry.instructions
+    total.exchange_operand(x, y)
+    assert total.operands == [y, y]
+    assert (list(x.users), list(y.users)) == ([], [total])

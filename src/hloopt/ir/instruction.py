@@ -189,14 +189,14 @@ class Instruction:
 
         O(operands) where they are few, or once where they are many; after that O(places of `old`).
         """
-        operands = self.operands
+        operands, old_users = self.operands, old.users  # filled before the edge changes
         if len(operands) < MANY_OPERANDS:
             self.operands = [new if operand is old else operand for operand in operands]
         else:
             if not isinstance(operands, IndexedOperands):
                 self.operands = operands = IndexedOperands(operands)
             operands.exchange(old, new)
-        del old.users[self]
+        del old_users[self]
         new.users[self] = None
         self.changed()
 

@@ -6,7 +6,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.ordering import depends_on
 
 _MOST_BEFORE = 1000
-_OF_THE_VALUE = ("sharding", "origin")
+OF_THE_VALUE = ("sharding", "origin")
 """What speaks of the value that an instruction gives, not of what it does."""
 
 
@@ -43,12 +43,12 @@ def inherit(old: Instruction, new: Instruction) -> None:
 
 def attributes_for_another_value(instruction: Instruction) -> dict[str, str]:
     """What is said of an instruction, but nothing of its value: for one that gives another."""
-    return {k: v for k, v in instruction.attributes.items() if k not in _OF_THE_VALUE}
+    return {k: v for k, v in instruction.attributes.items() if k not in OF_THE_VALUE}
 
 
 def forget_value(instruction: Instruction) -> None:
     """Drop what is said of the value that an instruction gave before it changed."""
-    for name in _OF_THE_VALUE:
+    for name in OF_THE_VALUE:
         if name in instruction.attributes:
             instruction.set_attribute(name, None)
 
@@ -58,7 +58,7 @@ def hand_value_on(old: Instruction, new: Instruction) -> None:
 
     What was said of that value is said of `new`. O(users).
     """
-    for name in _OF_THE_VALUE:
+    for name in OF_THE_VALUE:
         if name in old.attributes:
             new.set_attribute(name, old.attributes[name])
     forget_value(old)

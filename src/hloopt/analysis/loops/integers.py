@@ -14,6 +14,9 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.plain_literals import PLAIN_VALUE, is_plain
 from hloopt.ir.shape import Shape
 
+_MOST_ELEMENTS = 64
+"""Larger arrays NumPy computes faster, its import included where many devices do so."""
+
 Integers: TypeAlias = tuple[int, ...]
 """The elements of an array of integers or truth values, row by row; of a scalar the only one."""
 
@@ -49,7 +52,7 @@ def computed(operation: Instruction, operands: Sequence[Integers]) -> Integers |
     """The result of an operation. O(its elements, or those of a literal).
 
     None where it takes the interpreter: other types, opcodes, and ranks than indices and counters
-    are computed with, and divisions of negative numbers or by zero.
+    are computed with, divisions of negative numbers or by zero, and arithmetic on whole tables.
     """
     if not has_integers(operation.shape):
         return None
@@ -65,6 +68,8 @@ def computed(operation: Instruction, operands: Sequence[Integers]) -> Integers |
             (size,) = operation.shape.dimensions
             first = min(max(start, 0), len(array) - size)
             return array[first : first + size]
+        case _ if operation.shape.element_count() > _MOST_ELEMENTS:
+            return None
         case Opcode.COMPARE:
             compare = _COMPARISONS[operation.attributes["direction"]]
             return tuple(int(compare(a, b)) for a, b in zip(*operands, strict=True))

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from hloopt.ir.attribute_annotations import origin, origin_leaves
 from hloopt.ir.instruction import Instruction
+from hloopt.passes.replace import OF_THE_VALUE
 from hloopt.passes.tuples import leaf_shardings
 
 Leaves: TypeAlias = list[str]
@@ -35,7 +36,7 @@ def annotate(instruction: Instruction, notes: Notes, leaf_map: LeafMap) -> None:
 
     Where it said more, or other things, of its old state, that goes.
     """
-    for name in ("sharding", "origin"):
+    for name in OF_THE_VALUE:
         leaves = leaf_map(notes[name], _BLANK[name]) if name in notes else []
         text = None
         if leaves and name == "sharding":

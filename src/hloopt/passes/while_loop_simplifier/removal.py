@@ -8,7 +8,7 @@ from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.call_inliner import CallInliner, Inliner
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import OF_THE_VALUE, replace_instruction
 
 
 def why_not_remove(loop: Instruction, trips: LoopTrips, effects: SideEffects) -> str | None:
@@ -46,7 +46,7 @@ def remove_loop(loop: Instruction, trips: LoopTrips) -> None:
     hints = {
         name: text
         for name, text in loop.attributes.items()
-        if name in ("frontend_attributes", "sharding", "origin")
+        if name in ("frontend_attributes", *OF_THE_VALUE)
     }
     call = computation.add(
         *(Opcode.CALL, loop.shape, loop.operands), attributes=hints, called=loop.called[:1]

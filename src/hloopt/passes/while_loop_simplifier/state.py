@@ -16,7 +16,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first
 from hloopt.ir.shape import Shape, tuple_shape
 from hloopt.ir.tuples import element, is_only_taken_apart, read_element
-from hloopt.passes.replace import inherit
+from hloopt.passes.replace import OF_THE_VALUE, inherit
 from hloopt.passes.while_loop_simplifier.annotations import LeafMap, Leaves, annotate, notes_of
 
 
@@ -162,7 +162,7 @@ class _Use:
     def replace(self, result: Instruction) -> None:
         """Let these users take `result` instead."""
         inherit(self._loop, result)
-        for name in ("sharding", "origin"):
+        for name in OF_THE_VALUE:
             if name in self._attributes:
                 result.set_attribute(name, self._attributes[name])
         redirect(self._loop, result, self._users, self._is_root)
