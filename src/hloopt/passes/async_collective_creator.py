@@ -14,6 +14,7 @@ from hloopt.ir.shape import Shape, tuple_shape
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.passes.async_pairs import AsyncPair, done_of, replace_by_pairs, wrap
 from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.replace import attributes_for_another_value
 
 _OWN_OPCODES = (Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.COLLECTIVE_PERMUTE)
 _SIZED = (Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
@@ -110,7 +111,7 @@ def _own_start(collective: Instruction) -> Instruction:
         _own_start_shape(collective),
         collective.operands,
         name=f"{collective.opcode}-start",
-        attributes={k: v for k, v in collective.attributes.items() if k != "sharding"},
+        attributes=attributes_for_another_value(collective),
         called=collective.called,
     )
 

@@ -17,7 +17,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.tuples import read_element
-from hloopt.passes.replace import replace_instruction
+from hloopt.passes.replace import attributes_for_another_value, replace_instruction
 
 
 def combine(members: Sequence[Instruction]) -> Instruction:
@@ -40,7 +40,7 @@ def combine(members: Sequence[Instruction]) -> Instruction:
             shape = _swapped(shape, own, dimension)
         operands.append(operand)
         shapes.append(shape)
-    attributes = dict(first.attributes)
+    attributes = attributes_for_another_value(first)
     if "dimensions" in attributes:
         attributes["dimensions"] = f"{{{dimension}}}"
     attributes |= _merged_annotations(members)
