@@ -147,7 +147,11 @@ class SchedulerConfig(PassOptions):
     search: SearchOptions | None = option(
         None, "look for a better schedule, for a time; null: take that of the rules"
     )
-    top_down_scheduling: bool = option(False, "schedule from the beginning of the program")
+    top_down_scheduling: bool = option(
+        False,
+        "schedule from the beginning of the program; as in XLA, all-reduces then overlap without "
+        "limit, as their starts call a computation",
+    )
     explain: tuple[str, ...] = option(
         (), "names of instructions: analysis remarks say why the rules put them where they do"
     )

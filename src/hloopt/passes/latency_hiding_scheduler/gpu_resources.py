@@ -60,13 +60,15 @@ class GpuResourceTracker(ResourceTracker):
             Resource("kGpuAsyncStreamRecv0", _TRANSFERS_IN_FLIGHT),
             Resource("kGpuAsyncStreamRecv1", _TRANSFERS_IN_FLIGHT),
             Resource("kGpuAsyncStreamCollectivesP2P", _TRANSFERS_IN_FLIGHT),
-            Resource("kGpuAsyncStreamComputes", config.parallel_async_compute_limit),
+            Resource.of_option("kGpuAsyncStreamComputes", config, "parallel_async_compute_limit"),
             Resource(
                 "kGpuAsyncStreamMemcpy",
                 (1 << 31) - 1,
                 Hazard.SELECTIVE if selective else Hazard.UNSHAREABLE,
             ),
-            Resource("kGpuAsyncStreamCollectives", config.parallel_collective_overlap_limit),
+            Resource.of_option(
+                "kGpuAsyncStreamCollectives", config, "parallel_collective_overlap_limit"
+            ),
         ]
 
     def is_start(self, instruction: Instruction) -> bool:

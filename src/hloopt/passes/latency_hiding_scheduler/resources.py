@@ -52,6 +52,15 @@ class Resource(NamedTuple):
     name: str
     limit: int | None = None
     hazard: Hazard = Hazard.UNSHAREABLE
+    option: str = ""
+    """The option that `limit` is from."""
+
+    @classmethod
+    def of_option(
+        cls, name: str, config: SchedulerConfig, option: str, hazard: Hazard = Hazard.UNSHAREABLE
+    ) -> Resource:
+        """A resource of which there is as much as an option says."""
+        return cls(name, getattr(config, option), hazard, option)
 
 
 class OverlapCheck(Protocol):
@@ -92,16 +101,17 @@ class ResourceTracker:
         self.config = config
         self.resources = [
             *(
-                Resource(
+                Resource.of_option(
                     name,
-                    getattr(config, f"{option}_overlap_limit"),
+                    config,
+                    f"{option}_overlap_limit",
                     Hazard.SHAREABLE if opcode is Opcode.COPY else Hazard.UNSHAREABLE,
                 )
                 for opcode, (name, option) in _KINDS.items()
             ),
-            Resource("kSendRecv", config.send_recv_overlap_limit),
-            Resource("kSendHost", config.send_recv_host_overlap_limit),
-            Resource("kRecvHost", config.send_recv_host_overlap_limit),
+            Resource.of_option("kSendRecv", config, "send_recv_overlap_limit"),
+            Resource.of_option("kSendHost", config, "send_recv_host_overlap_limit"),
+            Resource.of_option("kRecvHost", config, "send_recv_host_overlap_limit"),
         ]
         top_down = config.top_down_scheduling
         self.at_start = Usage.OCCUPY if top_down else Usage.RELEASE

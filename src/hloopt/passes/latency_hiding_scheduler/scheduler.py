@@ -111,6 +111,19 @@ class _Run:
             "FindAndExtractBestNodeAvailable failed to find a node to schedule, skipped nodes: "
             + "; ".join(skipped)
             + ("; " if skipped else ""),
-            help="an operation needs more of a resource than its overlap limit allows, or "
-            "dependencies make more operations overlap: raise the limit",
+            help=self._way_out(),
         )
+
+    def _way_out(self) -> str:
+        """What to do where no ready node may be taken."""
+        state = self.state
+        for node in state.ready:
+            short = state.shortage(node)
+            if short is not None and short[0].option and short[0].limit is not None:
+                resource, missing = short
+                return (
+                    f"%{state.graph.instructions[node].name} needs {missing} more of "
+                    f"{resource.name} than is left of {resource.limit}: "
+                    f"give the pass {resource.option}={resource.limit + missing}"
+                )
+        return "dependencies make more operations overlap than the limits allow: raise a limit"

@@ -10,6 +10,7 @@ from hloopt.ir import Instruction
 if TYPE_CHECKING:
     from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
     from hloopt.passes.latency_hiding_scheduler.ready_order import ReadyOrder
+    from hloopt.passes.latency_hiding_scheduler.resources import Resource
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 _MEMORY_RULES = frozenset(
@@ -56,8 +57,11 @@ def _reason(state: SchedulingState, order: ReadyOrder, node: int) -> str:
     blocked = order.blocked()
     if blocked:
         other = blocked[0]
-        name, limit = _scarce(state, other)
-        return f"the overlap limit of {name} ({limit}) holds %{instructions[other].name} back"
+        resource = _scarce(state, other)
+        limit = resource.limit or 0
+        return (
+            f"the overlap limit of {resource.name} ({limit}) holds %{instructions[other].name} back"
+        )
     side = "after" if state.top_down else "before"
     return f"by dependencies all that was left has to come {side} it{_overwritten(graph, node)}"
 
@@ -70,9 +74,7 @@ def _overwritten(graph: ScheduleGraph, node: int) -> str:
     return f", %{graph.instructions[reader].name} because it reads what this writes over"
 
 
-def _scarce(state: SchedulingState, node: int) -> tuple[str, int]:
-    """The resource that a node wants more of than is left."""
-    resources = state.tracker.resources
-    short = [r for r, count in state.needs[node] if count > state.remaining[r]]
-    resource = resources[short[0] if short else state.needs[node][0][0]]
-    return resource.name, resource.limit or 0
+def _scarce(state: SchedulingState, node: int) -> Resource:
+    """The resource that a blocked node wants: of which too little is left, or just its first."""
+    short = state.shortage(node)
+    return short[0] if short else state.tracker.resources[state.needs[node][0][0]]

@@ -11,6 +11,7 @@ from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, Pressure
 from hloopt.passes.latency_hiding_scheduler.resources import (
     SEND_HOST,
     Hazard,
+    Resource,
     ResourceTracker,
     Usage,
 )
@@ -214,6 +215,13 @@ class SchedulingState:
         if node in self.graph.group:
             return "kAnnotationNotReady"
         return "" if not self.needs[node] or self.fits(node) else "kExceedsOverlapLimit"
+
+    def shortage(self, node: int) -> tuple[Resource, int] | None:
+        """The first resource that a node wants more of than is left, and how much is missing."""
+        for resource, count in self.needs[node]:
+            if count > self.remaining[resource]:
+                return self.tracker.resources[resource], count - self.remaining[resource]
+        return None
 
     def fit_fact(self, node: int) -> Hashable:
         """The same for nodes of which `fits` says the same."""
