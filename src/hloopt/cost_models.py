@@ -113,6 +113,23 @@ def describe(choice: CostModelChoice) -> str:
     return f"{source}, else {light}" if source else light
 
 
+def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | None]:
+    """What times are by, as plain data: the model, its files, and the name of the target where
+    the speed of light has a part in it. Raises HloError for a bad choice or target."""
+    from hloopt.targets import load_target
+
+    name = choice.resolved()
+    target = None
+    if name == "sol" or (name != "fixed" and choice.target is not None):
+        target = load_target(choice.target or DEFAULT_TARGET).name
+    return {
+        "cost_model": name,
+        "target": target,
+        "cost_table": choice.cost_table,
+        "profile": choice.profile,
+    }
+
+
 def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
     """What a reader of times by this model should know. O(instructions)."""
     from hloopt.analysis.latency.speed_of_light import unsupported_by_xla

@@ -46,7 +46,7 @@ def assert_agree(
 ) -> None:
     """All operations of these modules are collectives: the totals have to be one."""
     (schedule,) = asked(capsys, "schedule", str(path), *options)
-    overlap = asked(capsys, "analyze", "overlap", str(path), *options)["before"]
+    (overlap,) = asked(capsys, "analyze", "overlap", str(path), *options)
     assert overlap["exposed"] == pytest.approx(schedule["exposed"], rel=1e-12)
     assert (overlap["exposed"] > 0) is waits
     computations = {entry["name"]: entry for entry in schedule["computations"]}
@@ -86,7 +86,7 @@ def test_without_a_word_on_times_they_are_those_of_a_target(
     said = ["--cost-model", "sol", "--target", "h100_sxm"]
     overlap = asked(capsys, "analyze", "overlap", path)
     assert overlap == asked(capsys, "analyze", "overlap", path, *said)
-    assert overlap["before"]["exposed_seconds"] > 0
+    assert overlap[0]["exposed_seconds"] > 0
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def chain(tmp_path: Path) -> str:
 
 def test_json_has_the_whole_path(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", "reachability", chain, "%r", "%p", "--format", "json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    (report,) = json.loads(capsys.readouterr().out)
     path = report.pop("path")
     assert report == {
         "file": chain,

@@ -69,6 +69,35 @@ def test_json_is_a_list_with_the_file_and_the_module_of_each_report(
     assert {tuple(report)[:2] for report in reports} == {("file", "module")}
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [("analyze overlap", ["{b}"]), ("analyze reachability", ["p", "p"])],
+)
+def test_so_it_is_of_commands_that_do_not_take_any_number_of_files(
+    command: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = {name: str(tmp_path / f"{name}.hlo") for name in ("a", "b")}
+    for name, path in paths.items():
+        Path(path).write_text(f"HloModule {name}\nENTRY e {{ ROOT p = f32[] parameter(0) }}")
+    more = [argument.format(**paths) for argument in arguments]
+    assert main([*command.split(), paths["a"], *more, "--format", "json"]) == 0
+    reports = json.loads(capsys.readouterr().out)
+    expected = [(path, name) for name, path in paths.items() if path in (paths["a"], *more)]
+    assert [(report["file"], report["module"]) for report in reports] == expected
+    assert {tuple(report)[:2] for report in reports} == {("file", "module")}
+
+
+@pytest.mark.parametrize("command", ["cost --latency", "schedule", "analyze overlap"])
+def test_json_names_the_model_and_the_target_of_times(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.hlo"
+    path.write_text("HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }")
+    assert main([*command.split(), str(path), "--target", "b200", "--format", "json"]) == 0
+    (report,) = json.loads(capsys.readouterr().out)
+    assert (report["cost_model"], report["target"]) == ("sol", "b200")
+
+
 @pytest.mark.parametrize("command", ["cost", "memory", "analyze loops", "analyze replication"])
 def test_a_terminal_is_told_which_file_is_at_work(
     command: str,

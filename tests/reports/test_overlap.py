@@ -21,7 +21,13 @@ from hloopt.passes.base import PassContext
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.passes.registry import create_pass
-from hloopt.reports.overlap import OverlapReport, matched, overlap_reports, overlap_to_json
+from hloopt.reports.overlap import (
+    OverlapReport,
+    matched,
+    overlap_change_to_json,
+    overlap_reports,
+    overlap_to_json,
+)
 from hloopt.reports.overlap_text import render_overlap
 from hloopt.reports.schedule_order import ALL_COLLECTIVES, copy_into_loop_states
 from hloopt.reports.schedule_run import ScheduleSettings
@@ -221,13 +227,20 @@ def test_computations_are_matched_by_name() -> None:
 
 
 def test_json_has_seconds_where_cycles_are_times() -> None:
-    abstract = overlap_to_json(report(TEXT), None)["before"]
+    abstract = overlap_to_json(report(TEXT))
     assert abstract["exposed"] > 0
     assert abstract["exposed_seconds"] is abstract["computations"][0]["seconds"] is None
-    known = overlap_to_json(report(TEXT, SOL), report(looped(), SOL))
-    assert known["before"]["exposed_seconds"] == pytest.approx(known["before"]["exposed"] * 1e-6)
-    assert known["more_state_bytes"] == known["after"]["state_bytes"] == 36
-    assert known["matched"] == [["e", None], [None, "body"]]
+    assert (abstract["cost_model"], abstract["target"]) == ("fixed", None)
+    known = overlap_to_json(report(TEXT, SOL))
+    assert known["exposed_seconds"] == pytest.approx(known["exposed"] * 1e-6)
+    assert (known["cost_model"], known["target"]) == ("sol", "h100_sxm")
+
+
+def test_json_of_a_change_tells_which_computations_belong_together() -> None:
+    assert overlap_change_to_json(report(TEXT, SOL), report(looped(), SOL)) == {
+        "more_state_bytes": 36,
+        "matched": [["e", None], [None, "body"]],
+    }
 
 
 def rendered(before: OverlapReport, after: OverlapReport | None = None) -> str:

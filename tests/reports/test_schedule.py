@@ -325,7 +325,8 @@ def test_two_schedules_are_compared_by_the_model_asked_for(tmp_path: Path) -> No
     stream = io.StringIO()
     render_schedule_change(change, Console(file=stream, width=80))
     assert "* times by speed of light on NVIDIA B200" in stream.getvalue()
-    assert schedule_change_to_json(change)["cost_model"].startswith("speed of light on NVIDIA B200")
+    data = schedule_change_to_json(change)
+    assert (data["cost_model"], data["target"]) == ("sol", "b200")
     missing = CostModelChoice(profile=str(tmp_path / "none.pbtxt"))
     with pytest.raises(HloError, match="cannot read"):
         compare_schedules(parse_module(BEHIND), parse_module(TEXT), missing)

@@ -101,18 +101,17 @@ def _show_times(
     files: tuple[str, ...], choice: CostModelChoice, top: int, output_format: str, color: str
 ) -> int:
     """Report the times of modules by a model: by `sol` if none is named."""
-    from hloopt.cost_models import describe, latency_model, model_notes
+    from hloopt.cost_models import latency_model, model_notes
     from hloopt.files import find_inputs, load
     from hloopt.reports.latency import analyze_latency, latency_to_json
 
-    name = describe(choice)
     reports = []
     with at_work(find_inputs(files)) as each:
         for path in each:
             module = load(path)
             model = latency_model(choice, module, is_gpu=True)
             notes = model_notes(choice, module)
-            reports.append((path, analyze_latency(module, model, name, notes)))
+            reports.append((path, analyze_latency(module, model, choice, notes)))
     if output_format == "json":
         print_json([{"file": path, **latency_to_json(report)} for path, report in reports])
         return 0

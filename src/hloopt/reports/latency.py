@@ -12,6 +12,7 @@ from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.runs import Runs, count_runs
 from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
 from hloopt.analysis.latency import LatencyModel, Origin, Time
+from hloopt.cost_models import CostModelChoice, cost_model_to_json
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.reports.units import some
@@ -59,8 +60,8 @@ class LatencyReport:
     """The times of one run of a module on one device."""
 
     module: str
-    model: str
-    """The name of the model, with its target where it has one."""
+    model: CostModelChoice
+    """Where times are from."""
     instructions: list[TimedRow]
     """Most time first; without loops, conditionals and calls, whose parts are here."""
     operations: list[TimedRow]
@@ -79,7 +80,7 @@ class LatencyReport:
 
 
 def analyze_latency(
-    module: Module, model: LatencyModel, name: str, notes: Iterable[str] = ()
+    module: Module, model: LatencyModel, choice: CostModelChoice, notes: Iterable[str] = ()
 ) -> LatencyReport:
     """The report for a verified module. O(instructions), beside what the model takes."""
     costs = CostAnalysis(module)
@@ -104,7 +105,7 @@ def analyze_latency(
         rows.sort(key=lambda row: -row.microseconds)
     if any(not row.runs.is_known for row in instructions):
         own_notes.append("loops whose trip count is not known take one trip")
-    report = LatencyReport(module.name, name, instructions, operations, own_notes)
+    report = LatencyReport(module.name, choice, instructions, operations, own_notes)
     if guesses := report.guesses():
         names = [f"%{row.instruction.name}" for row in guesses]
         own_notes.append(f"guessed, for want of anything better: {some(names)}")
@@ -142,7 +143,7 @@ def latency_to_json(report: LatencyReport) -> dict[str, Any]:
     """The report as plain data; times in microseconds, of one run and of all."""
     return {
         "module": report.module,
-        "cost_model": report.model,
+        **cost_model_to_json(report.model),
         "microseconds": report.microseconds,
         "instructions": [_row_to_json(row) for row in report.instructions],
         "operations": [

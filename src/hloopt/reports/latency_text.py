@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost.runs import ONCE
 from hloopt.analysis.latency import Origin
+from hloopt.cost_models import describe
 from hloopt.reports.latency import LatencyReport, OriginTotal, TimedRow, by_origin
 from hloopt.reports.units import head, human_seconds, middle, more_text
 
@@ -22,7 +23,7 @@ def render_latency(report: LatencyReport, console: Console, *, top: int = 10) ->
     from rich.text import Text
 
     width = min(console.width, _WIDEST)
-    title = Text.assemble("Times of ", (report.module, "bold"), f" by {report.model}")
+    title = Text.assemble("Times of ", (report.module, "bold"), f" by {describe(report.model)}")
     console.print(title, width=width)
     for what, rows in (("instruction", report.instructions), ("operation", report.operations)):
         if rows:

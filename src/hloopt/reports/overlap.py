@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hloopt.collector import collector_paused
-from hloopt.cost_models import describe
+from hloopt.cost_models import CostModelChoice, cost_model_to_json
 from hloopt.ir import Module
 from hloopt.reports.schedule_notes import notes_on
 from hloopt.reports.schedule_order import scheduled_to_hide
@@ -66,11 +66,12 @@ class OverlapRow:
 class OverlapReport:
     """A module under a model of time."""
 
+    module: str
     order: str
     """`schedule`, or who found one for a module without."""
     is_scheduled: bool
     preset: Preset
-    cost_model: str
+    cost_model: CostModelChoice
     unit: CycleUnit
     rows: tuple[OverlapRow, ...]
     notes: tuple[str, ...]
@@ -88,10 +89,11 @@ class OverlapReport:
             config = settings.config_for(scheduled)
             simulation = run_module(scheduled, settings, config)
             return cls(
+                module.name,
                 order,
                 module.is_scheduled,
                 config.preset,
-                describe(settings.cost_model),
+                settings.cost_model,
                 cycle_unit(config, simulation.model),
                 tuple(map(OverlapRow.of, collective_runs(simulation))),
                 tuple(notes_on(simulation, settings)),
@@ -152,29 +154,18 @@ def matched(before: OverlapReport, after: OverlapReport) -> list[Pair]:
 # -- JSON -----------------------------------------------------------------------------------------
 
 
-def overlap_to_json(before: OverlapReport, after: OverlapReport | None) -> dict[str, Any]:
-    """The reports as plain data, and which rows belong together.
+def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
+    """The report as plain data.
 
     `duration` and `exposed` are in cycles of the model; `seconds` and `exposed_seconds` are the
     same in seconds, null where a cycle is an abstract unit.
     """
-    data: dict[str, Any] = {"before": _report_to_json(before)}
-    if after is not None:
-        data["after"] = _report_to_json(after)
-        data["matched"] = [
-            [None if row is None else row.computation for row in pair]
-            for pair in matched(before, after)
-        ]
-        data["more_state_bytes"] = after.state_bytes - before.state_bytes
-    return data
-
-
-def _report_to_json(report: OverlapReport) -> dict[str, Any]:
     return {
+        "module": report.module,
         "order": report.order,
         "is_scheduled": report.is_scheduled,
         "preset": report.preset,
-        "cost_model": report.cost_model,
+        **cost_model_to_json(report.cost_model),
         "seconds_per_cycle": report.unit.seconds,
         "bytes": report.bytes,
         "hidden_bytes": report.hidden_bytes,
@@ -190,6 +181,17 @@ def _report_to_json(report: OverlapReport) -> dict[str, Any]:
             for row in report.rows
         ],
         "assumptions": list(report.notes),
+    }
+
+
+def overlap_change_to_json(before: OverlapReport, after: OverlapReport) -> dict[str, Any]:
+    """What to compare in reports before and after passes: which rows belong together."""
+    return {
+        "matched": [
+            [None if row is None else row.computation for row in pair]
+            for pair in matched(before, after)
+        ],
+        "more_state_bytes": after.state_bytes - before.state_bytes,
     }
 
 

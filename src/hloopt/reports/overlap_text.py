@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from hloopt.cost_models import describe
 from hloopt.reports.memory_text import page_width, plain_table
 from hloopt.reports.overlap import OverlapReport, OverlapRow, Pair, matched
 from hloopt.reports.units import human_bytes, middle
@@ -104,7 +105,7 @@ def _change(values: Sequence[str]) -> str:
 def _notes(reports: Sequence[OverlapReport]) -> Iterator[str]:
     """How the figures came about, and what they rest on."""
     first = reports[0]
-    yield f"times: {first.cost_model}; streams: {first.preset}"
+    yield f"times: {describe(first.cost_model)}; streams: {first.preset}"
     own = [(f"order: {report.order}", *report.notes) for report in reports]
     shared = [note for note in own[0] if all(note in notes for notes in own)]
     yield from shared

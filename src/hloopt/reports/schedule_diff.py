@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hloopt.cost_models import CostModelChoice, cost_model_to_json, describe
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import STARTS
@@ -14,7 +15,6 @@ from hloopt.reports.units import CycleUnit, human_change
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hloopt.cost_models import CostModelChoice
     from hloopt.simulation import Simulation
 
 
@@ -26,8 +26,8 @@ class ScheduleChange:
     """None where it had no schedule."""
     after: Simulation
     unit: CycleUnit
-    cost_model: str
-    """Where times are from, in words."""
+    cost_model: CostModelChoice
+    """Where times are from."""
 
 
 def compare_schedules(
@@ -42,7 +42,6 @@ def compare_schedules(
         return None
     if not any(i.opcode in STARTS for module in (before, after) for i in module.instructions()):
         return None  # before anything large is imported
-    from hloopt.cost_models import CostModelChoice, describe
     from hloopt.reports.schedule_run import (
         ScheduleSettings,
         cycle_unit,
@@ -51,7 +50,6 @@ def compare_schedules(
 
     settings = ScheduleSettings(cost_model=cost_model or CostModelChoice())
     config = settings.config_for(after)
-    title = describe(settings.cost_model)
     try:
         new = run_module(after, settings, config)
         old = run_module(before, settings, config) if before.is_scheduled else None
@@ -61,7 +59,7 @@ def compare_schedules(
         return None
     if not any(any(run.operations()) for run in (old, new) if run is not None):
         return None
-    return ScheduleChange(old, new, cycle_unit(config, new.model), title)
+    return ScheduleChange(old, new, cycle_unit(config, new.model), settings.cost_model)
 
 
 def render_schedule_change(change: ScheduleChange, console: Console) -> None:
@@ -86,7 +84,7 @@ def render_schedule_change(change: ScheduleChange, console: Console) -> None:
         )
     console.print(table)
     if unit.seconds is not None:
-        console.print(Text(f"* times by {change.cost_model}", style="dim"))
+        console.print(Text(f"* times by {describe(change.cost_model)}", style="dim"))
 
 
 def _rows(change: ScheduleChange) -> Iterator[tuple[str, float | None, float]]:
@@ -124,7 +122,7 @@ def totals_to_json(simulation: Simulation) -> dict[str, Any]:
 def schedule_change_to_json(change: ScheduleChange) -> dict[str, Any]:
     """The figures of both, in cycles."""
     return {
-        "cost_model": change.cost_model,
+        **cost_model_to_json(change.cost_model),
         "seconds_per_cycle": change.unit.seconds,
         "before": None if change.before is None else totals_to_json(change.before),
         "after": totals_to_json(change.after),

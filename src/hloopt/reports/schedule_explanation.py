@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hloopt.cost_models import describe
+from hloopt.cost_models import cost_model_to_json, describe
 from hloopt.ir import Instruction, Module
 from hloopt.ir.find import find_instructions
 from hloopt.ir.schedule import set_schedule
@@ -119,7 +119,7 @@ def explanation_to_json(found: ScheduleExplanation) -> dict[str, Any]:
         "module": found.module.name,
         "order": found.order,
         "preset": found.config.preset,
-        "cost_model": found.config.model_choice.resolved(),
+        **cost_model_to_json(found.config.model_choice),
         "top_down": found.config.top_down_scheduling,
         "seconds_per_cycle": found.unit.seconds,
         "explanations": [_one_to_json(explanation) for explanation in found.explanations],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.collector import collector_paused
-from hloopt.cost_models import describe
+from hloopt.cost_models import CostModelChoice
 from hloopt.ir import Computation, Module
 from hloopt.ir.device_counts import device_counts
 from hloopt.ir.grid import Grid
@@ -62,8 +62,8 @@ class ScheduleFindings:
     preset: Preset
     devices: Grid
     """The devices that the program is for."""
-    cost_model: str
-    """Where times are from, in words."""
+    cost_model: CostModelChoice
+    """Where times are from."""
     unit: CycleUnit
     simulation: Simulation
     paths: CriticalPaths
@@ -109,7 +109,7 @@ class ScheduleFindings:
                 order,
                 config.preset,
                 device_counts(module),
-                describe(config.model_choice),
+                config.model_choice,
                 cycle_unit(config, simulation.model),
                 simulation,
                 CriticalPaths.of(simulation),

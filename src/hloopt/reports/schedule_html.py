@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hloopt.cost_models import describe
 from hloopt.ir import Instruction
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.reports.group_sizes import group_size
@@ -35,7 +36,7 @@ def _facts(findings: ScheduleFindings) -> Iterator[tuple[str, str]]:
         yield "limit", human_bytes(findings.memory.limit)
     yield "operations", f"{len(findings.hidings):,}"
     yield "order", findings.order
-    yield "times", findings.cost_model
+    yield "times", describe(findings.cost_model)
     yield "preset", findings.preset
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hloopt.cost_models import cost_model_to_json
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_diff import totals_to_json
@@ -24,7 +25,7 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         "module": findings.module.name,
         "order": findings.order,
         "preset": findings.preset,
-        "cost_model": findings.cost_model,
+        **cost_model_to_json(findings.cost_model),
         "seconds_per_cycle": findings.unit.seconds,
         **totals_to_json(simulation),
         "critical_path": findings.paths.lengths[findings.module.entry],

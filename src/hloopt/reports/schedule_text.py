@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from hloopt.cost_models import describe
 from hloopt.ir import Opcode
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.memory_text import page_width, plain_table
@@ -37,7 +38,7 @@ def render_schedule(findings: ScheduleFindings, console: Console, *, top: int = 
     title = Text.assemble(
         "Schedule of ",
         (findings.module.name, "bold"),
-        f", order: {findings.order}\nby {findings.cost_model}, preset {findings.preset}",
+        f", order: {findings.order}\nby {describe(findings.cost_model)}, preset {findings.preset}",
     )
     console.print(title, width=width)
     console.print(_totals(findings), width=width)

@@ -40,15 +40,22 @@ def command(
     hloopt analyze overlap step.hlo after.hlo --target b200
     hloopt analyze overlap step.hlo --profile step.pbtxt
     """
-    from hloopt.reports.overlap import overlap_reports, overlap_to_json
+    from hloopt.reports.overlap import overlap_change_to_json, overlap_reports, overlap_to_json
 
     settings = schedule.settings()
-    with at_work([before] if after is None else [before, after]) as paths:
-        modules = [schedule.load(path) for path in paths]
-        first, *others = overlap_reports(modules, settings)
-    second = others[0] if others else None
+    paths = [before] if after is None else [before, after]
+    with at_work(paths) as each:
+        modules = [schedule.load(path) for path in each]
+        reports = overlap_reports(modules, settings)
+    first, second = reports[0], reports[1] if after is not None else None
     if output_format == "json":
-        print_json(overlap_to_json(first, second))
+        data = [
+            {"file": path, **overlap_to_json(report)}
+            for path, report in zip(paths, reports, strict=True)
+        ]
+        if second is not None:
+            data[1]["change"] = overlap_change_to_json(first, second)
+        print_json(data)
         return 0
     from hloopt.reports.overlap_text import render_overlap
 

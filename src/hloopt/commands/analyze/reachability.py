@@ -41,7 +41,7 @@ def command(file: str, first: str, second: str, top: int, output_format: str, co
         (module,) = map(load, paths)
         report = report_order(_find(module, first, "A"), _find(module, second, "B"))
     if output_format == "json":
-        print_json({"file": file, **order_to_json(report)})
+        print_json([{"file": file, **order_to_json(report)}])
     else:
         render_order(report, make_console(color), top=top)
     return 0

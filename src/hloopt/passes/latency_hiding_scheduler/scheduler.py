@@ -119,8 +119,10 @@ class _Run:
         state = self.state
         for node in state.ready:
             short = state.shortage(node)
-            if short is not None and short[0].option and short[0].limit is not None:
-                resource, missing = short
+            if short is None:
+                continue
+            resource, missing = short
+            if resource.option and resource.limit is not None:
                 return (
                     f"%{state.graph.instructions[node].name} needs {missing} more of "
                     f"{resource.name} than is left of {resource.limit}: "
