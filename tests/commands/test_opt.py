@@ -317,6 +317,24 @@ def test_dumps_of_a_split_file_do_not_overwrite_each_other(run: Run, step: Path)
     assert {"step.m.001.dce.hlo", f"step-{second}.m.001.dce.hlo"} <= names
 
 
+def test_runs_of_a_pass_are_told_apart_by_their_options(run: Run, step: Path) -> None:
+    passes = (
+        "algsimp,collective-pipeliner{last_run=false},"
+        "collective-pipeliner{pipelining_direction=backward,should_process=[all-gather]},"
+        "fixpoint(cse{is_layout_sensitive=true}),cse{is_layout_sensitive=true}"
+    )
+    done = run(str(step), "--passes", passes, "--report", "--no-memory")
+    assert done.code == 0
+    titles = [line.split("  ")[0] for line in done.err.splitlines()[1:6]]
+    assert titles == [
+        "algsimp",
+        "collective-pipeliner (last_run=false)",
+        "collective-pipeliner (backward, all-gather)",
+        "cse (round 1)",
+        "cse",
+    ]
+
+
 def test_timing_and_statistics_are_tables_on_stderr(run: Run, step: Path) -> None:
     result = run(step, "--passes", "grows,dce", "--timing", "--statistics")
     assert [line.split()[0] for line in result.err.splitlines() if line.strip()] != []

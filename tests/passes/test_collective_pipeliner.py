@@ -426,9 +426,19 @@ def test_a_schedule_is_kept_in_order() -> None:
             done.add(instruction)
 
 
-def test_what_is_called_in_a_loop_is_named() -> None:
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("call(part), to_apply=all", "which %cr calls: inline that first"),
+        (
+            "fusion(part), kind=kLoop, calls=all",
+            "which the fusion %cr runs as one: run this pass before fusion",
+        ),
+    ],
+)
+def test_what_is_called_in_a_loop_is_named(call: str, reason: str) -> None:
     text = loop(
-        """  cr = f32[1,8] call(part), to_apply=all
+        f"""  cr = f32[1,8] {call}
   stored = f32[4,8] dynamic-update-slice(x, cr, i, zero)"""
     ).replace(
         "\nbody {",
@@ -436,9 +446,7 @@ def test_what_is_called_in_a_loop_is_named() -> None:
         "  ROOT ar = f32[1,8] all-reduce(v), replica_groups={}, to_apply=sum\n}\n\nbody {",
     )
     _, remarks = pipelined(text, changes=False)
-    assert remarks == [
-        "missed %ar: not pipelined: it is in %all, which %cr calls: inline that first"
-    ]
+    assert remarks == [f"missed %ar: not pipelined: it is in %all, {reason}"]
 
 
 @pytest.mark.parametrize(

@@ -232,14 +232,15 @@ def _format_step(step: Step) -> str:
 
 
 def _format_options(options: Mapping[str, object]) -> str:
-    return f"{{{','.join(f'{name}={_format_value(value)}' for name, value in options.items())}}}"
+    return f"{{{','.join(f'{name}={format_value(value)}' for name, value in options.items())}}}"
 
 
-def _format_value(value: object) -> str:
+def format_value(value: object) -> str:
+    """The value of an option as `--passes` text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return f"[{','.join(_format_value(item) for item in value)}]"
+        return f"[{','.join(format_value(item) for item in value)}]"
     if isinstance(value, Mapping):
         return _format_options(value)
     if value is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,6 +36,8 @@ class PassRun:
     name: str
     iteration: int | None = None
     """Which round of a fixpoint, from 1."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """As the pipeline gives them."""
     changed: bool = False
     instructions: tuple[int, int] = (0, 0)
     """Before and after."""
@@ -180,7 +182,7 @@ class _Execution:
 
     def _pass(self, step: PassStep, iteration: int | None, unmet: str | None) -> bool:
         module = self.module
-        run = PassRun(step.made.name, iteration)
+        run = PassRun(step.made.name, iteration, step.options)
         self.result.runs.append(run)
         count = module.instruction_count()
         run.instructions = (count, count)

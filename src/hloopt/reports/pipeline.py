@@ -60,12 +60,49 @@ def _runs_table(runs: Sequence[PassRun]) -> Table:
     table.add_column("changed")
     table.add_column("instructions", justify="right")
     table.add_column("ms", justify="right")
-    for run in runs:
-        name = run.name if run.iteration is None else f"{run.name} (round {run.iteration})"
+    for run, name in zip(runs, _titles(runs), strict=True):
         before, after = run.instructions
         count = f"{before:,}" if before == after else f"{before:,} → {after:,}"
         table.add_row(name, _changed(run), count, f"{run.seconds * 1e3:.1f}")
     return table
+
+
+_WORD = re.compile(r"(?!(true|false|null)$)[a-z][a-z-]*")
+"""A value that tells what it is a value of: `backward`, `all-gather`."""
+
+
+def _titles(runs: Sequence[PassRun]) -> list[str]:
+    """Names of passes with their rounds; of one that runs with several options also these, as far
+    as runs differ in them. O(options)."""
+    ways: dict[str, list[dict[str, str]]] = {}
+    texts = [{name: _option_text(name, v) for name, v in run.options.items()} for run in runs]
+    for run, text in zip(runs, texts, strict=True):
+        known = ways.setdefault(run.name, [])
+        if text not in known:
+            known.append(text)
+    titles = []
+    for run, text in zip(runs, texts, strict=True):
+        first, *others = ways[run.name]
+        told = [
+            value
+            for name, value in text.items()
+            if any(way.get(name) != first.get(name) for way in others)
+        ]
+        if run.iteration is not None:
+            told.append(f"round {run.iteration}")
+        titles.append(f"{run.name} ({', '.join(told)})" if told else run.name)
+    return titles
+
+
+def _option_text(name: str, value: object) -> str:
+    """The value, with its name unless it is words, which say enough."""
+    from hloopt.passes.pipeline_text import format_value
+
+    given = value if isinstance(value, list | tuple) else [value]
+    words = [word for word in given if isinstance(word, str) and _WORD.fullmatch(word)]
+    if words and len(words) == len(given):
+        return "+".join(words)
+    return f"{name}={format_value(value)}"
 
 
 def _changed(run: PassRun) -> Text:
@@ -157,6 +194,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
 
     Of remarks those asked for.
     """
+    from hloopt.passes.pipeline_text import format_value
     from hloopt.reports.diff import diff_to_json
     from hloopt.reports.memory_diff import peak_change_to_json
     from hloopt.reports.memory_json import memory_to_json
@@ -170,6 +208,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
             {
                 "name": run.name,
                 "iteration": run.iteration,
+                "options": {name: format_value(value) for name, value in run.options.items()},
                 "changed": run.changed,
                 "failed": run.failed,
                 "skipped": run.skipped,

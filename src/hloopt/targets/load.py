@@ -39,7 +39,9 @@ def load_target(name: str) -> Target:
     if known not in target_names():
         hint = did_you_mean(known, target_names())
         raise HloError(
-            f"no target '{name}'", help=hint or f"{', '.join(target_names())}, or a file *.yaml"
+            f"no target '{name}'",
+            help=hint or f"{', '.join(target_names())}, or a file *.yaml",
+            code="HLO014",
         )
     return _read(Path(__file__).with_name(f"{known}.yaml"))
 

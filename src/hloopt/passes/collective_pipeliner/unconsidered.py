@@ -48,13 +48,15 @@ def _reason(instruction: Instruction, options: PipelinerOptions) -> str | None:
 
 
 def _called_in(body: Computation) -> Iterator[tuple[Computation, str]]:
-    """What calls and conditionals in a body run, each once, with why it stays there."""
+    """What calls, fusions and conditionals in a body run, each once, with why it stays there."""
     seen: set[Computation] = set()
     waiting = [body]
     while waiting:
         for call in waiting.pop().instructions:
             if call.opcode is Opcode.CALL:
                 why = "which %{} calls: inline that first"
+            elif call.opcode is Opcode.FUSION:
+                why = "which the fusion %{} runs as one: run this pass before fusion"
             elif call.opcode is Opcode.CONDITIONAL:
                 why = "a branch of the conditional %{}, which not every trip takes"
             else:

@@ -76,7 +76,7 @@ class LatencyHidingScheduler(ModulePass):
             except PassRefused:
                 raise
             except HloError as error:
-                raise PipelineError(error.message, help=error.help) from error
+                raise PipelineError(error.message, help=error.help, code=error.code) from error
             return ModuleScheduling.of(module, config, model).run(context)
 
 
