@@ -333,6 +333,13 @@ def test_runs_of_a_pass_are_told_apart_by_their_options(run: Run, step: Path) ->
         "cse (round 1)",
         "cse",
     ]
+    done = run(str(step), "--passes", passes, "--check", "--format", "json")
+    (module,) = json.loads(done.out)[0]["modules"]
+    assert [entry["options"] for entry in module["passes"]][:3] == [
+        {},
+        {"last_run": "false"},
+        {"pipelining_direction": "backward", "should_process": "[all-gather]"},
+    ]
 
 
 def test_timing_and_statistics_are_tables_on_stderr(run: Run, step: Path) -> None:

@@ -152,6 +152,9 @@ def test_the_speed_of_light_of_a_target() -> None:
     schedule(scheduled(GATHER), preset="xla-gpu", target="h100_sxm")
     with pytest.raises(PipelineError, match="knows too little of the target cpu"):
         schedule(scheduled(GATHER), cost_model="sol", target="cpu")
+    with pytest.raises(PipelineError, match="no target 'h10'") as caught:
+        schedule(scheduled(GATHER), target="h10")
+    assert caught.value.code == "HLO014"
 
 
 def test_contradicting_limits_are_one_message() -> None:
