@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -342,6 +344,16 @@ def test_an_output_below_a_file_cannot_be_written(
     assert hlo.read_text() == GOOD
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
+def test_a_name_that_is_no_text_is_shown_escaped(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/st\xffep.hlo")
+    Path(path).write_text(GOOD)
+    assert main(["opt", path, "--passes", "dce", "--diff"]) == 1
+    assert b"/st\\udcffep.hlo\n" in capsysbinary.readouterr().out
+
+
 def test_a_dump_folder_that_cannot_be_made_is_reported(refuse: Refuse, tmp_path: Path) -> None:
     hlo = tmp_path / "step.hlo"
     hlo.write_text(GOOD)
@@ -368,6 +380,10 @@ def test_a_dump_folder_that_cannot_be_made_is_reported(refuse: Refuse, tmp_path:
         (["opt", "FILE", "--passes", "dce", "--validate", "maybe"], "'end', 'each'"),
         (["run", "FOLDER"], "Is a directory"),
         (["equivalent", "FILE"], "Missing argument 'B'"),
+        (["equivalent", "-", "-"], "only one of two modules can come from standard input"),
+        (["diff", "-", "-"], "only one of two modules can come from standard input"),
+        (["memory", "FILE", "--html", "a", "--trace", "./a"], "cannot both be written to a"),
+        (["schedule", "FILE", "--html", "-", "--trace", "-"], "cannot both be written to -"),
         (["opt", "FILE", "-p", "missing.yaml"], "cannot read pipeline missing.yaml"),
         (["passes", "dec"], "did you mean 'dce'?"),
         (["pipelines", "simplfy"], "did you mean 'simplify'?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import random
@@ -9,12 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 LAYERS = 3000
+SOURCE = Path(__file__).parents[1] / "src"
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +37,17 @@ def start(
     *arguments: str | Path,
     environment: dict[str, str] | None = None,
     stdout: int | IO[str] = subprocess.PIPE,
+    stderr: int | IO[str] = subprocess.PIPE,
+    before: Callable[[], object] | None = None,
 ) -> subprocess.Popen[str]:
-    source = Path(__file__).parents[1] / "src"
+    """Start the command line; `before` is called in the new process, ahead of it."""
     return subprocess.Popen(
         [sys.executable, "-m", "hloopt", *map(str, arguments)],
         stdout=stdout,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(source), **(environment or {})},
+        env={**os.environ, "PYTHONPATH": str(SOURCE), **(environment or {})},
+        preexec_fn=before,
         start_new_session=True,  # signals to the group must not reach the tests
     )
 
@@ -79,6 +85,65 @@ def test_a_full_disk_behind_stdout_is_reported(step: Path, command: list[str]) -
         _, stderr = process.communicate(timeout=30)
     assert stderr == "error: cannot write the output: No space left on device\n"
     assert process.returncode == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_a_full_disk_behind_what_needs_no_command_is_reported(option: str) -> None:
+    with open("/dev/full", "w") as full:
+        process = start(option, stdout=full)
+        _, stderr = process.communicate(timeout=30)
+    assert stderr == "error: cannot write the output: No space left on device\n"
+    assert process.returncode == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("arguments", [["verify", "missing.hlo"], ["verify", "--nope"]])
+def test_the_exit_code_tells_where_stderr_cannot(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        process = start(*arguments, stderr=full)
+        stdout, _ = process.communicate(timeout=30)
+    assert (process.returncode, stdout) == (2, "")
+
+
+def test_a_closed_stdin_is_reported() -> None:
+    process = start("opt", "-", "--passes", "dce", before=lambda: os.close(0))
+    stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stdout) == (2, "")
+    assert stderr == "error[HLO001]: cannot read <stdin>: it is closed\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory so")
+@pytest.mark.parametrize("options", [["verify"], ["opt", "--passes", "dce", "--check", "-j", "2"]])
+def test_a_small_file_that_unpacks_to_more_than_there_is_memory(
+    tmp_path: Path, options: list[str]
+) -> None:
+    import resource
+
+    path, other = tmp_path / "bomb.hlo.gz", tmp_path / "other.hlo.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(500):
+            file.write(bytes(1 << 20))
+    other.write_bytes(path.read_bytes())
+    limits = (400 << 20, 400 << 20)
+    process = start(
+        *options, path, other, before=lambda: resource.setrlimit(resource.RLIMIT_AS, limits)
+    )
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (2, "")
+    assert "memory ran out" in stderr
+    assert "Traceback" not in stderr
+
+
+def test_an_interrupt_while_the_command_line_is_imported(tmp_path: Path) -> None:
+    """A module of ours in the place of click interrupts the process inside the import."""
+    (tmp_path / "click.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(20)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), str(SOURCE)])
+    process = start("verify", "-", environment={"PYTHONPATH": path})
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 130
 
 
 def test_output_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:

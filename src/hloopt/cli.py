@@ -6,7 +6,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -105,24 +105,38 @@ def _run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        _complain(error.show)
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
-        print("interrupted", file=sys.stderr)
+        _print_error("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         raise
     except OSError as error:  # of files, HloError; this one is of the standard streams
-        print(f"error: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        _print_error(f"error: cannot write the output: {error.strerror or error}")
         _silence_output()
         return EXIT_USAGE
     except Exception as error:
-        from hloopt.diagnostics import HloError, render_error
+        from hloopt.diagnostics import HloError, out_of_memory, render_error
 
-        if not isinstance(error, HloError):
+        shown = out_of_memory() if isinstance(error, MemoryError) else error
+        if not isinstance(shown, HloError):
             raise
-        print(render_error(error), file=sys.stderr)
-        return exit_code_of(error)
+        _print_error(render_error(shown))
+        return exit_code_of(shown)
+
+
+def _print_error(text: str) -> None:
+    _complain(lambda: print(text, file=sys.stderr))
+
+
+def _complain(show: Callable[[], None]) -> None:
+    """Write to stderr; if nobody can read that, the exit code still tells."""
+    try:
+        show()
+        sys.stderr.flush()
+    except OSError:
+        _silence_output()
 
 
 def _silence_output() -> None:

@@ -146,6 +146,15 @@ class Miscompiled(HloError):
     code = "HLO702"
 
 
+def out_of_memory(what: str = "") -> HloError:
+    """In place of a MemoryError; `what` was being worked on."""
+    return HloError(
+        f"{what}: memory ran out" if what else "memory ran out",
+        help="is the input what it should be? A packed file can be far larger than it looks",
+        code="HLO015",
+    )
+
+
 _LONGEST_NAME = 500  # the comparison takes time
 
 

@@ -47,6 +47,8 @@ def read_module(path: str) -> Module:
 def _read(path: str) -> tuple[bytes, str]:
     """The unpacked bytes of a file, and what to call it."""
     if path == STANDARD_STREAM:
+        if sys.stdin is None:
+            raise HloError("cannot read <stdin>: it is closed", code="HLO001")
         return sys.stdin.buffer.read(), "<stdin>"
     try:
         with open(path, "rb") as file:
@@ -126,7 +128,7 @@ def write_whole(path: str, text: str) -> None:
     if path == STANDARD_STREAM:
         _write_to_stdout(text)
     else:
-        write_bytes(path, text.encode("utf-8"))
+        write_bytes(path, _encode(text))
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -157,9 +159,14 @@ def _write_to_stdout(text: str) -> None:
         sys.stdout.write(text)
         return
     sys.stdout.flush()
-    rest = memoryview(text.encode("utf-8"))
+    rest = memoryview(_encode(text))
     while rest:  # an unbuffered stream may take only a part
         rest = rest[sys.stdout.buffer.write(rest) :]
+
+
+def _encode(text: str) -> bytes:
+    """As UTF-8; only names of files can hold what that cannot say, and they show it escaped."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _replace(target: str, data: bytes) -> None:

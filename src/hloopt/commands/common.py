@@ -264,6 +264,35 @@ def print_json(data: object) -> None:
     write_whole(STANDARD_STREAM, json.dumps(data, indent=2) + "\n")
 
 
+def check_pictures(options: Mapping[str, Any], paths: Sequence[str]) -> None:
+    """`--html` and `--trace` are for one file, and for an output each. Raises UsageError."""
+    given = {name: options[name] for name in ("html", "trace") if options[name] is not None}
+    for name in given:
+        if len(paths) > 1:
+            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
+    if len({os.path.realpath(path) for path in given.values()}) < len(given):
+        raise click.UsageError(f"--html and --trace cannot both be written to {options['html']}")
+
+
+def write_pictures(texts: Mapping[str, str]) -> bool:
+    """Write texts to their paths; whether stdout has one, so nothing else may go there."""
+    from hloopt.files import STANDARD_STREAM, write_whole
+
+    for path, text in texts.items():
+        write_whole(path, text)
+        if path != STANDARD_STREAM:
+            print(f"wrote {path}", file=sys.stderr)
+    return STANDARD_STREAM in texts
+
+
+def check_pair(before: str, after: str) -> None:
+    """Standard input can be read once. Raises UsageError."""
+    from hloopt.files import STANDARD_STREAM
+
+    if before == after == STANDARD_STREAM:
+        raise click.UsageError("only one of two modules can come from standard input")
+
+
 def parse_amount(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
     """The callback of an option that takes an amount: `100M`, `8GiB`."""
     from hloopt.passes.options import parse_size

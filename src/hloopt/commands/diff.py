@@ -9,6 +9,7 @@ import click
 from hloopt.commands.common import (
     EXIT_FOUND,
     HloCommand,
+    check_pair,
     color_option,
     format_option,
     make_console,
@@ -63,6 +64,7 @@ def command(
         schedule_change_to_json,
     )
 
+    check_pair(before, after)
     modules = read_module(before), read_module(after)
     diff = diff_modules(*modules)
     reports, note = compare_memory(*modules, False if diff.is_identical else memory)

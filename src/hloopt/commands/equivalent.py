@@ -9,6 +9,7 @@ import click
 from hloopt.commands.common import (
     EXIT_FOUND,
     HloCommand,
+    check_pair,
     color_option,
     counted,
     format_option,
@@ -45,6 +46,7 @@ def command(before: str, after: str, **options: Any) -> int:
     from hloopt.files import load
     from hloopt.interpreter.equivalence import Reference
 
+    check_pair(before, after)
     left, right = load(before), load(after)
     if options["shrink"]:
         left, right = shrink([left, right])

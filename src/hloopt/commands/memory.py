@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ from hloopt.commands.common import (
     EXIT_FOUND,
     HloCommand,
     at_work,
+    check_pictures,
     color_option,
     format_option,
     make_console,
@@ -18,6 +18,7 @@ from hloopt.commands.common import (
     print_json,
     print_titles,
     top_option,
+    write_pictures,
 )
 
 if TYPE_CHECKING:
@@ -106,9 +107,7 @@ def command(**options: Any) -> int:
     from hloopt.files import find_inputs
 
     paths = find_inputs(options["files"])
-    for name in ("html", "trace"):
-        if options[name] is not None and len(paths) > 1:
-            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
+    check_pictures(options, paths)
     with at_work(paths) as each:
         results = [(path, _analyze(path, options)) for path in each]
     has_pictures = bool(options["html"] or options["trace"])
@@ -163,8 +162,6 @@ def _print(results: list[tuple[str, MemoryFindings]], options: dict[str, Any]) -
 
 def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
     """Write what was asked for; whether standard output has it, so nothing else may go there."""
-    from hloopt.files import STANDARD_STREAM, write_whole
-
     model = found.model
     texts: dict[str, str] = {}
     if options["html"]:
@@ -177,11 +174,7 @@ def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
         from hloopt.reports.memory_trace import memory_trace
 
         texts[options["trace"]] = json.dumps(memory_trace(model))
-    for path, text in texts.items():
-        write_whole(path, text)
-        if path != STANDARD_STREAM:
-            print(f"wrote {path}", file=sys.stderr)
-    return STANDARD_STREAM in texts
+    return write_pictures(texts)
 
 
 def _render(found: MemoryFindings, options: dict[str, Any], console: Console) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from hloopt.commands.common import EXIT_USAGE, exit_code_of
-from hloopt.diagnostics import HloError, Source, render_error
+from hloopt.diagnostics import HloError, Source, out_of_memory, render_error
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -181,9 +181,10 @@ def run_job(job: Job, path: str) -> JobResult:
     result = JobResult(path, job.output)
     try:
         _run(job, path, result)
-    except HloError as error:
-        result.error = render_error(error)
-        result.exit_code = exit_code_of(error)
+    except (HloError, MemoryError) as error:
+        shown = error if isinstance(error, HloError) else out_of_memory(path)
+        result.error = render_error(shown)
+        result.exit_code = exit_code_of(shown)
     return result
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from hloopt.commands.common import (
     HloCommand,
     at_work,
+    check_pictures,
     color_option,
     format_option,
     make_console,
@@ -18,6 +18,7 @@ from hloopt.commands.common import (
     print_json,
     print_titles,
     top_option,
+    write_pictures,
 )
 from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
 
@@ -73,9 +74,8 @@ def command(schedule: ScheduleOptions, **options: Any) -> int:
     from hloopt.files import find_inputs
 
     paths = find_inputs(options["files"])
+    check_pictures(options, paths)
     for name in ("html", "trace"):
-        if options[name] is not None and len(paths) > 1:
-            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
         if options[name] is not None and options["explain"]:
             raise click.UsageError(f"--explain draws no timeline: leave out --{name}")
     settings = _settings(schedule, options)
@@ -139,7 +139,6 @@ def _explain(
 
 def _write_pictures(found: ScheduleFindings, options: dict[str, Any]) -> bool:
     """Write what was asked for; whether standard output has it, so nothing else may go there."""
-    from hloopt.files import STANDARD_STREAM, write_whole
     from hloopt.reports.schedule_timeline import Timeline
 
     timeline = Timeline.of(found)
@@ -154,8 +153,4 @@ def _write_pictures(found: ScheduleFindings, options: dict[str, Any]) -> bool:
         from hloopt.reports.schedule_trace import schedule_trace
 
         texts[options["trace"]] = json.dumps(schedule_trace(found, timeline))
-    for path, text in texts.items():
-        write_whole(path, text)
-        if path != STANDARD_STREAM:
-            print(f"wrote {path}", file=sys.stderr)
-    return STANDARD_STREAM in texts
+    return write_pictures(texts)

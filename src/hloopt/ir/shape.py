@@ -143,8 +143,19 @@ class Shape:
         return array_shape(name, self.dimensions, self.dynamic, self.layout, self.is_buffer)
 
     def leaves(self) -> list[Shape]:
-        """The shapes that are not tuples, in pre-order; a shape that is no tuple is its own."""
-        return [shape for _, shape in self.subshapes() if not shape.is_tuple]
+        """The shapes that are not tuples, in pre-order; a shape that is no tuple is its own.
+
+        O(shapes within): without the indices, whose length is the depth.
+        """
+        result: list[Shape] = []
+        stack = [self]
+        while stack:
+            shape = stack.pop()
+            if shape.is_tuple:
+                stack.extend(reversed(shape.elements))
+            else:
+                result.append(shape)
+        return result
 
     def subshapes(self) -> list[tuple[tuple[int, ...], Shape]]:
         """Every shape index with its shape, in pre-order. O(result)."""
