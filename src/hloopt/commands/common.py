@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +44,16 @@ _HELP = click.Option(
 
 class HloCommand(click.Command):
     """A command. Click's own help option looks for translations, which takes a millisecond."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does. `--html "$UNSET"` is refused: it must not pass for an option left out."""
+        rest = super().parse_args(ctx, args)
+        for option in self.params:
+            name = option.name or ""
+            is_given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+            if isinstance(option, click.Option) and is_given and ctx.params.get(name) == "":
+                raise click.BadOptionUsage(name, f"{option.opts[-1]} is given nothing", ctx)
+        return rest
 
     def get_help_option(self, ctx: click.Context) -> click.Option:
         return _HELP

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.targets.gpu import Gpu, Network
 from hloopt.targets.performance import table_names
 from hloopt.targets.target import Link, Target
+
+if TYPE_CHECKING:
+    from yaml import Node
 
 _FIELDS = {
     "title": str,
@@ -46,16 +49,53 @@ def load_target(name: str) -> Target:
     return _read(Path(__file__).with_name(f"{known}.yaml"))
 
 
-def _read(path: Path) -> Target:
+def _parse(path: Path) -> object:
     import yaml
 
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        if root is not None:
+            _refuse_repeated_keys(root, path)
+        return None if root is None else yaml.SafeLoader("").construct_document(root)
     except OSError as error:
         raise HloError(f"cannot read {path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise HloError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
-    fields = _checked(data, _FIELDS, _OPTIONAL, f"{path}")
+    except RecursionError:
+        raise HloError(f"{path}: the YAML is nested too deeply") from None
+    except (
+        ValueError,
+        LookupError,
+        AttributeError,
+    ) as error:  # 2020-99-99, !!int x
+        raise HloError(f"{path}: a value that does not fit its type: {error}") from None
+
+
+def _refuse_repeated_keys(root: Node, path: Path) -> None:
+    """YAML forbids them, and its library takes the last. Raises HloError."""
+    import yaml
+
+    waiting: list[Node] = [root]
+    seen: set[int] = set()  # an alias is the same node again
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+            continue
+        keys: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                line = key.start_mark.line + 1
+                raise HloError(f"{path}:{line}: key '{key.value}' is given twice")
+            keys.add(str(key.value))
+            waiting.append(value)
+
+
+def _read(path: Path) -> Target:
+    fields = _checked(_parse(path), _FIELDS, _OPTIONAL, f"{path}")
     memory = _numbers(fields["memory"], ("gigabytes", "gigabytes_per_second"), f"{path}: memory")
     if len(memory) < 2:
         raise HloError(f"{path}: memory needs gigabytes and gigabytes_per_second")
