@@ -277,10 +277,15 @@ def print_json(data: object) -> None:
 
 def check_pictures(options: Mapping[str, Any], paths: Sequence[str]) -> None:
     """`--html` and `--trace` are for one file, and for an output each. Raises UsageError."""
-    given = {name: options[name] for name in ("html", "trace") if options[name] is not None}
+    from hloopt.files import STANDARD_STREAM
+
+    inputs = {os.path.realpath(path) for path in paths}
+    given = {name: options[name] for name in ("html", "trace") if options.get(name) is not None}
     for name in given:
         if len(paths) > 1:
             raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
+        if given[name] != STANDARD_STREAM and os.path.realpath(given[name]) in inputs:
+            raise click.UsageError(f"--{name} would overwrite the input {given[name]}")
     if len({os.path.realpath(path) for path in given.values()}) < len(given):
         raise click.UsageError(f"--html and --trace cannot both be written to {options['html']}")
 

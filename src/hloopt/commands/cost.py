@@ -9,6 +9,7 @@ import click
 from hloopt.commands.common import (
     HloCommand,
     at_work,
+    check_pictures,
     color_option,
     format_option,
     make_console,
@@ -73,8 +74,7 @@ def command(
 
     target = load_target(cost_model.target or DEFAULT_TARGET)
     paths = find_inputs(files)
-    if html is not None and len(paths) > 1:
-        raise click.UsageError(f"--html is for one file, not {len(paths)}")
+    check_pictures({"html": html}, paths)
     with at_work(paths) as each:
         reports = [(path, analyze_cost(load(path), target)) for path in each]
     if html is not None:

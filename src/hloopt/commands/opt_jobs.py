@@ -151,6 +151,12 @@ def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) ->
         return [output]
     if os.path.exists(output) and not is_folder:
         raise HloError(f"{output} is a file; several inputs need a folder", code="HLO005")
+    if "-" in inputs:
+        raise HloError(
+            f"standard input has no name for a file in {output}",
+            help="give it alone, with -o FILE",
+            code="HLO005",
+        )
     targets: dict[str, str] = {}
     for path in inputs:
         roots = [p for p in paths if os.path.isdir(p) and path.startswith(os.path.join(p, ""))]
