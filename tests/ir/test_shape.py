@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -140,3 +141,19 @@ def test_deeply_nested_tuples_need_no_recursion() -> None:
     shape = parse_shape(text)
     assert shape.text == text
     assert len(without_layout(shape).subshapes()) == 5001
+
+
+def test_the_leaves_of_a_deep_tuple_take_its_depth_once() -> None:
+    """With the index of each, as long as it is deep, 20,000 levels would take a gigabyte."""
+    shape = array_shape("f32", (8,))
+    deep = shape
+    for _ in range(20_000):
+        deep = tuple_shape([deep])
+    tracemalloc.start()
+    try:
+        leaves = tuple_shape([shape, deep, shape]).leaves()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert leaves == [shape] * 3
+    assert peak < 1 << 20
