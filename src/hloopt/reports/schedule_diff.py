@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hloopt.cost_models import CostModelChoice, cost_model_to_json, describe
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import STARTS
@@ -15,6 +14,7 @@ from hloopt.reports.units import CycleUnit, human_change
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.cost_models import CostModelChoice
     from hloopt.simulation import Simulation
 
 
@@ -42,6 +42,7 @@ def compare_schedules(
         return None
     if not any(i.opcode in STARTS for module in (before, after) for i in module.instructions()):
         return None  # before anything large is imported
+    from hloopt.cost_models import CostModelChoice
     from hloopt.reports.schedule_run import (
         ScheduleSettings,
         cycle_unit,
@@ -84,6 +85,8 @@ def render_schedule_change(change: ScheduleChange, console: Console) -> None:
         )
     console.print(table)
     if unit.seconds is not None:
+        from hloopt.cost_models import describe
+
         console.print(Text(f"* times by {describe(change.cost_model)}", style="dim"))
 
 
@@ -121,6 +124,8 @@ def totals_to_json(simulation: Simulation) -> dict[str, Any]:
 
 def schedule_change_to_json(change: ScheduleChange) -> dict[str, Any]:
     """The figures of both, in cycles."""
+    from hloopt.cost_models import cost_model_to_json
+
     return {
         **cost_model_to_json(change.cost_model),
         "seconds_per_cycle": change.unit.seconds,
