@@ -65,9 +65,10 @@ class CollectivePipeliner(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
         pipelining = _Pipelining(module, self.options)
-        loops = _loops_of(module)
+        loops = [loop for body in module.computations.values() for loop in loops_with_body(body)]
         if context.wants_remarks:
             pipelining.note_unconsidered(loops)
+        loops = _inner_first([loop for loop in loops if pipelining.has_candidates(loop)])
         if self.options.pipelining_direction == "forward-sink":
             pipelining.sink(loops)
         else:
@@ -90,16 +91,16 @@ def _rename(loop: Instruction, kept: Iterable[Instruction]) -> None:
         instruction.take_name(names.unique(instruction.name))
 
 
-def _loops_of(module: Module) -> list[Instruction]:
-    """The while loops, each after those in its body. O(computations), or O(instructions) if there
-    are several."""
-    loops = [loop for body in module.computations.values() for loop in loops_with_body(body)]
+def _inner_first(loops: list[Instruction]) -> list[Instruction]:
+    """Loops in XLA's order, each after those in its body. O(instructions) if there are several."""
     if len(loops) < 2:
         return loops
     parents = dict.fromkeys(loop.parent for loop in loops)
     if len(parents) > 1:
-        parents = dict.fromkeys(c for c in computation_post_order(module) if c in parents)
-    return [i for parent in parents for i in post_order(parent) if i.opcode is Opcode.WHILE]
+        order = computation_post_order(loops[0].parent.module)
+        parents = dict.fromkeys(c for c in order if c in parents)
+    wanted = set(loops)
+    return [i for parent in parents for i in post_order(parent) if i in wanted]
 
 
 class _Change(Protocol):
@@ -135,6 +136,10 @@ class _Pipelining:
         self.changed: dict[Computation, None] = {}
         """The computations that loops were changed in."""
         self._waits_for_last_round: dict[Instruction, None] = {}
+
+    def has_candidates(self, loop: Instruction) -> bool:
+        """Whether there is anything to move in a loop. O(body)."""
+        return any(map(self._processes, loop.called[0].instructions))
 
     def sink(self, loops: Sequence[Instruction]) -> None:
         """Move out of loops round by round, what is large in the last."""
