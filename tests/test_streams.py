@@ -19,6 +19,10 @@ import pytest
 LAYERS = 3000
 SOURCE = Path(__file__).parents[1] / "src"
 
+needs_a_full_disk = pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="the system has no /dev/full"
+)
+
 
 @pytest.fixture(scope="module")
 def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -77,7 +81,7 @@ def test_a_reader_that_stops_ends_the_command_quietly(
     assert process.wait(30) == 141
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@needs_a_full_disk
 @pytest.mark.parametrize("command", [["opt", "--passes", "dce"], ["memory"], ["run"]])
 def test_a_full_disk_behind_stdout_is_reported(step: Path, command: list[str]) -> None:
     with open("/dev/full", "w") as full:
@@ -87,7 +91,7 @@ def test_a_full_disk_behind_stdout_is_reported(step: Path, command: list[str]) -
     assert process.returncode == 2
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@needs_a_full_disk
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_a_full_disk_behind_what_needs_no_command_is_reported(option: str) -> None:
     with open("/dev/full", "w") as full:
@@ -97,7 +101,7 @@ def test_a_full_disk_behind_what_needs_no_command_is_reported(option: str) -> No
     assert process.returncode == 2
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@needs_a_full_disk
 @pytest.mark.parametrize("arguments", [["verify", "missing.hlo"], ["verify", "--nope"]])
 def test_the_exit_code_tells_where_stderr_cannot(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:

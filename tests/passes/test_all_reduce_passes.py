@@ -176,20 +176,24 @@ def test_what_each_device_keeps_is_not_called_replicated() -> None:
     assert "sharding" not in root.attributes
 
 
-def test_half_of_a_reduction_is_not_called_replicated() -> None:
+def halved(reduced: str, other: str) -> str:
+    """A reduction of which two groups of devices keep a half each, and one over other groups."""
     within = "use_global_device_ids=true, to_apply=sum"
-    text = entry(
+    return entry(
         f"""x = f32[4] parameter(0)
         table = s32[4] constant({{0,2,0,2}})
         id = u32[] replica-id()
         own = s32[1] dynamic-slice(table, id), dynamic_slice_sizes={{1}}
         start = s32[] reshape(own)
-        r = f32[4] all-reduce(x), channel_id=1, replica_groups={{{{0,1,2,3}}}}, {within},
-          sharding={{replicated}}
+        r = f32[4] all-reduce(x), channel_id=1, replica_groups={reduced}, {within}
         d = f32[2] dynamic-slice(r, start), dynamic_slice_sizes={{2}}
-        o = f32[4] all-reduce(x), channel_id=2, replica_groups={{{{0,1}},{{2,3}}}}, {within}
+        o = f32[4] all-reduce(x), channel_id=2, replica_groups={other}, {within}
         ROOT t = (f32[2], f32[4]) tuple(d, o)"""
     )
+
+
+def test_half_of_a_reduction_is_not_called_replicated() -> None:
+    text = halved("{{0,1,2,3}}, sharding={replicated}", "{{0,1},{2,3}}")
     module = run_checked("all-reduce-splitter", text)
     assert all("sharding" not in i.attributes for i in module.instructions(Opcode.ALL_REDUCE))
 
@@ -210,19 +214,7 @@ def test_a_bitcast_entry_of_a_table_says_where_a_part_begins() -> None:
 
 @pytest.mark.parametrize("other", ["{{2,3},{0,1}}", "{{1,0},{2,3}}"])
 def test_the_order_of_groups_and_devices_is_nothing_to_a_split(other: str) -> None:
-    within = "use_global_device_ids=true, to_apply=sum"
-    text = entry(
-        f"""x = f32[4] parameter(0)
-        table = s32[4] constant({{0,2,0,2}})
-        id = u32[] replica-id()
-        own = s32[1] dynamic-slice(table, id), dynamic_slice_sizes={{1}}
-        start = s32[] reshape(own)
-        r = f32[4] all-reduce(x), channel_id=1, replica_groups={{{{2,3,1,0}}}}, {within}
-        d = f32[2] dynamic-slice(r, start), dynamic_slice_sizes={{2}}
-        o = f32[4] all-reduce(x), channel_id=2, replica_groups={other}, {within}
-        ROOT t = (f32[2], f32[4]) tuple(d, o)"""
-    )
-    module = run_checked("all-reduce-splitter", text)
+    module = run_checked("all-reduce-splitter", halved("{{2,3,1,0}}", other))
     groups = [i.attributes["replica_groups"] for i in module.instructions(Opcode.ALL_REDUCE)]
     assert sorted(groups) == sorted(["{{0,1},{2,3}}", "{{0,2},{1,3}}", other])
 
