@@ -278,8 +278,9 @@ def test_the_json_model_keeps_its_names() -> None:
     assert json.loads(json.dumps(model)) == json.loads(json.dumps(model, default=list))
     assert list(model) == [
         *("module", "backend", "order", "statistics", "allocations", "peak_instruction"),
-        *("live_at_peak", "timeline", "assumptions", "peak", "throughout", "positions"),
-        *("instructions", "buffers", "fit", "advice"),
+        *("live_at_peak", "timeline", "assumptions", "notices", "doubts", "peak"),
+        *("throughout", "positions", "instructions", "buffers", "stage", "fit", "no_verdict"),
+        "advice",
     ]
     assert keys(model["buffers"]) == [
         {

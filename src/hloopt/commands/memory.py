@@ -8,6 +8,7 @@ import click
 
 from hloopt.commands.common import (
     EXIT_FOUND,
+    EXIT_USAGE,
     HloCommand,
     at_work,
     check_pictures,
@@ -61,7 +62,7 @@ _DEFAULT_TARGET = "h100_sxm"
     "--limit",
     callback=parse_amount,
     metavar="80GiB",
-    help="the memory there is; exit 1 if a module needs more",
+    help="the memory there is; exit 1 if a module needs more, 2 if there is no verdict",
 )
 @click.option(
     "--target",
@@ -113,8 +114,9 @@ def command(**options: Any) -> int:
     has_pictures = bool(options["html"] or options["trace"])
     if not (has_pictures and _write_pictures(results[0][1], options)):
         _print(results, options)
-    does_fit = all(found.fit is None or found.fit.fits for _, found in results)
-    return 0 if does_fit else EXIT_FOUND
+    if any(found.no_verdict for _, found in results):
+        return EXIT_USAGE
+    return EXIT_FOUND if any(found.fit and not found.fit.fits for _, found in results) else 0
 
 
 def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
@@ -191,6 +193,11 @@ def _render(found: MemoryFindings, options: dict[str, Any], console: Console) ->
     )
     if options["buffers"]:
         render_largest(found.report, found.placed(), console, options["buffers"])
+    if found.no_verdict is not None:
+        from rich.text import Text
+
+        console.print()
+        console.print(Text(found.no_verdict, style="yellow"))
     if found.fit is not None or found.advice is not None:
         from hloopt.reports.memory_advice import render_advice, render_fit
 

@@ -74,6 +74,10 @@ class MemoryReport:
     """Bytes in use at each position."""
     assumptions: list[str] = field(default_factory=list)
     """What the numbers rest on, one sentence each."""
+    notices: list[str] = field(default_factory=list)
+    """What the numbers are of, where it is not what XLA places on one device: a sentence each."""
+    doubts: list[str] = field(default_factory=list)
+    """Clauses that say why the numbers allow no verdict; empty where they do."""
 
     @property
     def peak(self) -> int:

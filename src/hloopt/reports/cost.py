@@ -11,12 +11,14 @@ from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.roofline import Bound, Roofline
 from hloopt.analysis.cost.runs import ONCE, RUNNING, Runs, count_runs
+from hloopt.analysis.stage import Stage
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shape import format_shape
+from hloopt.reports.stage_notices import partition_notices
 from hloopt.reports.units import some
 from hloopt.targets import Target
 
@@ -55,6 +57,8 @@ class CostReport:
     """The least time, one instruction after another."""
     compute_seconds: float
     """The part of it in instructions bound by arithmetic; the rest is bound by memory."""
+    notices: tuple[str, ...]
+    """What the figures are of, where that is not one device."""
     assumptions: list[str]
     """What the figures rest on, one sentence each."""
 
@@ -79,6 +83,7 @@ def analyze_cost(module: Module, target: Target) -> CostReport:
         rows,
         sum(row.seconds for row in rows),
         sum(row.seconds for row in rows if row.bound.is_compute),
+        partition_notices(Stage.of(module)),
         _assumptions(module, roofline, costs),
     )
 
@@ -215,6 +220,7 @@ def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, An
             _group_to_json(group, rows.get(group.label))
             for group in grouped(report, by, depth=depth)
         ],
+        "notices": list(report.notices),
         "assumptions": report.assumptions,
     }
 

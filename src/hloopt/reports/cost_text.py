@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hloopt.analysis.cost.runs import ONCE
 from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped
 from hloopt.reports.cost_chart import roofline_chart
+from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import (
     head,
     human_bytes,
@@ -40,6 +41,7 @@ def render_cost(
     width = min(console.width, _WIDEST)
     title = Text.assemble("Cost of ", (report.module, "bold"), f" on {report.target.title}")
     console.print(title, width=width)
+    render_notices(report.notices, console, width)
     console.print(_summary(report), width=width)
     if report.rows:
         console.print()

@@ -12,9 +12,11 @@ from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.runs import Runs, count_runs
 from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
 from hloopt.analysis.latency import LatencyModel, Origin, Time
+from hloopt.analysis.stage import Stage
 from hloopt.cost_models import CostModelChoice, cost_model_to_json
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
+from hloopt.reports.stage_notices import partition_notices
 from hloopt.reports.units import some
 
 _PARTS_COUNT = (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
@@ -66,6 +68,8 @@ class LatencyReport:
     """Most time first; without loops, conditionals and calls, whose parts are here."""
     operations: list[TimedRow]
     """The operations that run beside others, most time first."""
+    notices: tuple[str, ...]
+    """What the figures are of, where that is not one device."""
     notes: list[str]
 
     @property
@@ -105,7 +109,10 @@ def analyze_latency(
         rows.sort(key=lambda row: -row.microseconds)
     if any(not row.runs.is_known for row in instructions):
         own_notes.append("loops whose trip count is not known take one trip")
-    report = LatencyReport(module.name, choice, instructions, operations, own_notes)
+    report = LatencyReport(
+        *(module.name, choice, instructions, operations),
+        *(partition_notices(Stage.of(module)), own_notes),
+    )
     if guesses := report.guesses():
         names = [f"%{row.instruction.name}" for row in guesses]
         own_notes.append(f"guessed, for want of anything better: {some(names)}")
@@ -151,6 +158,7 @@ def latency_to_json(report: LatencyReport) -> dict[str, Any]:
             for row in report.operations
         ],
         "guesses": len(report.guesses()),
+        "notices": list(report.notices),
         "notes": report.notes,
     }
 

@@ -8,6 +8,7 @@ from hloopt.analysis.cost.runs import ONCE
 from hloopt.analysis.latency import Origin
 from hloopt.cost_models import describe
 from hloopt.reports.latency import LatencyReport, OriginTotal, TimedRow, by_origin
+from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import head, human_seconds, middle, more_text
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def render_latency(report: LatencyReport, console: Console, *, top: int = 10) ->
     width = min(console.width, _WIDEST)
     title = Text.assemble("Times of ", (report.module, "bold"), f" by {describe(report.model)}")
     console.print(title, width=width)
+    render_notices(report.notices, console, width)
     for what, rows in (("instruction", report.instructions), ("operation", report.operations)):
         if rows:
             console.print()

@@ -6,13 +6,15 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from hloopt.analysis.stage import Stage
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
-from hloopt.memory.analysis import analyze_memory
 from hloopt.memory.model import LiveBuffer, MemoryReport
 from hloopt.reports.memory_groups import alike_key, grouped
 from hloopt.reports.memory_json import statistics_to_json
+from hloopt.reports.memory_model import memory_report
 from hloopt.reports.memory_text import KIND_STYLES, plain_table, shape_and_count
+from hloopt.reports.stage_notices import why_not_compared
 from hloopt.reports.units import head, human_bytes, human_change, tail
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def compare_memory(
 ) -> tuple[tuple[MemoryReport, MemoryReport] | None, str | None]:
     """The memory of two modules, or a sentence why there is none; neither where not `wanted`.
 
-    None stands for modules of at most `AUTOMATIC` instructions. Near-linear in the modules.
+    None stands for modules of at most `AUTOMATIC` instructions. The memory of a program over all
+    devices is not compared with that of one device. Near-linear in the modules.
     """
     if wanted is False:
         return None, None
@@ -87,9 +90,11 @@ def compare_memory(
         return None, (
             f"no memory report: {count:,} instructions, more than {AUTOMATIC:,}; --memory makes it"
         )
+    if reason := why_not_compared([Stage.of(module) for module in (before, after)]):
+        return None, f"memory is not compared: {reason}; `hloopt memory` shows each"
     try:
-        report = analyze_memory(before)
-        return (report, report if after is before else analyze_memory(after)), None
+        report = memory_report(before)
+        return (report, report if after is before else memory_report(after)), None
     except HloError as error:
         return None, f"no memory report: {error.message}"
 
@@ -99,6 +104,8 @@ def render_memory_change(before: MemoryReport, after: MemoryReport, console: Con
     from rich.text import Text
 
     console.print(memory_delta(before, after))
+    if doubts := _doubts(before, after):
+        console.print(Text(f"* sizes only, no verdict: {'; '.join(doubts)}", style="dim"))
     change = peak_change(before, after)
     if not (change.entered or change.left):
         return
@@ -109,7 +116,8 @@ def render_memory_change(before: MemoryReport, after: MemoryReport, console: Con
     table.add_column("kind", no_wrap=True)
     table.add_column("shape", no_wrap=True)
     table.add_column("from", no_wrap=True)
-    rows = [*_rows("left", change.left, "green"), *_rows("entered", change.entered, "red")]
+    left, entered = ("", "") if _doubts(before, after) else ("green", "red")
+    rows = [*_rows("left", change.left, left), *_rows("entered", change.entered, entered)]
     width = console.width - _FIXED_WIDTH
     shape_width = min(max(len(row.shape) for row in rows), width // 2)
     for row in rows:
@@ -145,21 +153,29 @@ def _rows(what: str, buffers: list[LiveBuffer], style: str) -> Iterator[_Row]:
 
 
 def memory_delta(before: MemoryReport, after: MemoryReport) -> Table:
-    """A table of each size before and after a change. Rows that are 0 twice are left out."""
+    """A table of each size before and after a change. Rows that are 0 twice are left out.
+
+    Where the reports have doubts, without percentages and colours.
+    """
     from rich.text import Text
 
     table = plain_table()
     table.add_column("memory", style="bold")
     for name in ("before", "after", "change"):
         table.add_column(name, justify="right", no_wrap=True)
+    is_doubtful = bool(_doubts(before, after))
     for (name, old), (_, new) in zip(_delta_rows(before), _delta_rows(after), strict=True):
         if old or new:
-            is_neutral = old == new or name == "aliased"
+            is_neutral = is_doubtful or old == new or name == "aliased"
             style = "" if is_neutral else "green" if new < old else "red"
-            table.add_row(
-                name, human_bytes(old), human_bytes(new), Text(_change(old, new), style=style)
-            )
+            change = _change(old, new, in_percent=not is_doubtful)
+            table.add_row(name, human_bytes(old), human_bytes(new), Text(change, style=style))
     return table
+
+
+def _doubts(before: MemoryReport, after: MemoryReport) -> list[str]:
+    """Why the change of memory is no gain or loss, as clauses; empty where it is."""
+    return list(dict.fromkeys((*before.doubts, *after.doubts)))
 
 
 def _delta_rows(report: MemoryReport) -> list[tuple[str, int]]:
@@ -178,11 +194,11 @@ def _delta_rows(report: MemoryReport) -> list[tuple[str, int]]:
     ]
 
 
-def _change(old: int, new: int) -> str:
+def _change(old: int, new: int, *, in_percent: bool) -> str:
     if old == new:
         return "="
     change = human_bytes(new - old, signed=True)
-    return f"{change} ({human_change(old, new)})" if old else change
+    return f"{change} ({human_change(old, new)})" if old and in_percent else change
 
 
 def memory_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str, Any]:
@@ -190,6 +206,7 @@ def memory_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str
     return {
         "before": statistics_to_json(before.statistics),
         "after": statistics_to_json(after.statistics),
+        "doubts": _doubts(before, after),
         **peak_change_to_json(before, after),
     }
 

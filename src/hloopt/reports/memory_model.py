@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from hloopt.collector import collector_paused
 from hloopt.ir.module import Module
 from hloopt.memory.analysis import MemoryAnalysis
-from hloopt.memory.backends import Backend
+from hloopt.memory.backends import Backend, backend_of
 from hloopt.memory.limit import Fit, MemoryLimit, needed_bytes
 from hloopt.memory.model import MemoryReport
 from hloopt.memory.places import PlacedBuffer, placed_buffers
 from hloopt.reports.memory_json import memory_to_json
+from hloopt.reports.prepared import PreparedModule
+from hloopt.reports.stage_notices import stage_to_json
 from hloopt.reports.units import human_bytes
 from hloopt.targets import Target
 
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 class MemoryFindings:
     """A module's memory: the report, whether it fits, and what would help."""
 
+    prepared: PreparedModule
     analysis: MemoryAnalysis
     report: MemoryReport
+    limit: MemoryLimit | None
     fit: Fit | None
-    """None without a limit."""
+    """None without a limit, and where the report's doubts allow no verdict."""
     advice: Advice | None
     """None where nobody asked."""
 
@@ -47,9 +51,10 @@ class MemoryFindings:
         `wants_advice` None stands for: if it does not fit. Near-linear in the module.
         """
         with collector_paused():
-            analysis = MemoryAnalysis.of(module, backend=backend)
-            report = analysis.report()
-        fit = None if limit is None else Fit(needed_bytes(report.statistics), limit)
+            prepared, analysis, report = _measure(module, backend)
+        fit = None
+        if limit is not None and not report.doubts:
+            fit = Fit(needed_bytes(report.statistics), limit)
         if wants_advice is None:
             wants_advice = fit is not None and not fit.fits
         advice = None
@@ -57,7 +62,15 @@ class MemoryFindings:
             from hloopt.memory.advice import advise
 
             advice = advise(analysis, report, target, None if limit is None else limit.size)
-        return cls(analysis, report, fit, advice)
+        return cls(prepared, analysis, report, limit, fit, advice)
+
+    @property
+    def no_verdict(self) -> str | None:
+        """Why there is no word on a limit that was given; None where there is one, or no limit."""
+        if self.limit is None or self.fit is not None:
+            return None
+        against = f"{human_bytes(self.limit.size)} ({self.limit.source})"
+        return f"no verdict against {against}: {'; '.join(self.report.doubts)}"
 
     def placed(self) -> list[PlacedBuffer]:
         """Every buffer with its place and lifetime. Near-linear in the values."""
@@ -71,9 +84,35 @@ class MemoryFindings:
             **memory_to_json(self.report),
             "instructions": [step.name for step in self.analysis.assignment.schedule.steps],
             "buffers": [_placed_to_json(buffer) for buffer in self.placed()],
+            "stage": stage_to_json(self.prepared.stage),
             "fit": None if self.fit is None else fit_to_json(self.fit),
+            "no_verdict": self.no_verdict,
             "advice": None if self.advice is None else asdict(self.advice),
         }
+
+
+def memory_report(module: Module, *, backend: Backend | None = None) -> MemoryReport:
+    """The memory of a module, flattened and with copies inserted where that is yet to be done.
+
+    Near-linear in the module. Raises HloError for a module whose shapes or calls make no sense.
+    """
+    with collector_paused():
+        return _measure(module, backend)[2]
+
+
+def _measure(
+    module: Module, backend: Backend | None
+) -> tuple[PreparedModule, MemoryAnalysis, MemoryReport]:
+    backend = backend or backend_of(module)
+    prepared = PreparedModule.of(module, backend=backend)
+    analysis = MemoryAnalysis.of(prepared.module, backend=backend)
+    report = analysis.report()
+    report.notices = list(prepared.notices)
+    report.doubts = list(prepared.doubts)
+    if count := analysis.ranges.conflicts:
+        values = "value is" if count == 1 else "values are"
+        report.doubts.append(f"copies are missing: {count} {values} overwritten while needed")
+    return prepared, analysis, report
 
 
 def _placed_to_json(buffer: PlacedBuffer) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes, MemoryStatistics
 from hloopt.reports.memory_chart import memory_chart
 from hloopt.reports.memory_groups import BufferGroup, grouped
+from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import head, human_bytes, tail
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def render_memory(
     where = f" on {report.backend}, order: {report.order}"
     title = Text.assemble("Memory of ", (report.module, "bold"), where)
     console.print(title, width=width)
+    render_notices(report.notices, console, width)
     console.print(_summary(report))
     if report.peak_instruction is not None:
         console.print(_peak_place(report.peak_instruction, width))

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from hloopt.analysis.stage import Stage
 from hloopt.collector import collector_paused
 from hloopt.cost_models import CostModelChoice, cost_model_to_json
+from hloopt.diagnostics import HloError
 from hloopt.ir import Module
 from hloopt.reports.schedule_notes import notes_on
 from hloopt.reports.schedule_order import scheduled_to_hide
@@ -19,6 +21,7 @@ from hloopt.reports.schedule_run import (
     preset_of,
     run_module,
 )
+from hloopt.reports.stage_notices import partition_notices, why_not_compared
 from hloopt.reports.units import CycleUnit
 from hloopt.simulation.collectives import CollectiveRun, collective_runs, hidden_bytes
 
@@ -74,6 +77,8 @@ class OverlapReport:
     cost_model: CostModelChoice
     unit: CycleUnit
     rows: tuple[OverlapRow, ...]
+    notices: tuple[str, ...]
+    """What the figures are of, where that is not one device."""
     notes: tuple[str, ...]
     """What the figures rest on, one sentence each."""
 
@@ -96,6 +101,7 @@ class OverlapReport:
                 settings.cost_model,
                 cycle_unit(config, simulation.model),
                 tuple(map(OverlapRow.of, collective_runs(simulation))),
+                partition_notices(Stage.of(module)),
                 tuple(notes_on(simulation, settings)),
             )
 
@@ -122,7 +128,12 @@ class OverlapReport:
 
 def overlap_reports(modules: Sequence[Module], settings: ScheduleSettings) -> list[OverlapReport]:
     """Reports on versions of one module. Without a preset in the settings all are run on the
-    streams of XLA:GPU if any of them tells that it is for a GPU: passes add what tells."""
+    streams of XLA:GPU if any of them tells that it is for a GPU: passes add what tells.
+
+    Raises HloError if only one of them is partitioned.
+    """
+    if reason := why_not_compared([Stage.of(module) for module in modules]):
+        raise HloError(f"modules cannot be compared: {reason}")
     if settings.preset is None:
         presets: set[Preset] = set(map(preset_of, modules))
         preset: Preset = "xla-gpu" if "xla-gpu" in presets else "xla-generic"
@@ -180,6 +191,7 @@ def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
             }
             for row in report.rows
         ],
+        "notices": list(report.notices),
         "assumptions": list(report.notes),
     }
 

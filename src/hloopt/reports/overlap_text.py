@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.cost_models import describe
 from hloopt.reports.memory_text import page_width, plain_table
 from hloopt.reports.overlap import OverlapReport, OverlapRow, Pair, matched
+from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import human_bytes, middle
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ def render_overlap(before: OverlapReport, after: OverlapReport | None, console: 
     from rich.text import Text
 
     reports = [before] if after is None else [before, after]
-    if not any(report.rows for report in reports):
-        console.print("no collectives between devices")
-        return
     width = page_width(console)
+    notices = dict.fromkeys(notice for report in reports for notice in report.notices)
+    render_notices(notices, console, width)
+    if not any(report.rows for report in reports):
+        console.print("no collectives between devices" if not notices else "no collectives yet")
+        return
     console.print(_line("one run of", [title for title, _ in _COLUMNS]), style="bold")
     pairs: list[Pair] = matched(before, after) if after else [(row, None) for row in before.rows]
     for pair in pairs:

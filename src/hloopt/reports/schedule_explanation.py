@@ -16,8 +16,10 @@ from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer, 
 from hloopt.passes.latency_hiding_scheduler.schedule_module import NOT_SCHEDULED, ModuleScheduling
 from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.reports.memory_text import page_width, plain_table
+from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule_order import ensure_schedule
 from hloopt.reports.schedule_run import ScheduleSettings, cycle_unit
+from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import CycleUnit, middle, more_text
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ class ScheduleExplanation:
     """What the scheduler does with some instructions of a module."""
 
     module: Module
+    notices: tuple[str, ...]
+    """What is explained, where it is not the module as it was given."""
     order: str
     """`schedule`, or who found one for a module without."""
     config: SchedulerConfig
@@ -78,6 +82,8 @@ class ScheduleExplanation:
         Raises HloError for an unknown name or a bad choice of a model, PassRefused where
         the scheduler refuses.
         """
+        prepared = PreparedModule.of(module)
+        module = prepared.module
         instructions = find_instructions(module, names)
         order = ensure_schedule(module)
         config = settings.config_for(module)
@@ -96,7 +102,9 @@ class ScheduleExplanation:
             for instruction, before, after in zip(instructions, own, scheduled, strict=True)
         ]
         unit = cycle_unit(config, scheduling.scheduler.model)
-        return cls(module, order, config, unit, explanations, explainer.meanings)
+        return cls(
+            *(module, prepared.notices, order, config, unit, explanations, explainer.meanings)
+        )
 
 
 def _place(instruction: Instruction) -> Place:
@@ -124,6 +132,7 @@ def explanation_to_json(found: ScheduleExplanation) -> dict[str, Any]:
         "seconds_per_cycle": found.unit.seconds,
         "explanations": [_one_to_json(explanation) for explanation in found.explanations],
         "meanings": found.meanings,
+        "notices": list(found.notices),
     }
 
 
@@ -186,6 +195,7 @@ def render_explanation(found: ScheduleExplanation, console: Console, *, top: int
         f"module: {found.order}",
     )
     console.print(title, width=width)
+    render_notices(found.notices, console, width)
     for explanation in found.explanations:
         console.print()
         console.print(_title(explanation.instruction, width), width=width)

@@ -16,6 +16,7 @@ from hloopt.memory.buffers import Buffers
 from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
+from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule_notes import notes_on
 from hloopt.reports.schedule_order import ensure_schedule
 from hloopt.reports.schedule_run import (
@@ -72,6 +73,8 @@ class ScheduleFindings:
     statistics: dict[Computation, ScheduleStatistics]
     """By computation what XLA prints of it."""
     memory: ScheduleMemory
+    prepared: PreparedModule
+    """What ran, and what the figures are not fit for."""
     notes: list[str]
     """What the figures rest on, one sentence each."""
 
@@ -83,10 +86,13 @@ class ScheduleFindings:
     def of(cls, module: Module, settings: ScheduleSettings) -> ScheduleFindings:
         """Run a module and look at it.
 
-        One without a schedule gets that of XLA's default memory scheduler. Near-linear in the
-        module. Raises HloError for a bad choice of a model, or a module that makes no sense.
+        One without a schedule is flattened, gets the copies that XLA inserts, and the order of
+        XLA's default memory scheduler. Near-linear in the module. Raises HloError for a bad choice
+        of a model, or a module that makes no sense.
         """
         with collector_paused():
+            prepared = PreparedModule.of(module)
+            module = prepared.module
             order = ensure_schedule(module)
             config = settings.config_for(module)
             tracker = tracker_of(config)
@@ -116,6 +122,7 @@ class ScheduleFindings:
                 hidings,
                 statistics,
                 memory,
+                prepared,
                 notes_on(simulation, settings),
             )
 

@@ -10,6 +10,7 @@ from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_diff import totals_to_json
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_timeline import Timeline
+from hloopt.reports.stage_notices import stage_to_json
 from hloopt.simulation import ComputationRun
 from hloopt.simulation.hiding import Hiding
 
@@ -41,6 +42,8 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         "operations": [
             _operation_to_json(findings, run, hiding) for run, hiding in findings.hidings
         ],
+        "stage": stage_to_json(findings.prepared.stage),
+        "notices": list(findings.prepared.notices),
         "assumptions": findings.notes,
     }
 

@@ -11,6 +11,7 @@ from hloopt.reports.group_sizes import group_size
 from hloopt.reports.memory_text import page_width, plain_table
 from hloopt.reports.schedule_chart import legend, peak_label, schedule_chart
 from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import human_bytes, middle, more_text
 from hloopt.simulation import ComputationRun, Loops
 from hloopt.simulation.hiding import Hiding, Reason
@@ -41,6 +42,7 @@ def render_schedule(findings: ScheduleFindings, console: Console, *, top: int = 
         f", order: {findings.order}\nby {describe(findings.cost_model)}, preset {findings.preset}",
     )
     console.print(title, width=width)
+    render_notices(findings.prepared.notices, console, width)
     console.print(_totals(findings), width=width)
     for run in _charted(findings):
         console.print()
@@ -74,7 +76,7 @@ def _totals(findings: ScheduleFindings) -> Table:
     table.add_row(
         "peak", human_bytes(memory.peak), f"{human_bytes(memory.arguments)} of it arguments"
     )
-    if memory.limit is not None:
+    if memory.limit is not None and not findings.prepared.doubts:
         room = memory.limit - memory.peak
         text = f"{human_bytes(abs(room))} {'left' if room >= 0 else 'too little'}"
         table.add_row("limit", human_bytes(memory.limit), text)

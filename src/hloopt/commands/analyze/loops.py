@@ -31,24 +31,34 @@ def command(files: tuple[str, ...], output_format: str, color: str) -> int:
 
     Exits with 1 if a known_trip_count is not the number of trips that body and condition make.
     """
+    from hloopt.analysis.stage import Stage
     from hloopt.files import find_inputs, load
     from hloopt.reports.loops import LoopReport, analyze_loops, loops_to_json, render_loops
+    from hloopt.reports.stage_notices import partition_notices, render_notices
 
-    reports: list[tuple[str, str, list[LoopReport]]] = []
+    reports: list[tuple[str, str, tuple[str, ...], list[LoopReport]]] = []
     with at_work(find_inputs(files)) as paths:
         for path in paths:
             module = load(path)
-            reports.append((path, module.name, analyze_loops(module)))
+            notices = partition_notices(Stage.of(module))
+            reports.append((path, module.name, notices, analyze_loops(module)))
     if output_format == "json":
         print_json(
             [
-                {"file": path, "module": name, "loops": loops_to_json(loops)}
-                for path, name, loops in reports
+                {
+                    "file": path,
+                    "module": name,
+                    "notices": list(notices),
+                    "loops": loops_to_json(loops),
+                }
+                for path, name, notices, loops in reports
             ]
         )
     else:
         console = make_console(color)
-        for loops in print_titles(console, [(path, loops) for path, _, loops in reports]):
+        found = [(path, (notices, loops)) for path, _, notices, loops in reports]
+        for notices, loops in print_titles(console, found):
+            render_notices(notices, console)
             render_loops(loops, console)
     is_wrong = any(loop.disagrees for *_, loops in reports for loop in loops)
     return EXIT_FOUND if is_wrong else 0

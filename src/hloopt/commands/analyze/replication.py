@@ -21,6 +21,7 @@ from hloopt.commands.running import devices_option
 
 if TYPE_CHECKING:
     from hloopt.analysis.replication import Axis
+    from hloopt.analysis.stage import Stage
     from hloopt.ir.module import Module
     from hloopt.reports.replication import ReplicationReport
 
@@ -64,18 +65,22 @@ def command(
     hloopt analyze replication step.hlo --annotate annotated.hlo
     """
     from hloopt.analysis.replication import Axis
+    from hloopt.analysis.stage import Stage
     from hloopt.files import STANDARD_STREAM, find_inputs, load, save
+    from hloopt.reports.stage_notices import partition_notices, render_notices
 
     paths = find_inputs(files)
     if annotate is not None and len(paths) > 1:
         raise click.UsageError(f"--annotate is for one file, not {len(paths)}")
     wanted = [Axis.REPLICAS] * cross_replica + [Axis.PARTITIONS] * cross_partition
-    found: list[tuple[str, str, list[ReplicationReport]]] = []
+    found: list[tuple[str, str, tuple[str, ...], list[ReplicationReport]]] = []
     with at_work(paths) as each:
         for path in each:
             module = load(path)
-            reports = _reports(module, wanted or list(Axis), counts, partial=partial)
-            found.append((path, module.name, reports))
+            stage = Stage.of(module)
+            axes = [axis for axis in wanted or Axis if _is_told(stage, axis)]
+            reports = _reports(module, axes, counts, partial=partial)
+            found.append((path, module.name, partition_notices(stage), reports))
     if annotate is not None:
         from hloopt.reports.replication_attributes import annotate_replication
 
@@ -84,7 +89,8 @@ def command(
         save(module, annotate)
         if annotate == STANDARD_STREAM:
             if not reports:
-                print(_nothing(wanted), file=sys.stderr)
+                _, _, notices, _ = found[0]
+                print(*(notices or [_nothing(wanted)]), sep="\n", file=sys.stderr)
             return 0
         print(f"wrote {annotate}", file=sys.stderr)
     if output_format == "json":
@@ -92,16 +98,23 @@ def command(
 
         print_json(
             [
-                {"file": path, "module": name, "axes": [replication_to_json(r) for r in reports]}
-                for path, name, reports in found
+                {
+                    "file": path,
+                    "module": name,
+                    "notices": list(notices),
+                    "axes": [replication_to_json(r) for r in reports],
+                }
+                for path, name, notices, reports in found
             ]
         )
         return 0
     from hloopt.reports.replication_text import render_instructions, render_replication
 
     console = make_console(color)
-    for reports in print_titles(console, [(path, reports) for path, _, reports in found]):
-        if not reports:
+    titled = [(path, (notices, reports)) for path, _, notices, reports in found]
+    for notices, reports in print_titles(console, titled):
+        render_notices(notices, console)
+        if not reports and not notices:
             console.print(_nothing(wanted))
         for number, report in enumerate(reports):
             if number:
@@ -135,6 +148,14 @@ def _reports(
         for axis, count in zip(Axis, counts, strict=True)
         if axis in axes and count > 1
     ]
+
+
+def _is_told(stage: Stage, axis: Axis) -> bool:
+    """Whether a text tells what devices along an axis have in common: not what partitions have
+    before the partitioner, which runs one program for all of them."""
+    from hloopt.analysis.replication import Axis
+
+    return axis is not Axis.PARTITIONS or stage.partitioned.holds is not False
 
 
 def _nothing(wanted: list[Axis]) -> str:

@@ -1,0 +1,93 @@
+"""A module in the form that models of memory and schedules are for: flat, with its copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hloopt.analysis.stage import Stage
+from hloopt.ir import Module
+from hloopt.ir.clone import clone_module
+from hloopt.ir.shape import HOST_MEMORY_SPACE
+from hloopt.memory.backends import Backend, backend_of
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.reports.stage_notices import partition_doubt, partition_notices
+
+_COLLECTIVE_MEMORY_SPACE = 1  # XLA:GPU's
+_KNOWN_SPACES = {
+    "cpu": {HOST_MEMORY_SPACE},
+    "gpu": {HOST_MEMORY_SPACE, _COLLECTIVE_MEMORY_SPACE},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedModule:
+    """What to measure in place of a module, and what figures of it are not fit for."""
+
+    module: Module
+    """The module itself, or a flattened copy with copies inserted."""
+    stage: Stage
+    """Of the module as it was given."""
+    notices: tuple[str, ...]
+    """Sentences for people: what figures are of, and what to give for better ones."""
+    doubts: tuple[str, ...]
+    """Clauses that say why figures allow no verdict; empty where they do."""
+
+    @classmethod
+    def of(cls, module: Module, *, backend: Backend | None = None) -> PreparedModule:
+        """Flatten the call graph and insert copies as XLA does before it assigns buffers.
+
+        That is done on a copy of the module; one that needs neither, or is scheduled, is taken as
+        it is. Near-linear. Raises HloError for a module whose calls or shapes make no sense.
+        """
+        stage = Stage.of(module)
+        backend = backend or backend_of(module)
+        notices = [*partition_notices(stage), *_layout_notices(stage, backend)]
+        doubts = list(filter(None, (partition_doubt(stage), _layout_doubt(stage, backend))))
+        prepared = module
+        if stage.flat.holds is False or stage.copies_inserted.holds is not True:
+            prepared, count = _with_copies(module, backend)
+            if count or stage.flat.holds is False:
+                notices.append(_copies_notice(stage, count))
+                doubts.append("copies are not inserted yet")
+        return cls(prepared, stage, tuple(notices), tuple(doubts))
+
+
+def _with_copies(module: Module, backend: Backend) -> tuple[Module, int]:
+    """A flattened copy with copies inserted, and how many these are."""
+    copy, _ = clone_module(module)
+    create_pass("flatten-call-graph").run(copy, PassContext())
+    return copy, 0
+
+
+def _copies_notice(stage: Stage, count: int) -> str:
+    copy = "a flattened copy of it" if stage.flat.holds is False else "a copy of it"
+    copies = "1 copy" if count == 1 else f"{count:,} copies"
+    return (
+        f"before copy insertion: figures are of {copy} with {copies} inserted; for XLA's own give "
+        "the text after optimizations"
+    )
+
+
+def _layout_notices(stage: Stage, backend: Backend) -> list[str]:
+    notices = []
+    if unknown := _unknown_spaces(stage, backend):
+        names = ", ".join(f"S({space}) (%{stage.memory_spaces[space].name})" for space in unknown)
+        notices.append(
+            f"memory spaces that are not modelled: {names}; their values share a heap with the rest"
+        )
+    if stage.tiled is not None:
+        notices.append(
+            f"layouts have tiles (%{stage.tiled.name}), which are not padded: sizes are too small"
+        )
+    return notices
+
+
+def _layout_doubt(stage: Stage, backend: Backend) -> str:
+    if _unknown_spaces(stage, backend):
+        return "its memory spaces are not modelled"
+    return "the tiles of its layouts are not padded" if stage.tiled is not None else ""
+
+
+def _unknown_spaces(stage: Stage, backend: Backend) -> list[int]:
+    return sorted(stage.memory_spaces.keys() - _KNOWN_SPACES[backend.name])

@@ -1,0 +1,154 @@
+"""Reports on modules that are not at the stage their models are for: figures, but no verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hloopt.cli import main
+
+_WHOLE = """HloModule whole, num_partitions=4
+ENTRY e {
+  p = f32[1024]{0} parameter(0), sharding={devices=[4]<=[4]}
+  a = f32[1024]{0} negate(p), sharding={devices=[4]<=[4]}
+  ROOT b = f32[1024]{0} abs(a), sharding={devices=[4]<=[4]}
+}
+"""
+_PART = """HloModule part, num_partitions=4, is_scheduled=true
+ENTRY e {
+  p = f32[256]{0} parameter(0), sharding={devices=[4]<=[4]}
+  a = f32[256]{0} negate(p)
+  ROOT b = f32[256]{0} abs(a)
+}
+"""
+_ONE = "HloModule one\nENTRY e {\n  p = f32[4]{0} parameter(0)\n  ROOT q = f32[4]{0} negate(p)\n}\n"
+_SPACES = _ONE.replace("ROOT q", "q").replace(
+    "(p)\n", "(p)\n  c = f32[4]{0:S(1)} copy(q)\n  ROOT d = f32[4]{0} negate(c)\n"
+)
+_TILED = _ONE.replace("{0}", "{0:T(1024)}")
+_NOT_PARTITIONED = "not partitioned: figures are of the whole program over 4 devices"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(text: str, name: str = "m.hlo") -> str:
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    return write
+
+
+def _joined(text: str) -> str:
+    """The text as one line: notices are wrapped."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["memory"],
+        ["cost", "--target", "h100_sxm"],
+        ["cost", "--latency", "--target", "h100_sxm"],
+        ["schedule", "--target", "h100_sxm"],
+        ["analyze", "loops"],
+        ["analyze", "overlap", "--target", "h100_sxm"],
+        ["analyze", "replication"],
+    ],
+    ids=" ".join,
+)
+def test_every_report_says_that_a_module_is_not_partitioned(
+    command: list[str], write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, is_said in ((_WHOLE, True), (_PART, False), (_ONE, False)):
+        assert main([*command, write(text)]) == 0
+        assert (_NOT_PARTITIONED in _joined(capsys.readouterr().out)) is is_said
+        assert main([*command, write(text), "--format", "json"]) == 0
+        (report,) = json.loads(capsys.readouterr().out)
+        assert bool(report["notices"]) is is_said
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(_WHOLE, "the module is not partitioned over its 4 devices", id="whole"),
+        pytest.param(_SPACES, "its memory spaces are not modelled", id="spaces"),
+        pytest.param(_TILED, "the tiles of its layouts are not padded", id="tiles"),
+    ],
+)
+def test_there_is_no_verdict_against_a_limit(
+    text: str, reason: str, write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["memory", write(text), "--limit", "1GiB"]) == 2
+    out = capsys.readouterr().out
+    assert f"no verdict against 1.0 GiB (--limit): {reason}" in _joined(out)
+    assert "fits" not in out
+    assert "RESOURCE_EXHAUSTED" not in out
+    assert main(["memory", write(text), "--limit", "1GiB", "--format", "json"]) == 2
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["fit"] is None
+    assert reason in report["no_verdict"]
+
+
+def test_one_device_gets_a_verdict(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in (_ONE, _PART):
+        assert main(["memory", write(text), "--limit", "1GiB"]) == 0
+        assert "fits" in capsys.readouterr().out
+
+
+def test_the_memory_of_a_gpu_has_a_space_for_collectives(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["memory", write(_SPACES), "--limit", "1GiB", "--backend", "gpu"]) == 0
+    assert "fits" in capsys.readouterr().out
+
+
+def test_where_only_arguments_are_sharded_nobody_knows(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = _PART.replace(", is_scheduled=true", "")
+    assert main(["memory", write(text), "--limit", "1GiB"]) == 2
+    out = _joined(capsys.readouterr().out)
+    assert "not known whether it is partitioned" in out
+    assert "fits" not in out
+
+
+def test_a_whole_program_is_not_compared_with_one_device(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = [write(_WHOLE, "a.hlo"), write(_PART, "b.hlo")]
+    assert main(["diff", *pair]) == 1
+    out = _joined(capsys.readouterr().out)
+    assert "memory is not compared: the first is not partitioned, the second is" in out
+    assert "temporaries" not in out
+    assert main(["diff", *reversed(pair)]) == 1
+    out = _joined(capsys.readouterr().out)
+    assert "memory is not compared: the second is not partitioned, the first is" in out
+    assert main(["analyze", "overlap", *pair, "--target", "h100_sxm"]) == 2
+    assert "cannot be compared" in capsys.readouterr().err
+
+
+def test_whole_programs_are_compared_without_percentages(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = [write(_WHOLE, "a.hlo"), write(_WHOLE.replace("1024", "2048"), "b.hlo")]
+    assert main(["diff", *pair, "--memory", "--color", "always"]) == 1
+    out = capsys.readouterr().out
+    table = out[out.index("memory") :]
+    assert "+4.0 KiB" in table
+    assert "%)" not in table
+    assert "\x1b[31m+" not in table
+    assert "sizes only, no verdict" in table
+
+
+def test_what_partitions_have_in_common_is_not_told_before_the_partitioner(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["analyze", "replication", write(_WHOLE)]) == 0
+    out = capsys.readouterr().out
+    assert "same on all" not in out
+    assert "nothing to compare" not in out
+    assert main(["analyze", "replication", write(_PART)]) == 0
+    assert "same on all" in capsys.readouterr().out
