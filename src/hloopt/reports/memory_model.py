@@ -17,10 +17,10 @@ from hloopt.reports.memory_json import memory_to_json
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.stage_notices import stage_to_json
 from hloopt.reports.units import human_bytes
-from hloopt.targets import Target
 
 if TYPE_CHECKING:
     from hloopt.memory.advice.model import Advice
+    from hloopt.targets import Target
 
 
 @dataclass
