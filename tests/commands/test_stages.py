@@ -152,3 +152,23 @@ def test_what_partitions_have_in_common_is_not_told_before_the_partitioner(
     assert "nothing to compare" not in out
     assert main(["analyze", "replication", write(_PART)]) == 0
     assert "same on all" in capsys.readouterr().out
+
+
+def test_memory_is_compared_by_the_rules_of_one_backend(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Temporaries begin at multiples of 64 bytes on a CPU, of 256 on a GPU."""
+    before = """HloModule one, is_scheduled=true
+ENTRY e {
+  p = f32[9]{0} parameter(0)
+  a = f32[9]{0} reverse(p), dimensions={0}
+  b = f32[9]{0} reverse(a), dimensions={0}
+  c = f32[18]{0} concatenate(a, b), dimensions={0}
+  ROOT d = f32[18]{0} reverse(c), dimensions={0}
+}
+"""
+    after = before.replace("true", 'true, frontend_attributes={fingerprint_before_lhs="1"}')
+    pair = [write(before, "a.hlo"), write(after, "b.hlo")]
+    assert main(["diff", *pair, "--memory", "--format", "json"]) == 1
+    memory = json.loads(capsys.readouterr().out)["memory"]
+    assert memory["before"] == memory["after"]

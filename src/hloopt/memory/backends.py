@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hloopt.ir import Instruction, Module
@@ -49,6 +49,12 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
 GPU = gpu_backend(GpuMemoryFlags())
 BACKENDS = {backend.name: backend for backend in (CPU, GPU)}
 """The backends by name."""
+
+
+def common_backend(modules: Iterable[Module]) -> Backend:
+    """The backend of versions of one module: XLA:GPU's if any is for it. Passes add what tells."""
+    return GPU if any(backend_of(module) is GPU for module in modules) else CPU
+
 
 _GPU_CONFIGS = ("fusion_backend_config", "operation_queue_id", "collective_backend_config")
 _GPU_TARGETS = ('"__cublas', '"__cudnn', '"__triton')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hloopt.analysis.stage import Stage
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
+from hloopt.memory.backends import common_backend
 from hloopt.memory.model import LiveBuffer, MemoryReport
 from hloopt.reports.memory_groups import alike_key, grouped
 from hloopt.reports.memory_json import statistics_to_json
@@ -92,9 +93,11 @@ def compare_memory(
         )
     if reason := why_not_compared([Stage.of(module) for module in (before, after)]):
         return None, f"memory is not compared: {reason}; `hloopt memory` shows each"
+    backend = common_backend((before, after))
     try:
-        report = memory_report(before)
-        return (report, report if after is before else memory_report(after)), None
+        report = memory_report(before, backend=backend)
+        is_same = after is before
+        return (report, report if is_same else memory_report(after, backend=backend)), None
     except HloError as error:
         return None, f"no memory report: {error.message}"
 
