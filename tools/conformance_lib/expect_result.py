@@ -39,9 +39,13 @@ def error(scene: Scene, expected: str, more: More) -> Iterator[str]:
 
 @expectation("verifies")
 def verifies(scene: Scene, expected: bool, more: More) -> Iterator[str]:
-    errors = verify_module(scene.module)
+    """Some texts break a rule as they are: what is wrong with them beforehand does not count."""
+    errors = [found.message for found in verify_module(scene.module)]
+    if errors and scene.reference is not None:
+        known = {found.message for found in verify_module(scene.reference(None))}
+        errors = [message for message in errors if message not in known]
     if bool(errors) == expected:
-        yield "; ".join(found.message for found in errors) or "expected an invalid module"
+        yield "; ".join(errors) or "expected an invalid module"
 
 
 @expectation("scheduled")

@@ -139,6 +139,20 @@ def control_predecessors(scene: Scene, expected: dict[str, Any], more: More) -> 
             yield from _match_all(scene, selector, patterns, list(found.control_predecessors))
 
 
+@expectation("has_control_dep")
+def has_control_dep(scene: Scene, pair: list[str], more: More) -> Iterator[str]:
+    first, second = (select_one(scene, selector) for selector in pair)
+    if first not in second.control_predecessors:
+        yield f"no control edge from {show(first)} to {show(second)}"
+
+
+@expectation("control_edge_count", "in")
+def control_edge_count(scene: Scene, expected: int | str, more: More) -> Iterator[str]:
+    scope = find_scope(scene, more.get("in"))
+    found = sum(len(i.control_predecessors) for c in scope for i in c.instructions)
+    yield from compare_number("number of control edges", found, expected)
+
+
 def _match_all(
     scene: Scene, selector: str, patterns: list[Any], found: list[Instruction]
 ) -> Iterator[str]:

@@ -66,6 +66,14 @@ def mismatches(scene: Scene, expected: Mapping[str, Any]) -> list[str]:
     return found
 
 
+@expectation("one_of")
+def one_of(scene: Scene, choices: list[list[Mapping[str, Any]]], more: More) -> Iterator[str]:
+    """At least one of the lists of expectations holds completely."""
+    found = [[m for expected in choice for m in mismatches(scene, expected)] for choice in choices]
+    if all(found):
+        yield "none of the choices holds: " + "; ".join(messages[0] for messages in found)
+
+
 def within(number: int, bound: int | str) -> bool:
     """Whether a number is as a table says: an integer, ">=k" or "<=k"."""
     if isinstance(bound, int):

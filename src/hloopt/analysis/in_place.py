@@ -30,6 +30,8 @@ class InPlacePair(NamedTuple):
 class InPlace:
     """In-place pairs of instructions; the body of each fusion is looked at once."""
 
+    through_reshapes: bool = False
+    """Whether a fusion that reshapes what it updates is in place as well: on XLA:GPU."""
     _of_bodies: dict[Computation, list[InPlacePair]] = field(default_factory=dict)
 
     def pairs(self, instruction: Instruction) -> list[InPlacePair]:
@@ -67,7 +69,7 @@ class InPlace:
         for output, shape in zip(slots.indices, slots.parts, strict=True):
             if shape.is_tuple:
                 continue
-            source, index = self._step_in_place(*_origin(body.root, output), required=True)
+            source, index = self._step_in_place(*self._origin(body.root, output), required=True)
             if source is not None and source.opcode is Opcode.FUSION:
                 source, index = self._step_in_place(source, index, required=False)
             if source is not None and source.opcode is Opcode.PARAMETER:
@@ -85,19 +87,21 @@ class InPlace:
             pairs = [] if find is None else find(instruction)
         for output, operand, operand_index in pairs:
             if output == index and operand < len(instruction.operands):
-                return _origin(instruction.operands[operand], operand_index)
+                return self._origin(instruction.operands[operand], operand_index)
         return (None, index) if required else (instruction, index)
 
-
-def _origin(instruction: Instruction, index: Index) -> tuple[Instruction, Index]:
-    """Where a result comes from: through tuples, then get-tuple-elements, then bitcasts."""
-    while instruction.opcode is Opcode.TUPLE and index:
-        instruction, index = instruction.operands[index[0]], index[1:]
-    while instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
-        instruction, index = instruction.operands[0], (instruction.tuple_index, *index)
-    while instruction.opcode is Opcode.BITCAST and not index:
-        instruction = instruction.operands[0]
-    return instruction, index
+    def _origin(self, instruction: Instruction, index: Index) -> tuple[Instruction, Index]:
+        """Where a result comes from: through tuples, then get-tuple-elements, then bitcasts."""
+        while instruction.opcode is Opcode.TUPLE and index:
+            instruction, index = instruction.operands[index[0]], index[1:]
+        while instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+            instruction, index = instruction.operands[0], (instruction.tuple_index, *index)
+        while not index and (
+            instruction.opcode is Opcode.BITCAST
+            or (self.through_reshapes and instruction.opcode is Opcode.RESHAPE)
+        ):
+            instruction = instruction.operands[0]
+        return instruction, index
 
 
 # -- by opcode ------------------------------------------------------------------------------------
@@ -144,6 +148,29 @@ def _annotated(instruction: Instruction) -> list[InPlacePair]:
     ]
 
 
+def _async_binding(instruction: Instruction) -> list[InPlacePair]:
+    """What the start says, of the operands that this start or update binds."""
+    if instruction.opcode is Opcode.ASYNC_START:
+        before, chain = 0, 0
+    else:
+        before, chain = bound_before(instruction), 1
+    own = range(before, before + len(instruction.operands) - chain)
+    return [
+        InPlacePair(output, operand - before + chain, index)
+        for output, operand, index in _annotated(async_start_of(instruction))
+        if operand in own
+    ]
+
+
+def bound_before(update: Instruction) -> int:
+    """How many operands of the wrapped computation an asynchronous update finds bound already."""
+    count = 0
+    while update.opcode is Opcode.ASYNC_UPDATE:
+        update = update.operands[0]
+        count += len(update.operands) - (update.opcode is Opcode.ASYNC_UPDATE)
+    return count
+
+
 def _async_done(instruction: Instruction) -> list[InPlacePair]:
     """What the start says of its element 1, seen from the done."""
     return [
@@ -163,7 +190,10 @@ _PAIRS: dict[Opcode, Callable[[Instruction], list[InPlacePair]]] = {
     Opcode.COLLECTIVE_PERMUTE_START: _permute,
     Opcode.CUSTOM_CALL: _annotated,
     Opcode.FUSION: _annotated,
-    Opcode.ASYNC_START: _annotated,
+    Opcode.ASYNC_START: _async_binding,
+    Opcode.ASYNC_UPDATE: _async_binding,
     Opcode.ASYNC_DONE: _async_done,
 }
+IN_PLACE = frozenset(_PAIRS)
+"""The opcodes of instructions that may work in place."""
 _MAY_FORWARD = frozenset((*_PAIRS, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.in_place import InPlace
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir import Instruction, Opcode
+from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.attribute_format import braces
 from hloopt.ir.attribute_values import Alias, parse_aliasing
 from hloopt.memory.sizes import slot_bytes
@@ -64,7 +64,7 @@ class Buffers:
         and are wanted in different memory.
         """
         if aliases is None:
-            aliases = parse_aliasing(flow.module.attributes.get("input_output_alias", "{}"))
+            aliases = entry_aliases(flow.module)
         result = cls(flow, InPlace(), aliases)
         if color_rule is not None:
             for value, color in color_rule(flow):
@@ -155,6 +155,37 @@ class Buffers:
         """Bytes of one value."""
         flow = self.flow
         return slot_bytes(flow.definer[value].shape)[flow.slot[value]]
+
+
+def shared_values(flow: Dataflow, in_place: InPlace) -> dict[int, list[int]]:
+    """Of each value that must share memory with others all that lie there, itself included.
+
+    In order of their numbers; what lies alone is left out. Raises HloVerifyError for an alias of
+    what does not exist. O(slots).
+    """
+    groups: dict[int, list[int]] = {}
+    for pair in Buffers(flow, in_place, entry_aliases(flow.module))._pairs():
+        first, *others = flow.members(pair)
+        for second in others:
+            if first < 0 or second < 0 or first == second:
+                continue
+            one = groups.get(first) or groups.setdefault(first, [first])
+            other = groups.get(second) or groups.setdefault(second, [second])
+            if one is other:
+                continue
+            if len(one) < len(other):
+                one, other = other, one
+            one += other
+            for value in other:
+                groups[value] = one
+    for values in {id(values): values for values in groups.values()}.values():
+        values.sort()
+    return groups
+
+
+def entry_aliases(module: Module) -> tuple[Alias, ...]:
+    """Which outputs of the entry the header aliases with which parameters."""
+    return parse_aliasing(module.attributes.get("input_output_alias", "{}"))
 
 
 def _united(flow: Dataflow, pairs: Iterator[Pair]) -> dict[int, list[int]]:

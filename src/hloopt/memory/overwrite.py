@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hloopt.analysis.dataflow import Dataflow, Position, slots_of
+from hloopt.analysis.dataflow import Dataflow, Position, Use, slots_of
 from hloopt.analysis.in_place import InPlace
 from hloopt.ir import Instruction, Opcode
 from hloopt.memory.elementwise import Elementwise
@@ -44,11 +44,39 @@ class Overwriting:
         if is_same_shape and self._is_in_place(earlier, later, user):
             return True
         number = user.operands.index(source)
+        result = Position(user, self.flow.slot[later])
+        return self._by_rule(number, earlier, result, is_same_shape=is_same_shape)
+
+    def may_share(self, use: Use, result: Position) -> bool:
+        """Whether what `use` reads may lie where its user has the result, also if that is a copy.
+
+        By the operands and the shapes there are now, whatever values they had.
+        """
+        user = use.user
+        source = user.operands[use.operand]
+        if source.opcode is Opcode.CONSTANT:
+            return False
+        operand_slots, result_slots = slots_of(source.shape), slots_of(user.shape)
+        is_same_shape = operand_slots.parts[use.slot] is result_slots.parts[result.slot]
+        if is_same_shape and any(
+            number == use.operand
+            and result_slots.at(output) == result.slot
+            and operand_slots.at(index) == use.slot
+            for output, number, index in self.in_place.pairs(user)
+        ):
+            return True
+        earlier = self.flow.held[source][use.slot]
+        first = user.operands.index(source)
+        return self._by_rule(first, earlier, result, is_same_shape=is_same_shape)
+
+    def _by_rule(
+        self, number: int, earlier: int, result: Position, *, is_same_shape: bool
+    ) -> bool:
         if self.backend_rule is not None:
-            opinion = self.backend_rule(user, number, Position(user, self.flow.slot[later]))
+            opinion = self.backend_rule(result.instruction, number, result)
             if opinion is not None:
                 return opinion
-        return is_same_shape and self._by_opcode(user, number, earlier, later)
+        return is_same_shape and self._by_opcode(number, earlier, result)
 
     def _is_in_place(self, earlier: int, later: int, user: Instruction) -> bool:
         flow = self.flow
@@ -61,7 +89,8 @@ class Overwriting:
                 return True
         return False
 
-    def _by_opcode(self, user: Instruction, number: int, earlier: int, later: int) -> bool:
+    def _by_opcode(self, number: int, earlier: int, result: Position) -> bool:
+        user = result.instruction
         opcode = user.opcode
         source = user.operands[number]
         if opcode is Opcode.FUSION:
@@ -73,7 +102,7 @@ class Overwriting:
         if opcode is Opcode.TRIANGULAR_SOLVE:
             return _is_only(user, source, 1)
         if opcode is Opcode.SORT:
-            return self._sort(user, source, later)
+            return self._sort(source, result)
         if opcode is Opcode.CALL:
             return self._call(user, earlier)
         return self.elementwise.on_operand(user, number)
@@ -91,14 +120,15 @@ class Overwriting:
                     return root.operands[this] is parameter and list(parameter.users) == [root]
         return self.elementwise.on_operand(fusion, number)
 
-    def _sort(self, sort: Instruction, source: Instruction, later: int) -> bool:
+    def _sort(self, source: Instruction, result: Position) -> bool:
+        sort = result.instruction
         if len(source.users) != 1:
             return False
         if len(sort.operands) == 1:
             return True
         if sort.operands.count(source) != 1:
             return False
-        return self.flow.index(later) == (sort.operands.index(source),)
+        return slots_of(sort.shape).indices[result.slot] == (sort.operands.index(source),)
 
     def _call(self, call: Instruction, earlier: int) -> bool:
         uses = self.flow.uses(earlier)

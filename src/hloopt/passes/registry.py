@@ -10,6 +10,7 @@ from hloopt.passes.base import ModulePass
 from hloopt.passes.options import make_options
 
 PASSES = {
+    "add-special-case-copies": "hloopt.passes.copy_insertion.passes:AddSpecialCaseCopies",
     "algsimp": "hloopt.passes.algebraic_simplifier:AlgebraicSimplifier",
     "all-gather-bcast-reorder": (
         "hloopt.passes.all_gather_broadcast_reorder:AllGatherBroadcastReorder"
@@ -44,6 +45,7 @@ PASSES = {
     "convert-async-collectives-to-sync": (
         "hloopt.passes.convert_async_collectives_to_sync:ConvertAsyncCollectivesToSync"
     ),
+    "copy-insertion": "hloopt.passes.copy_insertion.passes:CopyInsertion",
     "cse": "hloopt.passes.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": "hloopt.passes.cse_barrier_expander:CseBarrierExpander",
     "dce": "hloopt.passes.dce:DeadCodeElimination",
@@ -81,6 +83,7 @@ PASSES = {
     "reduce-scatter-combiner": "hloopt.passes.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": "hloopt.passes.reduce_scatter_creator:ReduceScatterCreator",
     "reduce-scatter-reassociate": "hloopt.passes.reduce_reassociate:ReduceScatterReassociate",
+    "remove-unnecessary-copies": "hloopt.passes.copy_insertion.passes:RemoveUnnecessaryCopies",
     "reorder-convert-reduce-add": (
         "hloopt.passes.reorder_convert_reduce_add:ReorderConvertReduceAdd"
     ),

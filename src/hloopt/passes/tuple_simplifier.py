@@ -11,7 +11,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shape import compatible
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.passes.dce import DeadCode, DeadCodeElimination
 from hloopt.passes.replace import (
     control_dependencies_can_move,
@@ -32,6 +32,7 @@ class TupleSimplifier(ModulePass):
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
         exclude_entry_computation: bool = option(False, "leave the entry computation alone")
+        execution_threads: tuple[str, ...] = option((), "only computations on these; none: all")
 
     options: Options
 
@@ -40,7 +41,8 @@ class TupleSimplifier(ModulePass):
         for computation in list(module.computations.values()):
             if computation.is_entry and self.options.exclude_entry_computation:
                 continue
-            orphans += _simplify(computation, context)
+            if is_on_thread(computation, self.options.execution_threads):
+                orphans += _simplify(computation, context)
         if orphans:
             effects = SideEffects(module)
             DeadCode(effects, DeadCodeElimination.Options(), context).remove_dead(orphans)

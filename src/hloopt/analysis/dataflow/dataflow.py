@@ -143,13 +143,14 @@ class Dataflow:
         return numbers[operand]
 
     def _reads(self, user: Instruction, slot: int, value: int) -> bool:
-        if user.is_root and value in self._values_of_root(user):
+        if user.is_root and value in self.held_by(user):
             return True
         if user.opcode in _READS_NOTHING:
             return False
         return not slot or user.opcode not in _PASSES_TABLE_ONLY
 
-    def _values_of_root(self, root: Instruction) -> frozenset[int]:
+    def held_by(self, root: Instruction) -> frozenset[int]:
+        """All values in a result: to be asked of roots, of which it is remembered."""
         found = self._root_values.get(root)
         if found is None:
             found = self._root_values[root] = frozenset(self.members(self.held[root]))

@@ -1,0 +1,1 @@
+"""Copies that make a module legal for buffer assignment."""

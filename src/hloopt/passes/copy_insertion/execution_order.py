@@ -1,0 +1,137 @@
+"""What is known to run, or to be defined, before what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+
+from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.reachability import Reachability
+from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.passes.copy_insertion.call_tree import CallTree
+
+Positions = Mapping[Computation, Mapping[Instruction, int]]
+"""Where instructions stand in the schedule of their computation."""
+
+
+class Order(Enum):
+    """How one instruction runs, seen from another."""
+
+    SAME = auto()
+    BEFORE_START = auto()
+    """It is over before the other begins; in the condition of a loop, before one in the body."""
+    BEFORE_END = auto()
+    """It is over before the other is: it is in a branch of that."""
+    EXCLUSIVE_BEFORE = auto()
+    """In another branch, one with a lower number: only one of the two runs."""
+    EXCLUSIVE_AFTER = auto()
+    """In another branch, one with a higher number."""
+    AFTER = auto()
+    UNORDERED = auto()
+
+
+BEFORE = frozenset((Order.BEFORE_START, Order.BEFORE_END, Order.EXCLUSIVE_BEFORE))
+
+
+class ExecutionOrder:
+    """The order of a module's instructions: its schedule, or what dependencies demand.
+
+    Edges added through `add_edge` count. What was made of copies meanwhile does not: the order is
+    that of the module with all of them.
+    """
+
+    def __init__(self, flow: Dataflow, positions: Positions | None) -> None:
+        """`positions` are those of the schedule, if there is one."""
+        self.flow = flow
+        self.tree = CallTree(flow.module)
+        self.version = 0
+        """Counts edges added."""
+        self._positions = positions
+        self._reachability: dict[Computation, Reachability] = {}
+
+    # -- instructions -----------------------------------------------------------------------------
+
+    def of(self, a: Instruction, b: Instruction) -> Order:
+        """How `a` runs, seen from `b`."""
+        if a is b or _is_wrapped(a, b) or _is_wrapped(b, a):
+            return Order.SAME
+        meeting = self.tree.meeting(a, b)
+        if meeting is None:
+            return Order.UNORDERED
+        one, other, inside_one, inside_other = meeting
+        if one is not other:
+            if self.runs_before(one, other):
+                return Order.BEFORE_START
+            return Order.AFTER if self.runs_before(other, one) else Order.UNORDERED
+        if one.opcode is Opcode.WHILE:
+            body, condition = one.called
+            is_first = inside_one is condition and inside_other is body
+            return Order.BEFORE_START if is_first else Order.UNORDERED
+        if one.opcode is Opcode.CONDITIONAL:
+            if inside_other is None:
+                return Order.BEFORE_END
+            if inside_one is None:
+                return Order.AFTER
+            is_lower = one.called.index(inside_one) < one.called.index(inside_other)
+            return Order.EXCLUSIVE_BEFORE if is_lower else Order.EXCLUSIVE_AFTER
+        return Order.UNORDERED
+
+    def runs_before(self, a: Instruction, b: Instruction) -> bool:
+        """Whether `a` runs before `b`, another instruction of its computation."""
+        computation = a.parent
+        if self._positions is not None and computation in self._positions:
+            positions = self._positions[computation]
+            if a is computation.root or a not in positions or b not in positions:
+                return False
+            return positions[a] < positions[b]
+        reachability = self._reachability.get(computation)
+        if reachability is None:
+            reachability = self._reachability[computation] = Reachability(computation)
+        return reachability.reachable(a, b)
+
+    def add_edge(self, before: Instruction, after: Instruction) -> None:
+        """Let an instruction run after another one of its computation."""
+        after.add_control_predecessor(before)
+        self.version += 1
+        reachability = self._reachability.get(after.parent)
+        if reachability is not None:
+            reachability.update([after])
+
+    @property
+    def is_scheduled(self) -> bool:
+        return self._positions is not None
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def is_defined_before(self, a: int, b: int) -> bool:
+        """Whether value `a` is defined before value `b`."""
+        definer = self.flow.definer
+        one, other = definer[a], definer[b]
+        for definition, answer in ((other, False), (one, True)):
+            if definition.opcode is Opcode.PARAMETER and definition.parent.is_entry:
+                return answer
+        tree = self.tree
+        if self._is_parameter_phi(a) and not self._is_parameter_phi(b):
+            if tree.is_within(other, one.parent):
+                return True
+        elif self._is_parameter_phi(b) and tree.is_within(one, other.parent):
+            return False
+        if (
+            b in self.flow.phis
+            and other.opcode in (Opcode.WHILE, Opcode.CONDITIONAL)
+            and any(tree.is_within(one, callee) for callee in other.called)
+        ):
+            return True
+        return self.of(one, other) in BEFORE
+
+    def _is_parameter_phi(self, value: int) -> bool:
+        return value in self.flow.phis and self.flow.definer[value].opcode is Opcode.PARAMETER
+
+
+def _is_wrapped(asynchronous: Instruction, instruction: Instruction) -> bool:
+    """Whether `instruction` is what an asynchronous start, or what continues it, runs."""
+    while asynchronous.opcode in (Opcode.ASYNC_DONE, Opcode.ASYNC_UPDATE):
+        asynchronous = asynchronous.operands[0]
+    return asynchronous.opcode is Opcode.ASYNC_START and (
+        asynchronous.called[0].root is instruction
+    )

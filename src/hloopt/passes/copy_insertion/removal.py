@@ -1,0 +1,233 @@
+"""Copies that are not needed: their source and their result may lie in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import product
+
+from hloopt.analysis.dataflow import Use
+from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.passes.base import PassContext, is_on_thread
+from hloopt.passes.copy_insertion.execution_order import ExecutionOrder, Positions
+from hloopt.passes.copy_insertion.facts import Facts
+from hloopt.passes.copy_insertion.live_ranges import LiveRanges
+from hloopt.passes.copy_insertion.numbering import number_instructions
+from hloopt.passes.copy_insertion.region import Merge, RegionTest
+from hloopt.passes.copy_insertion.value_lists import (
+    Node,
+    ValueList,
+    insert_after,
+    list_of,
+    remove,
+    replace_by,
+)
+
+Predicate = Callable[[Instruction], bool]
+
+
+class CopyRemover:
+    """Elides copies of a module, one after the other, for as long as there are any to elide.
+
+    Each buffer has a list of its values in the order in which they are in it. Where a copy is
+    elided the lists of its source and of its result become one, if an order of all values is
+    found in which each is needed no more when the next one comes.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        facts: Facts,
+        positions: Positions | None,
+        *,
+        use_regions: bool,
+        keep: Predicate | None = None,
+        add_edges: bool = False,
+    ) -> None:
+        self.module = module
+        self.facts = facts
+        self.flow = facts.flow
+        self.order = ExecutionOrder(facts.flow, positions)
+        self.ranges = LiveRanges(facts, self.order)
+        self.keep = keep
+        self.add_edges = add_edges
+        self.source: dict[Instruction, Node] = {}
+        self.target: dict[Instruction, Node] = {}
+        self._failed: dict[Instruction, tuple[int, int, int]] = {}
+        """What a copy that has to stay depends on, as it was when that was found out."""
+        self._make_lists(positions)
+        self.region = RegionTest(facts, self.order) if use_regions else None
+
+    def _make_lists(self, positions: Positions | None) -> None:
+        flow, facts = self.flow, self.facts
+        copies = [
+            instruction
+            for computation in flow.scope.orders
+            for instruction in computation.instructions
+            if instruction.opcode is Opcode.COPY
+        ]
+        if not copies:
+            return
+        numbers = number_instructions(self.module, flow.scope, positions)
+        nodes: dict[int, Node] = {}
+
+        def node_of(value: int) -> Node:
+            if value not in nodes:
+                together = sorted(
+                    facts.buffer_of(value), key=lambda v: (numbers[flow.definer[v]], flow.slot[v])
+                )
+                made = [Node(v, flow.uses(v)) for v in together]
+                ValueList(made)
+                nodes.update(zip(together, made, strict=True))
+            return nodes[value]
+
+        for copy in copies:
+            source, target = facts.value_of(copy.operands[0]), facts.value_of(copy)
+            if source is not None and target is not None:
+                self.source[copy], self.target[copy] = node_of(source), node_of(target)
+
+    # -- all copies -------------------------------------------------------------------------------
+
+    def run(self, threads: tuple[str, ...], context: PassContext) -> bool:
+        """Elide copies in the computations on some threads; whether there were any."""
+        computations = [
+            (computation, copies)
+            for computation in self.module.computations.values()
+            if is_on_thread(computation, threads)
+            and not computation.is_asynchronous
+            and (copies := [i for i in computation.instructions if i in self.source])
+        ]
+        is_changed = False
+        while any([self._run_round(copies, context) for _, copies in computations]):
+            is_changed = True
+        return is_changed
+
+    def _run_round(self, copies: list[Instruction], context: PassContext) -> bool:
+        left = []
+        for copy in copies:
+            if self._try_to_elide(copy):
+                context.count("copies removed")
+                copy.drop_control_dependencies()
+                copy.replace_all_uses_with(copy.operands[0])
+            else:
+                left.append(copy)
+        found = len(left) < len(copies)
+        copies[:] = left
+        return found
+
+    def _try_to_elide(self, copy: Instruction) -> bool:
+        if copy.shape is not copy.operands[0].shape or (self.keep and self.keep(copy)):
+            return False
+        source, target = self.source[copy], self.target[copy]
+        state = (list_of(source).version, list_of(target).version, self.order.version)
+        if self._failed.get(copy) == state:
+            return False
+        if not self._join(copy):
+            self._failed[copy] = state
+            return False
+        source.uses = [use for use in source.uses if use.user is not copy] + target.uses
+        for use in target.uses:
+            if use.user in self.source and use.user.opcode is Opcode.COPY:
+                self.source[use.user] = source
+        return True
+
+    # -- one copy ---------------------------------------------------------------------------------
+
+    def _join(self, copy: Instruction) -> bool:
+        """Make one list of both, without the copy's value, if that is allowed."""
+        source, target = self.source[copy], self.target[copy]
+        same = list_of(source) is list_of(target)
+        if same:
+            return self._join_within(source, target)
+        if target.is_first:
+            if not self._fits_into_source(copy):
+                return False
+            rest = list_of(target)
+            remove(target)
+            insert_after(source, rest)
+            return True
+        if source.is_last:
+            if not self._fits_into_target(copy):
+                return False
+            replace_by(target, list_of(source))
+            return True
+        return False
+
+    def _join_within(self, source: Node, target: Node) -> bool:
+        """The same for two values of one list, which is a ring."""
+        if source.following is not target and not (source.is_last and target.is_first):
+            between = []
+            node = source.following
+            while node is not None and node is not target:
+                between.append(node)
+                node = node.following
+            if node is None:
+                return False
+            if not all(self.ranges.are_before(target.uses, other) for other in between):
+                return False
+        remove(target)
+        return True
+
+    def _fits_into_source(self, copy: Instruction) -> bool:
+        """Whether the values after that of the copy may come right after its source."""
+        source, target = self.source[copy], self.target[copy]
+        after_target, after_source = target.following, source.following
+        if after_target is not None and _is_read_by_scatter(source, self.flow.definer[after_target.value]):
+            return False
+        last = list_of(target).last
+        assert last is not None, "a list with a node has a last one"
+        if not (
+            self._all_before(source.backwards, after_target)
+            and self._all_before(last.backwards, after_source)
+        ):
+            return self._allow_region(copy, Merge.FIRST_TARGET_INTO_SOURCE)
+        if self.add_edges:
+            self._add_edges(source, after_target)
+            self._add_edges(last, after_source)
+        return True
+
+    def _fits_into_target(self, copy: Instruction) -> bool:
+        """Whether the values of the source may come where that of the copy is."""
+        source, target = self.source[copy], self.target[copy]
+        before_target, after_target = target.preceding, target.following
+        first = list_of(source).first
+        assert first is not None and before_target is not None, "there are nodes there"
+        if not (
+            self._all_before(before_target.backwards, first)
+            and self._all_before(source.backwards, after_target)
+        ):
+            return self._allow_region(copy, Merge.LAST_SOURCE_INTO_TARGET)
+        if self.add_edges:
+            self._add_edges(before_target, first)
+            self._add_edges(source, after_target)
+        return True
+
+    def _allow_region(self, copy: Instruction, merge: Merge) -> bool:
+        """Whether the finer test, where it is wanted, finds that the two lists may be merged."""
+        if self.region is None or copy.operands[0].opcode is Opcode.BROADCAST:
+            return False
+        return self.region.allows(self.source[copy], self.target[copy], merge)
+
+    def _all_before(self, earlier: Callable[[], Iterable[Node]], later: Node | None) -> bool:
+        if later is None:
+            return True
+        return all(
+            self.ranges.ends_before(a, b) for b, a in product(later.onwards(), earlier())
+        )
+
+    def _add_edges(self, before: Node, after: Node | None) -> None:
+        """Let all uses of a value run before another one is defined."""
+        if after is None:
+            return
+        definer = self.flow.definer[after.value]
+        for use in before.uses:
+            user = use.user
+            if user.parent is definer.parent and user is not definer:
+                self.order.add_edge(user, definer)
+
+
+def _is_read_by_scatter(source: Node, definer: Instruction) -> bool:
+    """Whether `definer` is a scatter of several results, or a fusion of one, that reads a value."""
+    scatter = definer.called[0].root if definer.opcode is Opcode.FUSION else definer
+    if scatter.opcode is not Opcode.SCATTER or not scatter.shape.is_tuple:
+        return False
+    return any(use.user is definer for use in source.uses)
