@@ -69,9 +69,7 @@ class Overwriting:
         first = user.operands.index(source)
         return self._by_rule(first, earlier, result, is_same_shape=is_same_shape)
 
-    def _by_rule(
-        self, number: int, earlier: int, result: Position, *, is_same_shape: bool
-    ) -> bool:
+    def _by_rule(self, number: int, earlier: int, result: Position, *, is_same_shape: bool) -> bool:
         if self.backend_rule is not None:
             opinion = self.backend_rule(result.instruction, number, result)
             if opinion is not None:

@@ -10,7 +10,9 @@ from hloopt.ir.shape import Shape
 from hloopt.ir.tuples import element, make_tuple
 
 
-def deep_copy(value: Instruction, slots: Iterable[int]) -> tuple[Instruction, dict[int, Instruction]]:
+def deep_copy(
+    value: Instruction, slots: Iterable[int]
+) -> tuple[Instruction, dict[int, Instruction]]:
     """`value` with its arrays in some slots copied, and these copies by slot.
 
     `value` itself where none is. Tokens and buffers are never copied, tuples made anew. Linear in

@@ -7,11 +7,21 @@ from enum import Enum, auto
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.reachability import Reachability
-from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.passes.copy_insertion.call_tree import CallTree
 
 Positions = Mapping[Computation, Mapping[Instruction, int]]
 """Where instructions stand in the schedule of their computation."""
+
+
+def schedule_positions(module: Module) -> Positions | None:
+    """The positions in a module's schedule; None where it has none. O(instructions)."""
+    if not module.is_scheduled:
+        return None
+    return {
+        computation: {instruction: n for n, instruction in enumerate(computation.instructions)}
+        for computation in module.computations.values()
+    }
 
 
 class Order(Enum):
@@ -79,11 +89,9 @@ class ExecutionOrder:
     def runs_before(self, a: Instruction, b: Instruction) -> bool:
         """Whether `a` runs before `b`, another instruction of its computation."""
         computation = a.parent
-        if self._positions is not None and computation in self._positions:
+        if self._positions is not None:
             positions = self._positions[computation]
-            if a is computation.root or a not in positions or b not in positions:
-                return False
-            return positions[a] < positions[b]
+            return a is not computation.root and positions[a] < positions[b]
         reachability = self._reachability.get(computation)
         if reachability is None:
             reachability = self._reachability[computation] = Reachability(computation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hloopt.analysis.dataflow.scope import Scope, control_flow_callees
 from hloopt.ir import Computation, Instruction, Module, Opcode
@@ -54,9 +54,8 @@ class _Frame:
 def _in_order(
     computation: Computation, scope: Scope, positions: Positions | None
 ) -> Iterator[Instruction]:
-    order = scope.orders[computation]
-    if positions is not None and computation in positions:
-        place = positions[computation]
-        order = sorted(order, key=lambda instruction: place.get(instruction, len(order)))
+    order: Iterable[Instruction] = scope.orders[computation]
+    if positions is not None:
+        order = positions[computation]
     yield from (i for i in order if i.opcode is Opcode.PARAMETER)
     yield from (i for i in order if i.opcode is not Opcode.PARAMETER)

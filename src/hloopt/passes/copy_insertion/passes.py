@@ -1,140 +1,121 @@
-"""The passes that insert copies and remove them."""
+"""The passes that insert copies and remove those that are not needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from hloopt.analysis.call_graph import CallGraph
-from hloopt.diagnostics import PassRefused
-from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir import Instruction, Module
 from hloopt.ir.ordering import repair_schedule
 from hloopt.memory.backends import BACKENDS, CPU, Backend
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
-from hloopt.passes.copy_insertion.adding import add_copies
+from hloopt.passes.copy_insertion.execution_order import schedule_positions
 from hloopt.passes.copy_insertion.facts import Facts
+from hloopt.passes.copy_insertion.insertion import insert_copies, require_flat_calls
 from hloopt.passes.copy_insertion.removal import CopyRemover
 from hloopt.passes.copy_insertion.special_cases import add_special_case_copies
-from hloopt.passes.dce import DeadCodeElimination
-from hloopt.passes.tuple_simplifier import TupleSimplifier
 
-AliasInfo = Literal["default", "gpu"]
-Predicate = Callable[[Instruction], bool]
-_REGION = "when the order of live ranges is not known, look where buffers are read and written: 0 never, -1 always, n only up to a product of n accesses"
+_AliasInfo = Literal["default", "gpu"]
+_Predicate = Callable[[Instruction], bool]
+_REGIONS = "where live ranges are not ordered, test where buffers are read and written: 0 is never"
 _THREADS = "only computations on these; none: all"
-_ALIAS = "which operands results may be written over: rules all targets share, or XLA:GPU's"
+_ALIAS_INFO = "which operands results may be written over: what all targets share, or XLA:GPU's"
+_SKIP = "copies never to remove; from Python only"
 
 
 @register("copy-insertion")
 class CopyInsertion(ModulePass):
-    """Add the copies without which one buffer would have to hold two values at a time."""
+    """Add the copies without which one buffer would have to hold two values at a time.
+
+    The state of a loop, the results of branches, operations in place and outputs aliased with
+    parameters each lie in one place. Copies are added wherever values could collide there, and
+    removed again where an order of all values is found in which none does; constants, arguments
+    and results returned twice get theirs last. The call graph must be flat: flatten-call-graph
+    comes before. A schedule is kept, with new copies right before what first needs them. Always
+    counts as a change. Near-linear, unless many copies cannot be removed.
+    """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        use_region_based_live_range_analysis: int = option(0, _REGION)
+        use_region_based_live_range_analysis: int = option(0, _REGIONS)
         execution_threads: tuple[str, ...] = option((), _THREADS)
-        alias_info: AliasInfo = option("default", _ALIAS)
-        should_skip_removal: Predicate | None = option(
-            None, "copies that stay whatever they are; from Python only"
-        )
+        alias_info: _AliasInfo = option("default", _ALIAS_INFO)
+        should_skip_removal: _Predicate | None = option(None, _SKIP)
 
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
         options = self.options
-        threads = options.execution_threads
-        _require_flat(module)
-        positions = _positions(module)
-        backend = _backend(options.alias_info)
-        facts = Facts.of(module, backend)
-        add_copies(module, facts, threads)
-        _clean_up(module, threads)
-        facts = Facts.of(module, backend)
-        CopyRemover(
+        insert_copies(
             module,
-            facts,
-            positions,
+            backend=_backend(options.alias_info),
             use_regions=options.use_region_based_live_range_analysis != 0,
+            threads=options.execution_threads,
             keep=options.should_skip_removal,
-        ).run(threads, context)
-        facts = Facts.of(module, backend)
-        add_special_case_copies(module, facts, threads, context)
-        _clean_up(module, threads)
-        repair_schedule(module.computations.values())
+            context=context,
+        )
         return True
 
 
 @register("remove-unnecessary-copies")
 class RemoveUnnecessaryCopies(ModulePass):
-    """Remove copies."""
+    """Replace copies by what they copy where both may lie in one place.
+
+    That is so where an order of all values there is found in which each is needed no more when
+    the next one comes. A copy that changes layout or memory space stays. What is replaced is left
+    for dce. The call graph must be flat.
+    """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        use_region_based_live_range_analysis: int = option(0, _REGION)
+        use_region_based_live_range_analysis: int = option(0, _REGIONS)
         execution_threads: tuple[str, ...] = option((), _THREADS)
-        alias_info: AliasInfo = option("default", _ALIAS)
-        insert_post_scheduling_control_dependencies: bool = option(False, "edges")
-        should_skip_removal: Predicate | None = option(
-            None, "copies that stay whatever they are; from Python only"
+        alias_info: _AliasInfo = option("default", _ALIAS_INFO)
+        should_skip_removal: _Predicate | None = option(None, _SKIP)
+        insert_post_scheduling_control_dependencies: bool = option(
+            False, "fix the order that the removal of a copy relies on by control dependencies"
         )
 
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
         options = self.options
-        _require_flat(module)
-        facts = Facts.of(module, _backend(options.alias_info))
-        return CopyRemover(
+        require_flat_calls(module)
+        remover = CopyRemover(
             module,
-            facts,
-            _positions(module),
+            Facts.of(module, _backend(options.alias_info)),
+            schedule_positions(module),
             use_regions=options.use_region_based_live_range_analysis != 0,
             keep=options.should_skip_removal,
             add_edges=options.insert_post_scheduling_control_dependencies,
-        ).run(options.execution_threads, context)
+        )
+        return remover.run(options.execution_threads, context)
 
 
 @register("add-special-case-copies")
 class AddSpecialCaseCopies(ModulePass):
-    """Add copies."""
+    """Copy what lies in read-only memory, is overwritten while it is read, or returned twice.
+
+    Constants and arguments that share memory with other values, operands where a result must not
+    be written, and results of the entry and of branches that are in one place. What copy-insertion
+    does last, on its own. The call graph must be flat. Linear.
+    """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
         execution_threads: tuple[str, ...] = option((), _THREADS)
-        alias_info: AliasInfo = option("default", _ALIAS)
+        alias_info: _AliasInfo = option("default", _ALIAS_INFO)
 
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        _require_flat(module)
+        require_flat_calls(module)
         facts = Facts.of(module, _backend(self.options.alias_info))
-        return add_special_case_copies(module, facts, self.options.execution_threads, context)
+        changed = add_special_case_copies(module, facts, self.options.execution_threads, context)
+        repair_schedule(module.computations.values())
+        return changed
 
 
-def _backend(alias_info: AliasInfo) -> Backend:
+def _backend(alias_info: _AliasInfo) -> Backend:
     return BACKENDS.get(alias_info, CPU)
-
-
-def _require_flat(module: Module) -> None:
-    for node in CallGraph.build(module).nodes.values():
-        if reason := node.why_not_flat():
-            raise PassRefused(
-                "Call graph must be flattened before copy insertion.",
-                help=f"run flatten-call-graph first: of %{node.computation.name}, {reason}",
-            )
-
-
-def _positions(module: Module) -> Mapping[Computation, Mapping[Instruction, int]] | None:
-    if not module.is_scheduled:
-        return None
-    return {
-        c: {instruction: n for n, instruction in enumerate(c.instructions)}
-        for c in module.computations.values()
-    }
-
-
-def _clean_up(module: Module, threads: tuple[str, ...]) -> None:
-    quiet = PassContext(wants_remarks=False)
-    TupleSimplifier(TupleSimplifier.Options(execution_threads=threads)).run(module, quiet)
-    DeadCodeElimination(DeadCodeElimination.Options(execution_threads=threads)).run(module, quiet)

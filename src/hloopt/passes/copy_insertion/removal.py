@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import product
 
-from hloopt.analysis.dataflow import Use
-from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir import Instruction, Module, Opcode
 from hloopt.passes.base import PassContext, is_on_thread
 from hloopt.passes.copy_insertion.execution_order import ExecutionOrder, Positions
 from hloopt.passes.copy_insertion.facts import Facts
@@ -90,18 +89,21 @@ class CopyRemover:
     def run(self, threads: tuple[str, ...], context: PassContext) -> bool:
         """Elide copies in the computations on some threads; whether there were any."""
         computations = [
-            (computation, copies)
+            copies
             for computation in self.module.computations.values()
             if is_on_thread(computation, threads)
             and not computation.is_asynchronous
             and (copies := [i for i in computation.instructions if i in self.source])
         ]
         is_changed = False
-        while any([self._run_round(copies, context) for _, copies in computations]):
-            is_changed = True
+        removed = -1
+        while removed:
+            removed = sum(self._run_round(copies, context) for copies in computations)
+            is_changed |= removed > 0
         return is_changed
 
-    def _run_round(self, copies: list[Instruction], context: PassContext) -> bool:
+    def _run_round(self, copies: list[Instruction], context: PassContext) -> int:
+        """Elide what can be elided of `copies`, which loses it; how many those were."""
         left = []
         for copy in copies:
             if self._try_to_elide(copy):
@@ -110,9 +112,9 @@ class CopyRemover:
                 copy.replace_all_uses_with(copy.operands[0])
             else:
                 left.append(copy)
-        found = len(left) < len(copies)
+        removed = len(copies) - len(left)
         copies[:] = left
-        return found
+        return removed
 
     def _try_to_elide(self, copy: Instruction) -> bool:
         if copy.shape is not copy.operands[0].shape or (self.keep and self.keep(copy)):
@@ -171,7 +173,9 @@ class CopyRemover:
         """Whether the values after that of the copy may come right after its source."""
         source, target = self.source[copy], self.target[copy]
         after_target, after_source = target.following, source.following
-        if after_target is not None and _is_read_by_scatter(source, self.flow.definer[after_target.value]):
+        if after_target is not None and _is_read_by_scatter(
+            source, self.flow.definer[after_target.value]
+        ):
             return False
         last = list_of(target).last
         assert last is not None, "a list with a node has a last one"
@@ -190,7 +194,8 @@ class CopyRemover:
         source, target = self.source[copy], self.target[copy]
         before_target, after_target = target.preceding, target.following
         first = list_of(source).first
-        assert first is not None and before_target is not None, "there are nodes there"
+        assert first is not None, "a list with a node has a first one"
+        assert before_target is not None, "the target is not the first of its list"
         if not (
             self._all_before(before_target.backwards, first)
             and self._all_before(source.backwards, after_target)
@@ -210,9 +215,7 @@ class CopyRemover:
     def _all_before(self, earlier: Callable[[], Iterable[Node]], later: Node | None) -> bool:
         if later is None:
             return True
-        return all(
-            self.ranges.ends_before(a, b) for b, a in product(later.onwards(), earlier())
-        )
+        return all(self.ranges.ends_before(a, b) for b, a in product(later.onwards(), earlier()))
 
     def _add_edges(self, before: Node, after: Node | None) -> None:
         """Let all uses of a value run before another one is defined."""

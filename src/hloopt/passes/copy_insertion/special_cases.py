@@ -66,9 +66,7 @@ class _SpecialCases:
             path.append(above)
             caller = self._tree.caller(above)
             answer = above.is_asynchronous or (
-                caller is not None
-                and caller.opcode is Opcode.WHILE
-                and has_copies_disabled(caller)
+                caller is not None and caller.opcode is Opcode.WHILE and has_copies_disabled(caller)
             )
             above = None if caller is None else caller.parent
         self._is_exempt.update(dict.fromkeys(path, answer))

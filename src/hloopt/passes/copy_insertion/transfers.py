@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hloopt.analysis.calls import loops_with_body
+from hloopt.analysis.dataflow import slots_of
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.passes.copy_insertion.deep_copy import copy_operand, replace_by_copy
-from hloopt.analysis.dataflow import slots_of
 
 _DONES = {
     Opcode.SEND: Opcode.SEND_DONE,
