@@ -91,7 +91,10 @@ def _end_of_previous(start: Instruction) -> _Link | None:
     user = end.user()
     if user is None or not user.is_root or user.opcode is not Opcode.TUPLE:
         return None
-    elements = elements_of_state(body, user.operands.index(end.results()[0]))
+    (result,) = end.results()
+    if not result.shape.is_buffer:
+        return None
+    elements = elements_of_state(body, user.operands.index(result))
     if not elements:
         return None
     previous = _Link(elements[0], ()).end()
