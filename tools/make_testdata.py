@@ -94,22 +94,29 @@ class Output:
         return len(re.findall(rf" (?:{'|'.join(opcodes)})\(", self.text))
 
 
-def child_environment(dump: Path) -> dict[str, str]:
-    """The environment of a compiling child: ours without any JAX or XLA setting but these."""
+def child_environment(dump: Path, *more_flags: str, path: Sequence[Path] = ()) -> dict[str, str]:
+    """The environment of a compiling child: ours without any JAX or XLA setting but these.
+
+    `path` comes before our own folder where it looks for modules.
+    """
     flags = (
         "--xla_force_host_platform_device_count=8",
         f"--xla_dump_to={dump}",
         "--xla_dump_hlo_as_text",
-        "--xla_dump_hlo_pass_re=spmd.*",
         "--xla_cpu_max_isa=AVX2",
+        *more_flags,
     )
-    path = [str(Path(__file__).resolve().parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    folders = [
+        *path,
+        Path(__file__).resolve().parent,
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "PJRT_"))}
     return kept | {
         "JAX_PLATFORMS": "cpu",
         "PJRT_NPROC": "8",
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
         "PYTHONDONTWRITEBYTECODE": "1",
         "XLA_FLAGS": " ".join(flags),
     }
@@ -121,7 +128,7 @@ def dump_program(name: str, dump: Path) -> None:
     code = f"from testdata_lib.programs import PROGRAMS; PROGRAMS[{name!r}].lower().compile()"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],
-        env=child_environment(dump),
+        env=child_environment(dump, "--xla_dump_hlo_pass_re=spmd.*"),
         capture_output=True,
         text=True,
         check=False,

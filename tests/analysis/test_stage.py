@@ -93,6 +93,29 @@ _ARGUMENT = "  p = f32[8]{0} parameter(0), sharding={devices=[4]<=[4]}\n"
             _ARGUMENT + "  ROOT a = u32[] partition-id()", "num_partitions=4", True, id="partition"
         ),
         pytest.param(
+            _ARGUMENT
+            + "  g = f32[32] all-gather(p), dimensions={0}, replica_groups={{0,1,2,3}},"
+            " channel_id=1, use_global_device_ids=true, sharding={replicated}\n"
+            "  ROOT a = f32[32] abs(g), sharding={replicated}",
+            *("num_partitions=4", True),
+            id="not-yet-cleaned-up",
+        ),
+        pytest.param(
+            _ARGUMENT
+            + "  r = f32[8] all-to-all(p), dimensions={0}, replica_groups={{0,1,2,3}},"
+            " channel_id=1, sharding={manual}\n"
+            "  ROOT a = f32[8] abs(r), sharding={devices=[4]<=[4]}",
+            *("num_partitions=4", False),
+            id="written-per-device",
+        ),
+        pytest.param(
+            _ARGUMENT
+            + "  r = f32[8] all-reduce(p), replica_groups={{0}}, to_apply=add\n"
+            "  ROOT a = f32[8] abs(r), sharding={devices=[4]<=[4]}",
+            *("num_partitions=4", False),
+            id="between-replicas",
+        ),
+        pytest.param(
             "  p = f32[8] parameter(0)\n  ROOT a = f32[8] abs(p)",
             "num_partitions=4",
             True,
@@ -108,7 +131,7 @@ _ARGUMENT = "  p = f32[8]{0} parameter(0), sharding={devices=[4]<=[4]}\n"
     ],
 )
 def test_whether_a_module_is_partitioned(body: str, header: str, expected: bool | None) -> None:
-    found = _stage(body, header).partitioned
+    found = _stage(body, header, _ADD if "to_apply=add" in body else "").partitioned
     assert found.holds is expected, found.evidence
 
 
@@ -117,6 +140,7 @@ def test_devices_are_those_of_shardings_where_the_header_says_nothing() -> None:
     assert _stage(body, "").devices == 4
 
 
+_ADD = "add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT s = f32[] add(x, y) }"
 _LOOP = """
 body { p = (s32[], f32[8]) parameter(0)  ROOT t = (s32[], f32[8]) copy(p) }
 cond { p = (s32[], f32[8]) parameter(0)  ROOT c = pred[] constant(false) }

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -21,6 +22,7 @@ TRANSFORMER = Config(
     **{"batch": 8, "sequence": 16, "vocabulary": 128},
     **{"model": 32, "heads": 4, "head": 8, "hidden": 64},
 )
+UNROLLED = replace(TRANSFORMER, layers=1, scan=False, compute_dtype="bfloat16", sequence=6)
 
 
 def lower_rnn(
@@ -122,6 +124,7 @@ def lower_moe(
 PROGRAMS: dict[str, Callable[[], jax.stages.Lowered]] = {
     "rnn": lower_rnn,
     "transformer": partial(lower_transformer, TRANSFORMER),
+    "transformer_bf16": partial(lower_transformer, UNROLLED),
     "moe": lower_moe,
 }
-"""How to lower each program. The name of its main module contains `_step`."""
+"""How to lower each program."""

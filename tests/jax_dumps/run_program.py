@@ -22,8 +22,7 @@ from typing import Any
 
 import jax
 import numpy as np
-
-from programs import PROGRAMS
+from tests.jax_dumps.programs import PROGRAMS
 
 SIZES = ("argument", "output", "alias", "temp", "generated_code")
 

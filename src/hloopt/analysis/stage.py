@@ -92,6 +92,8 @@ def _partitioned(module: Module, count: int, *, is_fused: bool) -> Fact:
         return Fact(True, "there is one partition")
     if marker := _partitioner_input(module):
         return Fact(False, marker)
+    if made := _partitioner_output(module):
+        return Fact(True, made)
     is_late = module.is_scheduled or is_fused
     arguments_differ = False
     for instruction in module.instructions():
@@ -129,6 +131,21 @@ def _partitioner_input(module: Module) -> str:
         target = custom_call_target(call)
         if target in _MARKERS or target.startswith(_MARKER_PREFIX):
             return f"%{call.name} is a custom call to {target}, which the partitioner removes"
+    return ""
+
+
+def _partitioner_output(module: Module) -> str:
+    """What only the partitioner makes, or an empty string.
+
+    It leaves its shardings to the passes that clean up after it. Before it, programs written per
+    device (`shard_map`) have these instructions too, but marked as manual.
+    """
+    for instruction in module.instructions():
+        is_between = (
+            instruction.opcode in COLLECTIVES and "channel_id" in instruction.attributes
+        ) or instruction.opcode is Opcode.PARTITION_ID
+        if is_between and "manual" not in instruction.attributes.get("sharding", ""):
+            return f"%{instruction.name} is what the partitioner makes"
     return ""
 
 

@@ -1,0 +1,83 @@
+"""The interpreter computes what JAX computed, device by device, at each stage of compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.jax_dumps.dumps import STAGES, Dumps, proto_of
+
+from hloopt.files import read_module
+from hloopt.interpreter.comparison import first_difference
+from hloopt.interpreter.machine import devices_of, run_module
+from hloopt.interpreter.values import Value
+from hloopt.ir import Module
+from hloopt.xla.engine import run_with_xla
+
+pytestmark = pytest.mark.oracle
+
+PROGRAMS = ("rnn", "transformer", "transformer_bf16", "moe")
+DEVICES = {"rnn": 1}
+BF16_KEEPS_MORE = 2e-3
+"""Of the largest value: what JAX may be off with bf16 before optimizations, since XLA leaves out
+conversions to bf16 and back. The optimized module is without them too, and agrees more closely."""
+
+
+@pytest.fixture(params=PROGRAMS)
+def dumps(request: pytest.FixtureRequest, dumps_of: Callable[[str], Dumps]) -> Dumps:
+    return dumps_of(request.param)
+
+
+def _module_and_devices(dumps: Dumps, path: Path, stage: str) -> tuple[Module, int]:
+    return read_module(str(path)), DEVICES.get(dumps.program, 8) if dumps.is_partitioned(
+        stage
+    ) else 1
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("as_proto", [False, True], ids=["text", "proto"])
+def test_a_module_computes_what_jax_computed(dumps: Dumps, stage: str, as_proto: bool) -> None:
+    if stage not in dumps.stages:
+        pytest.skip("a program on one device is not partitioned")
+    path = dumps.stages[stage]
+    module, devices = _module_and_devices(dumps, proto_of(path) if as_proto else path, stage)
+    part = "" if dumps.is_partitioned(stage) else "whole_"
+    found = run_module(module, dumps.arrays(f"{part}inputs"), devices=devices_of(1, devices))
+    is_early_bf16 = dumps.program == "transformer_bf16" and list(STAGES).index(stage) < 3
+    assert_close(found, dumps.arrays(f"{part}outputs"), BF16_KEEPS_MORE if is_early_bf16 else None)
+
+
+@pytest.mark.parametrize("stage", ["after_partitioning", "after_optimizations"])
+def test_the_xla_engine_computes_what_jax_computed(dumps: Dumps, stage: str) -> None:
+    if stage not in dumps.stages:
+        pytest.skip("a program on one device is not partitioned")
+    module, devices = _module_and_devices(dumps, dumps.stages[stage], stage)
+    found = run_with_xla(module, dumps.arrays("inputs"), devices_of(1, devices))
+    assert_close(found, dumps.arrays("outputs"))
+
+
+def test_another_last_input_on_one_device_is_told_apart(dumps: Dumps) -> None:
+    *state, last = dumps.arrays("inputs")[0]
+    assert isinstance(last, np.ndarray)
+    inputs = [[*state, np.zeros_like(last)], *dumps.arrays("inputs")[1:]]
+    module, devices = _module_and_devices(
+        dumps, dumps.stages["after_optimizations"], "after_optimizations"
+    )
+    found = run_module(module, inputs, devices=devices_of(1, devices))
+    for ours, theirs in zip(found, dumps.arrays("outputs"), strict=True):  # all share gradients
+        assert first_difference(ours, tuple(theirs)) is not None
+
+
+def assert_close(
+    found: Sequence[Value], expected: Sequence[Sequence[Value]], tolerance: float | None = None
+) -> None:
+    """The arrays of each device, up to the usual tolerance or a part of their largest value."""
+    for device, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+        if tolerance is None:
+            assert first_difference(ours, tuple(theirs)) is None, device
+            continue
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * np.abs(other).max())
