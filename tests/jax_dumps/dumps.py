@@ -79,7 +79,7 @@ class Dumps:
         )
 
     @cached_property
-    def memory(self) -> dict[str, int]:
+    def memory(self) -> dict[str, float]:
         """The numbers of `compiled.memory_analysis()`."""
         return dict(self._analyses["memory_analysis"])
 

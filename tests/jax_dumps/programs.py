@@ -18,9 +18,16 @@ from testdata_lib.arguments import Params, array, mesh_of
 from testdata_lib.transformer import Config, lower_transformer, rms_norm
 
 TRANSFORMER = Config(
-    **{"layers": 4, "scan": True, "compute_dtype": "float32"},
-    **{"batch": 8, "sequence": 16, "vocabulary": 128},
-    **{"model": 32, "heads": 4, "head": 8, "hidden": 64},
+    layers=4,
+    scan=True,
+    compute_dtype="float32",
+    batch=8,
+    sequence=16,
+    vocabulary=128,
+    model=32,
+    heads=4,
+    head=8,
+    hidden=64,
 )
 UNROLLED = replace(TRANSFORMER, layers=1, scan=False, compute_dtype="bfloat16", sequence=6)
 

@@ -33,6 +33,7 @@ def main() -> None:
     lowered = PROGRAMS[name]()
     compiled = lowered.compile()
     memory = compiled.memory_analysis()
+    assert memory is not None
     sizes = {f"{what}_size_in_bytes": getattr(memory, f"{what}_size_in_bytes") for what in SIZES}
     sizes["peak_memory_in_bytes"] = memory.peak_memory_in_bytes
     analyses = {"memory_analysis": sizes, "cost_analysis": compiled.cost_analysis()}
@@ -64,20 +65,14 @@ def value_of(random: np.random.Generator, path: str, info: Any) -> Any:
 
 def save_arrays(folder: Path, name: str, arrays: list[Any]) -> None:
     """The arrays of each device, and whole."""
-    np.savez(
-        folder / f"{name}.npz",
-        **{
-            f"{index}@{device}": np.asarray(shard.data)
-            for index, array in enumerate(arrays)
-            for device, shard in enumerate(
-                sorted(array.addressable_shards, key=lambda shard: shard.device.id)
-            )
-        },
-    )
-    np.savez(
-        folder / f"whole_{name}.npz",
-        **{str(index): np.asarray(array) for index, array in enumerate(arrays)},
-    )
+    whole: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for index, array in enumerate(arrays):
+        whole[str(index)] = np.asarray(array)
+        for shard in sorted(array.addressable_shards, key=lambda shard: shard.device.id):
+            parts[f"{index}@{shard.device.id}"] = np.asarray(shard.data)
+    np.savez(folder / f"{name}.npz", **parts)
+    np.savez(folder / f"whole_{name}.npz", **whole)
 
 
 if __name__ == "__main__":
