@@ -93,24 +93,21 @@ _ARGUMENT = "  p = f32[8]{0} parameter(0), sharding={devices=[4]<=[4]}\n"
             _ARGUMENT + "  ROOT a = u32[] partition-id()", "num_partitions=4", True, id="partition"
         ),
         pytest.param(
-            _ARGUMENT
-            + "  g = f32[32] all-gather(p), dimensions={0}, replica_groups={{0,1,2,3}},"
+            _ARGUMENT + "  g = f32[32] all-gather(p), dimensions={0}, replica_groups={{0,1,2,3}},"
             " channel_id=1, use_global_device_ids=true, sharding={replicated}\n"
             "  ROOT a = f32[32] abs(g), sharding={replicated}",
             *("num_partitions=4", True),
             id="not-yet-cleaned-up",
         ),
         pytest.param(
-            _ARGUMENT
-            + "  r = f32[8] all-to-all(p), dimensions={0}, replica_groups={{0,1,2,3}},"
+            _ARGUMENT + "  r = f32[8] all-to-all(p), dimensions={0}, replica_groups={{0,1,2,3}},"
             " channel_id=1, sharding={manual}\n"
             "  ROOT a = f32[8] abs(r), sharding={devices=[4]<=[4]}",
             *("num_partitions=4", False),
             id="written-per-device",
         ),
         pytest.param(
-            _ARGUMENT
-            + "  r = f32[8] all-reduce(p), replica_groups={{0}}, to_apply=add\n"
+            _ARGUMENT + "  r = f32[8] all-reduce(p), replica_groups={{0}}, to_apply=add\n"
             "  ROOT a = f32[8] abs(r), sharding={devices=[4]<=[4]}",
             *("num_partitions=4", False),
             id="between-replicas",

@@ -172,3 +172,100 @@ ENTRY e {
     assert main(["diff", *pair, "--memory", "--format", "json"]) == 1
     memory = json.loads(capsys.readouterr().out)["memory"]
     assert memory["before"] == memory["after"]
+
+
+_LOOP = """HloModule loop
+body {
+  t = (s32[], f32[1024], f32[1024]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  a = f32[1024] get-tuple-element(t), index=1
+  b = f32[1024] get-tuple-element(t), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT swapped = (s32[], f32[1024], f32[1024]) tuple(next, b, a)
+}
+condition {
+  t = (s32[], f32[1024], f32[1024]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  ten = s32[] constant(10)
+  ROOT less = pred[] compare(i, ten), direction=LT
+}
+ENTRY e {
+  zero = s32[] constant(0)
+  p = f32[1024] parameter(0)
+  q = f32[1024] parameter(1)
+  init = (s32[], f32[1024], f32[1024]) tuple(zero, p, q)
+  ROOT w = (s32[], f32[1024], f32[1024]) while(init), condition=condition, body=body
+}
+"""
+
+
+def _memory(path: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    main(["memory", path, "--limit", "1GiB", "--format", "json"])
+    (report,) = json.loads(capsys.readouterr().out)
+    assert isinstance(report, dict)
+    return report
+
+
+def test_memory_before_copy_insertion_is_that_with_copies_and_no_verdict(
+    write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = _memory(write(_LOOP), capsys)
+    assert before["fit"] is None
+    assert "copies are not inserted yet" in before["no_verdict"]
+    assert "7 copies inserted" in before["notices"][0]
+    out = str(tmp_path / "copied.hlo")
+    passes = "flatten-call-graph,copy-insertion"
+    assert main(["opt", write(_LOOP), "--passes", passes, "-o", out, "--no-report"]) == 0
+    after = _memory(out, capsys)
+    assert after["fit"]["fits"]
+    assert after["notices"] == []
+    assert after["statistics"] == before["statistics"]
+
+
+def test_a_program_that_is_not_flat_is_measured_flattened(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    double = "f { x = f32[4] parameter(0)  ROOT d = f32[4] add(x, x) }\nENTRY"
+    call = "ROOT q = f32[4]{0} call(p), to_apply=f"
+    once = _ONE.replace("ENTRY", double).replace("ROOT q = f32[4]{0} negate(p)", call)
+    twice = once.replace("ROOT q", "r").replace(
+        "to_apply=f\n", "to_apply=f\n  ROOT q = f32[4]{0} call(r), to_apply=f\n"
+    )
+    assert _memory(write(once), capsys)["fit"]["fits"]
+    report = _memory(write(twice), capsys)
+    assert report["fit"] is None
+    assert "not flattened" in report["no_verdict"]
+    assert "flattened" in report["notices"][0]
+
+
+def test_a_scheduled_module_without_its_copies_gets_no_verdict(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = _memory(write(_LOOP.replace("loop\n", "loop, is_scheduled=true\n", 1)), capsys)
+    assert report["fit"] is None
+    assert "copies are missing" in report["no_verdict"]
+
+
+def test_a_pass_that_drops_copies_is_no_gain(
+    write: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "copied.hlo")
+    passes = "flatten-call-graph,copy-insertion"
+    assert main(["opt", write(_LOOP), "--passes", passes, "-o", out, "--no-report"]) == 0
+    assert main(["diff", out, write(_LOOP), "--memory", "--format", "json"]) == 1
+    memory = json.loads(capsys.readouterr().out)["memory"]
+    assert memory["before"] == memory["after"]
+    assert memory["doubts"]
+
+
+@pytest.mark.parametrize("command", [["schedule"], ["analyze", "overlap"]], ids=" ".join)
+def test_schedules_are_of_the_module_with_its_copies(
+    command: list[str], write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(_LOOP)
+    before = Path(path).read_text()
+    assert main([*command, path, "--target", "h100_sxm"]) == 0
+    if command == ["schedule"]:
+        assert "7 copies inserted" in _joined(capsys.readouterr().out)
+    assert Path(path).read_text() == before

@@ -29,7 +29,7 @@ from hloopt.reports.overlap import (
     overlap_to_json,
 )
 from hloopt.reports.overlap_text import render_overlap
-from hloopt.reports.schedule_order import ALL_COLLECTIVES, copy_into_loop_states
+from hloopt.reports.schedule_order import ALL_COLLECTIVES
 from hloopt.reports.schedule_run import ScheduleSettings
 from hloopt.simulation import Streams, simulate
 from hloopt.simulation.collectives import CollectiveRun, collective_runs, hidden_bytes
@@ -126,7 +126,8 @@ def test_a_module_without_a_schedule_is_told_as_the_passes_would_schedule_it(tex
     assert not found.is_scheduled
     module = parse_module(text)
     create_pass("async-collective-creator", ALL_COLLECTIVES).run(module, PassContext())
-    copy_into_loop_states(module)
+    create_pass("flatten-call-graph").run(module, PassContext())
+    create_pass("copy-insertion").run(module, PassContext())
     create_pass("hlo-memory-scheduler").run(module, PassContext())
     create_pass("latency-hiding-scheduler", {"cost_model": "sol"}).run(module, PassContext())
     scheduled = OverlapReport.of(module, SOL)

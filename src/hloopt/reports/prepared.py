@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from hloopt.analysis.stage import Stage
-from hloopt.ir import Module
+from hloopt.ir import Module, Opcode
 from hloopt.ir.clone import clone_module
 from hloopt.ir.shape import HOST_MEMORY_SPACE
+from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.memory.backends import Backend, backend_of
 from hloopt.passes.base import PassContext
+from hloopt.passes.copy_insertion import insert_copies
 from hloopt.passes.registry import create_pass
 from hloopt.reports.stage_notices import partition_doubt, partition_notices
 
@@ -44,28 +47,42 @@ class PreparedModule:
         backend = backend or backend_of(module)
         notices = [*partition_notices(stage), *_layout_notices(stage, backend)]
         doubts = list(filter(None, (partition_doubt(stage), _layout_doubt(stage, backend))))
-        prepared = module
-        if stage.flat.holds is False or stage.copies_inserted.holds is not True:
-            prepared, count = _with_copies(module, backend)
-            if count or stage.flat.holds is False:
-                notices.append(_copies_notice(stage, count))
-                doubts.append("copies are not inserted yet")
+        if stage.flat.holds is not False and stage.copies_inserted.holds is True:
+            return cls(module, stage, tuple(notices), tuple(doubts))
+        prepared, count = _with_copies(module, backend)
+        if not count and stage.flat.holds and not _lacks_copies(module, backend):
+            return cls(module, stage, tuple(notices), tuple(doubts))
+        notices.append(_copies_notice(stage, count))
+        is_flat = stage.flat.holds is not False
+        doubts.append("copies are not inserted yet" if is_flat else "it is not flattened yet")
         return cls(prepared, stage, tuple(notices), tuple(doubts))
 
 
 def _with_copies(module: Module, backend: Backend) -> tuple[Module, int]:
     """A flattened copy with copies inserted, and how many these are."""
-    copy, _ = clone_module(module)
-    create_pass("flatten-call-graph").run(copy, PassContext())
-    return copy, 0
+    prepared, _ = clone_module(module)
+    create_pass("flatten-call-graph").run(prepared, PassContext(wants_remarks=False))
+    own = _copies(prepared)
+    insert_copies(prepared, backend=backend)
+    return prepared, (_copies(prepared) - own).total()
+
+
+def _lacks_copies(module: Module, backend: Backend) -> bool:
+    """Whether values are overwritten while needed, whatever copies there are."""
+    return MemoryAnalysis.of(module, backend=backend).ranges.conflicts > 0
+
+
+def _copies(module: Module) -> Counter[tuple[str, str]]:
+    """The copies in each computation by shape: insertion replaces those there are by its own."""
+    return Counter((i.parent.name, i.shape.text) for i in module.instructions(Opcode.COPY))
 
 
 def _copies_notice(stage: Stage, count: int) -> str:
-    copy = "a flattened copy of it" if stage.flat.holds is False else "a copy of it"
-    copies = "1 copy" if count == 1 else f"{count:,} copies"
+    flattened = "flattened and " if stage.flat.holds is False else ""
+    copies = "1 copy" if count == 1 else f"{count:,} copies" if count else "its copies"
     return (
-        f"before copy insertion: figures are of {copy} with {copies} inserted; for XLA's own give "
-        "the text after optimizations"
+        f"before copy insertion: figures are of the module {flattened}with {copies} inserted; for "
+        "XLA's own give the text after optimizations"
     )
 
 

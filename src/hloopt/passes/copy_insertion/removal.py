@@ -51,6 +51,7 @@ class CopyRemover:
         self.add_edges = add_edges
         self.source: dict[Instruction, Node] = {}
         self.target: dict[Instruction, Node] = {}
+        self._is_changed = False
         self._failed: dict[Instruction, tuple[int, int, int]] = {}
         """What a copy that has to stay depends on, as it was when that was found out."""
         self._make_lists(positions)
@@ -95,18 +96,19 @@ class CopyRemover:
             and not computation.is_asynchronous
             and (copies := [i for i in computation.instructions if i in self.source])
         ]
-        is_changed = False
-        removed = -1
-        while removed:
-            removed = sum(self._run_round(copies, context) for copies in computations)
-            is_changed |= removed > 0
-        return is_changed
+        self._is_changed = False
+        while sum(self._run_round(copies, context) for copies in computations):
+            pass
+        return self._is_changed
 
     def _run_round(self, copies: list[Instruction], context: PassContext) -> int:
         """Elide what can be elided of `copies`, which loses it; how many those were."""
         left = []
         for copy in copies:
             if self._try_to_elide(copy):
+                if not (copy.users or copy.is_root or copy.has_control_dependencies):
+                    continue  # it is dead already
+                self._is_changed = True
                 context.count("copies removed")
                 copy.drop_control_dependencies()
                 copy.replace_all_uses_with(copy.operands[0])
