@@ -202,6 +202,49 @@ def test_fusion() -> None:
     body = "f { x = f32[8] parameter(0)  ROOT d = f32[8] add(x, x) }"
     fusion = p + "  ROOT a = f32[8] fusion(p), kind=kLoop, calls=f"
     assert _stage(fusion, "", body).fused.holds
+    rest = "\n  b = f32[8] negate(a)\n  ROOT c = f32[8] abs(b)"
+    early = fusion.replace("ROOT a", "a") + rest  # a product made a fusion before all others
+    assert _stage(early, "", body).fused.holds is False
+    assert _stage(early, "is_scheduled=true", body).fused.holds
+    copied = early.replace("negate", "copy").replace("abs", "copy")
+    assert _stage(copied, "", body).fused.holds
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "expected"),
+    [
+        pytest.param("  a = f32[8] abs(p)\n  ROOT b = f32[8] cosine(a)", "", True, id="chain"),
+        pytest.param(
+            "  a = f32[8] abs(p)\n  b = f32[8] cosine(p)\n  ROOT c = f32[8] add(a, b)",
+            *("", False),
+            id="two-orders",
+        ),
+        pytest.param(
+            "  a = f32[8] abs(p)\n  b = f32[8] cosine(p), control-predecessors={a}\n"
+            "  ROOT c = f32[8] add(a, b)",
+            *("", True),
+            id="control-dependency",
+        ),
+        pytest.param(
+            "  a = f32[8] abs(p)\n  b = f32[8] cosine(p)\n  ROOT c = f32[8] add(a, b)",
+            *("is_scheduled=true", True),
+            id="scheduled",
+        ),
+        pytest.param(
+            "  a = f32[8] abs(p)\n  k = f32[8] constant({...})\n  ROOT c = f32[8] add(a, k)",
+            *("", True),
+            id="constant",
+        ),
+        pytest.param("  ROOT c = f32[8] map(p), dimensions={0}, to_apply=f", "", True, id="mapped"),
+    ],
+)
+def test_whether_the_order_is_known(body: str, header: str, expected: bool) -> None:
+    mapped = (
+        "f { x = f32[] parameter(0)  a = f32[] abs(x)  b = f32[] cosine(x)"
+        "  ROOT c = f32[] add(a, b) }"
+    )
+    found = _stage(_P + body, header, mapped if "to_apply" in body else "").ordered
+    assert found.holds is expected, found.evidence
 
 
 def test_memory_spaces_and_tiles_are_named_with_an_instruction() -> None:

@@ -67,7 +67,7 @@ def test_every_report_says_that_a_module_is_not_partitioned(
         assert (_NOT_PARTITIONED in _joined(capsys.readouterr().out)) is is_said
         assert main([*command, write(text), "--format", "json"]) == 0
         (report,) = json.loads(capsys.readouterr().out)
-        assert bool(report["notices"]) is is_said
+        assert any("not partitioned" in notice for notice in report["notices"]) is is_said
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,42 @@ def test_there_is_no_verdict_against_a_limit(
     (report,) = json.loads(capsys.readouterr().out)
     assert report["fit"] is None
     assert reason in report["no_verdict"]
+
+
+_TWO_ORDERS = _ONE.replace("ROOT q", "q").replace(
+    "(p)\n", "(p)\n  r = f32[4]{0} cosine(p)\n  ROOT s = f32[4]{0} add(q, r)\n"
+)
+
+
+def test_there_is_no_verdict_before_there_is_an_order(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["memory", write(_TWO_ORDERS), "--limit", "1GiB"]) == 2
+    out = _joined(capsys.readouterr().out)
+    assert "no verdict against 1.0 GiB (--limit): the module is not scheduled" in out
+    assert "fits" not in out
+    scheduled = _TWO_ORDERS.replace("HloModule one", "HloModule one, is_scheduled=true")
+    assert main(["memory", write(scheduled), "--limit", "1GiB"]) == 0
+    assert "fits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["cost", "--target", "h100_sxm"],
+        ["cost", "--latency", "--target", "h100_sxm"],
+        ["schedule", "--target", "h100_sxm"],
+        ["analyze", "overlap", "--target", "h100_sxm"],
+    ],
+    ids=" ".join,
+)
+def test_times_and_bytes_before_fusion_are_called_so(
+    command: list[str], write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, is_said in ((_TWO_ORDERS, True), (_ONE, False)):
+        assert main([*command, write(text)]) == 0
+        out = _joined(capsys.readouterr().out)
+        assert ("not fused (%q could be fused into %s)" in out) is is_said
 
 
 def test_one_device_gets_a_verdict(write: Any, capsys: pytest.CaptureFixture[str]) -> None:

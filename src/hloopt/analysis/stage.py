@@ -53,6 +53,8 @@ class Stage:
     copies_inserted: Fact
     """Whether buffers can be assigned: no buffer has to hold two values at a time."""
     scheduled: Fact
+    ordered: Fact
+    """Whether the order of execution is known: by a schedule, or because there is one only."""
     memory_spaces: dict[int, Instruction]
     """Each memory space `S(n)` but the default, with the first instruction in it."""
     tiled: Instruction | None
@@ -72,6 +74,7 @@ class Stage:
             _fused(module, is_fused=is_fused),
             _copies_inserted(module),
             _scheduled(module),
+            _ordered(module),
             spaces,
             tiled,
         )
@@ -169,7 +172,8 @@ def _tile_devices(sharding: str) -> int:
 
 # -- the other questions --------------------------------------------------------------------------
 
-_ELEMENTWISE = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY
+_FUSIBLE = (ELEMENTWISE_UNARY | ELEMENTWISE_BINARY) - {Opcode.COPY}
+"""Without copies: copy insertion, which comes after fusion, puts one behind the other."""
 _LOOPS_AND_BRANCHES = (Opcode.WHILE, Opcode.CONDITIONAL)
 
 
@@ -185,14 +189,15 @@ def _flat(module: Module) -> Fact:
 
 
 def _fused(module: Module, *, is_fused: bool) -> Fact:
-    if is_fused:
-        return Fact(True, "it has fusions")
+    """XLA:CPU and XLA:GPU rewrite some products to fusions long before the rest is fused."""
+    if is_fused and module.is_scheduled:
+        return Fact(True, "it has fusions, and is scheduled")
     for instruction in module.instructions():
-        if instruction.opcode in _ELEMENTWISE and not _is_embedded(instruction.parent):
+        if instruction.opcode in _FUSIBLE and not _is_embedded(instruction.parent):
             for operand in instruction.operands:
-                if operand.opcode in _ELEMENTWISE and len(operand.users) == 1:
+                if operand.opcode in _FUSIBLE and len(operand.users) == 1:
                     return Fact(False, f"%{operand.name} could be fused into %{instruction.name}")
-    return Fact(None, "there is nothing to fuse")
+    return Fact(True, "it has fusions") if is_fused else Fact(None, "there is nothing to fuse")
 
 
 def _is_embedded(computation: Computation) -> bool:
@@ -203,6 +208,25 @@ def _scheduled(module: Module) -> Fact:
     if module.is_scheduled:
         return Fact(True, "the header says is_scheduled=true")
     return Fact(False, "the header does not say is_scheduled=true")
+
+
+def _ordered(module: Module) -> Fact:
+    """Parameters and constants do not count: what they hold is set aside throughout."""
+    if module.is_scheduled:
+        return Fact(True, "it is scheduled")
+    for computation in module.computations.values():
+        if _is_embedded(computation):
+            continue
+        last = None
+        for instruction in computation.instructions:
+            if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
+                continue
+            before = (*instruction.operands, *instruction.control_predecessors)
+            if last is not None and last not in before:
+                reason = f"%{last.name} may run before or after %{instruction.name}"
+                return Fact(False, f"it is not scheduled, and {reason}")
+            last = instruction
+    return Fact(True, "its dependencies leave one order")
 
 
 def _copies_inserted(module: Module) -> Fact:

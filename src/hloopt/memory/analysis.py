@@ -196,7 +196,7 @@ class MemoryAnalysis:
             result.append(
                 "The module is not scheduled: this is the order that XLA's default memory "
                 f"scheduler finds ({self.schedule.algorithm}). Passes before it, fusion most of "
-                "all, will change the peak."
+                "all, and the compiler's own order will change the peak."
             )
         if self.ranges.conflicts:
             result.append(

@@ -18,7 +18,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shape import format_shape
-from hloopt.reports.stage_notices import partition_notices
+from hloopt.reports.stage_notices import cost_notices
 from hloopt.reports.units import some
 from hloopt.targets import Target
 
@@ -83,7 +83,7 @@ def analyze_cost(module: Module, target: Target) -> CostReport:
         rows,
         sum(row.seconds for row in rows),
         sum(row.seconds for row in rows if row.bound.is_compute),
-        partition_notices(Stage.of(module)),
+        cost_notices(Stage.of(module)),
         _assumptions(module, roofline, costs),
     )
 

@@ -16,7 +16,7 @@ from hloopt.analysis.stage import Stage
 from hloopt.cost_models import CostModelChoice, cost_model_to_json
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
-from hloopt.reports.stage_notices import partition_notices
+from hloopt.reports.stage_notices import cost_notices
 from hloopt.reports.units import some
 
 _PARTS_COUNT = (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
@@ -111,7 +111,7 @@ def analyze_latency(
         own_notes.append("loops whose trip count is not known take one trip")
     report = LatencyReport(
         *(module.name, choice, instructions, operations),
-        *(partition_notices(Stage.of(module)), own_notes),
+        *(cost_notices(Stage.of(module)), own_notes),
     )
     if guesses := report.guesses():
         names = [f"%{row.instruction.name}" for row in guesses]

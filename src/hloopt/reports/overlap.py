@@ -21,7 +21,7 @@ from hloopt.reports.schedule_run import (
     preset_of,
     run_module,
 )
-from hloopt.reports.stage_notices import partition_notices, why_not_compared
+from hloopt.reports.stage_notices import cost_notices, why_not_compared
 from hloopt.reports.units import CycleUnit
 from hloopt.simulation.collectives import CollectiveRun, collective_runs, hidden_bytes
 
@@ -101,7 +101,7 @@ class OverlapReport:
                 settings.cost_model,
                 cycle_unit(config, simulation.model),
                 tuple(map(OverlapRow.of, collective_runs(simulation))),
-                partition_notices(Stage.of(module)),
+                cost_notices(Stage.of(module)),
                 tuple(notes_on(simulation, settings)),
             )
 

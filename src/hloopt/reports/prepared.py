@@ -14,7 +14,7 @@ from hloopt.memory.backends import Backend, backend_of
 from hloopt.passes.base import PassContext
 from hloopt.passes.copy_insertion import insert_copies
 from hloopt.passes.registry import create_pass
-from hloopt.reports.stage_notices import partition_doubt, partition_notices
+from hloopt.reports.stage_notices import cost_notices, partition_doubt
 
 _COLLECTIVE_MEMORY_SPACE = 1  # XLA:GPU's
 _KNOWN_SPACES = {
@@ -45,15 +45,17 @@ class PreparedModule:
         """
         stage = Stage.of(module)
         backend = backend or backend_of(module)
-        notices = [*partition_notices(stage), *_layout_notices(stage, backend)]
+        notices = [*cost_notices(stage), *_layout_notices(stage, backend)]
         doubts = list(filter(None, (partition_doubt(stage), _layout_doubt(stage, backend))))
-        if stage.flat.holds is not False and stage.copies_inserted.holds is True:
+        if not stage.ordered.holds:
+            doubts.append("the module is not scheduled")
+        is_flat = stage.flat.holds is not False
+        if is_flat and stage.copies_inserted.holds:
             return cls(module, stage, tuple(notices), tuple(doubts))
         prepared, count = _with_copies(module, backend)
-        if not count and stage.flat.holds and not _lacks_copies(module, backend):
+        if is_flat and not count and not _lacks_copies(module, backend):
             return cls(module, stage, tuple(notices), tuple(doubts))
         notices.append(_copies_notice(stage, count))
-        is_flat = stage.flat.holds is not False
         doubts.append("copies are not inserted yet" if is_flat else "it is not flattened yet")
         return cls(prepared, stage, tuple(notices), tuple(doubts))
 

@@ -10,7 +10,7 @@ from hloopt.analysis.stage import Fact, Stage
 if TYPE_CHECKING:
     from rich.console import Console
 
-_FACTS = ("partitioned", "flat", "fused", "copies_inserted", "scheduled")
+_FACTS = ("partitioned", "flat", "fused", "copies_inserted", "scheduled", "ordered")
 _PARTITIONED_TEXT = (
     "for those of one device give compiled.as_text(), or the dump after spmd-partitioning"
 )
@@ -30,6 +30,17 @@ def partition_notices(stage: Stage) -> tuple[str, ...]:
             f"the whole program over {count} devices; {_PARTITIONED_TEXT}",
         )
     return ()
+
+
+def cost_notices(stage: Stage) -> tuple[str, ...]:
+    """Sentences where bytes and times are not those of what a device runs in the end."""
+    if stage.fused.holds is not False:
+        return partition_notices(stage)
+    return (
+        *partition_notices(stage),
+        f"not fused ({stage.fused.evidence}): what lies between instructions that XLA fuses counts "
+        "as read and written; for its own bytes and times give the text after optimizations",
+    )
 
 
 def partition_doubt(stage: Stage) -> str:
