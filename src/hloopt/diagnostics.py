@@ -155,6 +155,11 @@ def out_of_memory(what: str = "") -> HloError:
     )
 
 
+def counted(number: int, what: str, many: str | None = None) -> str:
+    """`1 file`, `1,200 files`; `many` where an s is not enough: `1 value is`, `2 values are`."""
+    return f"{number:,} {what if number == 1 else many or f'{what}s'}"
+
+
 _LONGEST_NAME = 500  # the comparison takes time
 
 

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
-    from rich.table import Table
 
     from hloopt.diagnostics import HloError
 
@@ -180,7 +179,7 @@ def exit_code_of(error: HloError) -> int:
 
 def make_console(color: str, *, stderr: bool = False) -> Console:
     """A console for text meant for people; 80 columns wide where there is no terminal."""
-    from rich.console import Console
+    from hloopt.reports.page_console import PageConsole
 
     stream = sys.stderr if stderr else sys.stdout
     is_plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
@@ -188,12 +187,7 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     if is_plain or color == "always":
         color_system = None if is_plain else "standard"
 
-    class QuietConsole(Console):
-        def on_broken_pipe(self) -> None:
-            """Leave the exit code to `cli.main`; the base class exits with 1."""
-            raise BrokenPipeError
-
-    console = QuietConsole(
+    console = PageConsole(
         file=stream,
         color_system=color_system,
         force_terminal=True if color == "always" else None,
@@ -217,18 +211,13 @@ def print_titles(console: Console, found: Sequence[tuple[str, Report]]) -> Itera
         yield report
 
 
-def list_table() -> Table:
-    """An empty table for a list: no lines, no heads."""
-    from rich.table import Table
-
-    return Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-
-
 def print_names(rows: Iterable[tuple[str, str]], color: str) -> None:
     """Names, each with what it stands for."""
-    table = list_table()
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(heads=False, gap=2)
+    table.add_column(style="bold")
+    table.add_column(wraps=True)
     for row in rows:
         table.add_row(*row)
     make_console(color).print(table)
@@ -259,11 +248,6 @@ def _shown(paths: Sequence[str], status: Status, width: int) -> Iterator[str]:
         count = f"{number} of {len(paths)}: " if len(paths) > 1 else ""
         status.update(Text(count + tail(path, width - len(count))))
         yield path
-
-
-def counted(number: int, what: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def print_json(data: object) -> None:

@@ -11,13 +11,13 @@ from hloopt.commands.common import (
     HloCommand,
     check_pair,
     color_option,
-    counted,
     format_option,
     make_console,
     print_json,
     seeds_option,
 )
 from hloopt.commands.running import run_options, run_settings, showing_steps, shrink
+from hloopt.diagnostics import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

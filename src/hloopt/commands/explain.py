@@ -10,7 +10,6 @@ from hloopt.commands.common import (
     HloCommand,
     color_option,
     format_option,
-    list_table,
     make_console,
     print_json,
 )
@@ -58,9 +57,15 @@ def _find(code: str) -> Explanation:
 def _list(found: list[Explanation], color: str) -> None:
     from itertools import groupby
 
-    table = list_table()
+    from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(heads=False, gap=2)
+    table.add_column()
+    table.add_column(wraps=True)
     for family, members in groupby(found, lambda explanation: explanation.family):
-        table.add_row(f"[bold]{family}[/]")
+        table.add_line(Text(family, "bold"))
         for explanation in members:
             table.add_row(f"  {explanation.code}", explanation.title)
     make_console(color).print(table)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from hloopt.commands.common import EXIT_FOUND, EXIT_USAGE, HloCommand, counted, print_style_option
-from hloopt.diagnostics import HloError, Source, render_error
+from hloopt.commands.common import EXIT_FOUND, EXIT_USAGE, HloCommand, print_style_option
+from hloopt.diagnostics import HloError, Source, counted, render_error
 
 
 @click.command(cls=HloCommand)

@@ -12,13 +12,13 @@ import click
 from hloopt.commands.common import (
     HloCommand,
     color_option,
-    counted,
     format_option,
     make_console,
     print_json,
     top_option,
 )
 from hloopt.commands.running import run_options, run_settings, showing_steps, shrink
+from hloopt.diagnostics import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,11 +12,10 @@ from hloopt.commands.common import (
     EXIT_USAGE,
     Function,
     HloCommand,
-    counted,
     format_option,
     print_json,
 )
-from hloopt.diagnostics import HloError, render_error
+from hloopt.diagnostics import HloError, counted, render_error
 from hloopt.verifier.options import OptionInfo, VerifierOptions, option_infos
 
 

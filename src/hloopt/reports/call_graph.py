@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.call_graph import CallContext, CallGraph, CallGraphNode
 from hloopt.reports.call_tree import calls_of, sites_text, tree_lines
-from hloopt.reports.units import middle
+from hloopt.reports.units import middle, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
 _CONTEXT_STYLES = {
     CallContext.CONTROL_FLOW: "green",
@@ -27,7 +30,7 @@ def render_table(graph: CallGraph, console: Console, *, top: int) -> None:
     """Print a row for at most `top` computations, and why the graph is not flat."""
     _print_summary(graph, console)
     nodes = _most_important_first(graph)
-    console.print(_table(nodes[:top], console.width))
+    console.print(_table(nodes[:top]), width=page_width(console))
     _print_rest(len(nodes) - top, console)
     _print_flatness(graph, console)
 
@@ -39,7 +42,7 @@ def render_tree(graph: CallGraph, console: Console, *, top: int) -> None:
     _print_summary(graph, console)
     lines = list(tree_lines([n for n in _most_important_first(graph) if not n.callers]))
     for line in lines[:top]:
-        console.print(Text(line), no_wrap=True, overflow="ellipsis")
+        console.print(Text(line, no_wrap=True, overflow="ellipsis"))
     _print_rest(len(lines) - top, console)
     _print_flatness(graph, console)
 
@@ -85,51 +88,40 @@ def _words(context: CallContext) -> str:
 # -- table --------------------------------------------------------------------------------------
 
 
-def _table(nodes: list[CallGraphNode], width: int) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _table(nodes: list[CallGraphNode]) -> ReportTable:
     from rich.text import Text
 
-    rows = [
-        (f"{len(n.computation):,}", f"{n.depth:,}", f"{len(n.callers):,}", f"{len(n.callees):,}")
-        for n in nodes
-    ]
-    heads = ("instrs", "depth", "callers", "callees")
-    columns = [*zip(heads, *rows, strict=True), [_words(CallContext.CONTROL_FLOW)]]
-    room = width - sum(max(map(len, column)) + _GAP for column in columns) - _GAP
-    longest = max((len(_called_by(node, width)) for node in nodes), default=0)
-    name_width = max(len("computation"), room // 2, room - longest)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("computation", no_wrap=True, overflow="ellipsis")
-    table.add_column("context", no_wrap=True)
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    callers_width = max(len("called by"), room - name_width)
-    table.add_column("called by", no_wrap=True, overflow="ellipsis")
-    for node, cells in zip(nodes, rows, strict=True):
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(gap=2)
+    table.add_column("computation", cut=middle)
+    table.add_column("context")
+    for head in ("instrs", "depth", "callers", "callees"):
+        table.add_column(head, justify="right", stays=head == "depth")
+    table.add_column("called by")
+    for node in nodes:
         table.add_row(
-            Text(
-                middle(node.computation.name, name_width),
-                style="bold" if node.computation.is_entry else "",
-            ),
+            Text(node.computation.name, style="bold" if node.computation.is_entry else ""),
             Text(_words(node.context), style=_CONTEXT_STYLES[node.context]),
-            *cells,
-            Text(_called_by(node, callers_width), style="yellow" if node.why_not_flat() else ""),
+            f"{len(node.computation):,}",
+            f"{node.depth:,}",
+            f"{len(node.callers):,}",
+            f"{len(node.callees):,}",
+            partial(_called_by, node),
         )
     return table
 
 
-_GAP = 2
-"""Blanks between columns."""
-
-
-def _called_by(node: CallGraphNode, width: int) -> str:
+def _called_by(node: CallGraphNode, width: int) -> Text:
     """The first call site, and how many more there are."""
+    from rich.text import Text
+
     if not node.caller_call_sites:
-        return "(the entry)" if node.computation.is_entry else "(nothing)"
+        return Text("(the entry)" if node.computation.is_entry else "(nothing)")
     more = len(node.caller_call_sites) - 1
     rest = f" +{more:,}" if more else ""
-    return middle(node.caller_call_sites[0].instruction.name, width - len(rest)) + rest
+    first = middle(node.caller_call_sites[0].instruction.name, width - len(rest))
+    return Text(first + rest, style="yellow" if node.why_not_flat() else "")
 
 
 def _print_rest(count: int, console: Console) -> None:

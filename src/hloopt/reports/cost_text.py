@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost.runs import ONCE
@@ -9,6 +10,7 @@ from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped
 from hloopt.reports.cost_chart import roofline_chart
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import (
+    columns,
     head,
     human_bytes,
     human_count,
@@ -16,15 +18,15 @@ from hloopt.reports.units import (
     human_seconds,
     middle,
     more_text,
+    page_width,
     tail,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-_WIDEST = 120  # columns: beyond, lines are hard to follow
+    from hloopt.reports.table import Cell, ReportTable
 
 
 def render_cost(
@@ -38,7 +40,7 @@ def render_cost(
     """Print totals, the roofline, and the `top` groups that take most time."""
     from rich.text import Text
 
-    width = min(console.width, _WIDEST)
+    width = page_width(console)
     title = Text.assemble("Cost of ", (report.module, "bold"), f" on {report.target.title}")
     console.print(title, width=width)
     render_notices(report.notices, console, width)
@@ -47,20 +49,19 @@ def render_cost(
         console.print()
         console.print(roofline_chart(report, width))
         console.print()
-        console.print(_table(report, by, depth, top, width), width=width)
+        console.print(_table(report, by, depth, top), width=width)
     for note in report.assumptions:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
-def _summary(report: CostReport) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _summary(report: CostReport) -> ReportTable:
+    from hloopt.reports.table import ReportTable
 
     total = report.total
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=False)
-    table.add_column("field", style="bold", no_wrap=True)
-    table.add_column("figure", justify="right", no_wrap=True)
-    table.add_column("meaning", style="dim")
+    table = ReportTable(heads=False)
+    table.add_column("field", style="bold")
+    table.add_column("figure", justify="right", stays=True)
+    table.add_column("meaning", style="dim", wraps=True)
     table.add_row("flops", human_count(total.flops), "")
     if total.transcendentals:
         table.add_row("transcendentals", human_count(total.transcendentals), "in no flops")
@@ -87,39 +88,30 @@ def _split(report: CostReport) -> str:
     return f"{compute:.0%} bound by compute, {1 - compute:.0%} by memory"
 
 
-def _table(report: CostReport, by: str, depth: int, top: int, width: int) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _table(report: CostReport, by: str, depth: int, top: int) -> ReportTable:
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
     groups = grouped(report, by, depth=depth)
     shown, hidden = groups[:top], groups[top:]
-    cells = [_figures(group, report) for group in shown]
-    if hidden:
-        time, share, _, flops, size, _ = _figures(_summed(hidden), report)
-        cells.append((time, share, "", flops, size, ""))
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in _HEADS:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(by, no_wrap=True, overflow="ellipsis")
-    columns = zip(_HEADS, *cells, strict=True)
-    room = max(width - sum(max(map(len, column)) + _GAP for column in columns), _LEAST_ROOM)
+    table = ReportTable(gap=2)
+    for name in ("time", "share", "bound", "flops", "bytes", "runs"):
+        table.add_column(name, justify="right")
+    table.add_column(by)
     rows = {row.name: row for row in report.rows} if by == "instruction" else {}
-    for group, (time, share, bound, *others) in zip(shown, cells, strict=False):
+    for group in shown:
+        time, share, bound, *others = _figures(group, report)
         row = rows.get(group.label)
-        label = _instruction(row, room) if row else Text(_label(group, by, room))
+        label: Cell = partial(_instruction, row) if row else partial(_label, group, by)
         table.add_row(time, share, Text(bound, _BOUND_STYLES[bound]), *others, label)
     if hidden:
-        more = Text(more_text(len(hidden), room))
-        table.add_row(*cells[-1], more, style="dim")
+        time, share, _, flops, size, _ = _figures(_summed(hidden), report)
+        more = partial(more_text, len(hidden))
+        table.add_row(time, share, "", flops, size, "", more, style="dim")
     return table
 
 
-_HEADS = ("time", "share", "bound", "flops", "bytes", "runs")
-_GAP = 2
-"""Blanks between columns."""
-_LEAST_ROOM = 16
-"""How narrow the last column may be."""
 _BOUND_STYLES = {"compute": "cyan", "memory": "yellow"}
 
 
@@ -158,7 +150,7 @@ def _instruction(row: CostRow, room: int) -> Text:
     from rich.text import Text
 
     text = Text(middle(f"%{row.name}", room))
-    rest = room - len(text) - 1
+    rest = room - columns(text.plain) - 1
     if rest >= _LEAST_SHAPE:
         text.append(f" {head(row.shape, rest)}")
     if row.op_name:

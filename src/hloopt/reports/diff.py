@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
+from hloopt.diagnostics import counted
 from hloopt.reports.module_diff import (
     AttributeChange,
     ComputationDiff,
@@ -17,16 +19,17 @@ from hloopt.reports.module_diff import (
     StackFrameChange,
 )
 from hloopt.reports.text_segments import (
-    cut_middle,
     highlight,
     in_two_columns,
     one_below_the_other,
 )
+from hloopt.reports.units import columns, middle, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
 _STYLES = {
     Difference.ADDED: "green",
@@ -47,8 +50,6 @@ _WORDS = {kind: kind.value for kind in Difference} | {
     Difference.RENAMED: "names only",
 }
 _SIDE_BY_SIDE_WIDTH = 120
-_SIZES_WIDTH = 24  # of the columns that hold numbers of instructions
-_COUNTS_WIDTH = 36  # the least for the column after them
 _ONE_SIDED_SHOWN = 4  # instructions of a computation that only one module has
 _ATTRIBUTE_START = 24  # characters shown of a long value
 
@@ -97,7 +98,7 @@ def _print_summary(diff: ModuleDiff, console: Console) -> None:
 
     computations = _from_to(f"{diff.computations_before:,}", f"{diff.computations_after:,}")
     instructions = _from_to(f"{diff.instructions_before:,}", f"{diff.instructions_after:,}")
-    console.print(Text(_from_to(diff.before, diff.after), style="bold"), soft_wrap=True)
+    console.print(Text(_from_to(diff.before, diff.after), style="bold"))
     if diff.is_identical:
         console.print(f"identical: {computations} computations, {instructions} instructions")
         return
@@ -156,6 +157,8 @@ def _attribute(attribute: AttributeChange, width: int) -> Text:
     """`name: before → after`, the arrow in a second line where both do not fit in one."""
     from rich.text import Text
 
+    from hloopt.reports.styled_text import cut
+
     label = Text.assemble((attribute.name, _STYLES[Difference.CHANGED]), ": ")
     before, after = (
         None if value is None else " ".join(value.split())
@@ -168,7 +171,7 @@ def _attribute(attribute: AttributeChange, width: int) -> Text:
             return line
     room = max(width - len(label), _ATTRIBUTE_START)
     arrow = "→ ".rjust(len(label))
-    old, new = cut_middle(old or _absent(), room), cut_middle(new or _absent(), room)
+    old, new = cut(old or _absent(), room, middle), cut(new or _absent(), room, middle)
     return Text.assemble(label, old, "\n", arrow, new)
 
 
@@ -199,25 +202,21 @@ def _print_opcodes(diff: ModuleDiff, console: Console, top: int) -> None:
             Text(f"{change.change:+,}", style),
         )
     console.print()
-    console.print(table, highlight=False)
+    console.print(table, width=page_width(console))
     _print_left_out(console, len(diff.opcodes) - top, "opcode")
 
 
 def _print_computations(computations: Sequence[ComputationDiff], console: Console) -> None:
-    from rich.text import Text
-
     table = _table("computation", "before", "after", "difference", right=2)
-    longest = max((len(_heading(computation)) for computation in computations), default=0)
-    width = max(console.width - longest - _SIZES_WIDTH, _COUNTS_WIDTH)
     for computation in computations:
         table.add_row(
-            _heading(computation),
+            partial(_heading, computation),
             f"{computation.size_before:,}" if computation.before is not None else "",
             f"{computation.size_after:,}" if computation.after is not None else "",
-            Text("\n").join(_difference(computation, width)),
+            partial(_difference_lines, computation),
         )
     console.print()
-    console.print(table, highlight=False)
+    console.print(table, width=page_width(console))
 
 
 def _print_computations_left_out(computations: Sequence[ComputationDiff], console: Console) -> None:
@@ -227,32 +226,35 @@ def _print_computations_left_out(computations: Sequence[ComputationDiff], consol
     _print_left_out(console, len(computations), "computation", details)
 
 
-def _table(*columns: str, right: int = 3) -> Table:
+def _table(*columns: str, right: int = 3) -> ReportTable:
     """A table whose first column holds names and whose next `right` columns hold numbers."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from hloopt.reports.table import ReportTable
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    table = ReportTable()
     for number, column in enumerate(columns):
-        is_number = 1 <= number <= right
-        table.add_column(
-            column,
-            justify="right" if is_number else "left",
-            no_wrap=is_number,
-            overflow="fold",
-        )
+        table.add_column(column, justify="right" if 1 <= number <= right else "left")
     return table
 
 
-def _heading(computation: ComputationDiff) -> Text:
+def _heading(computation: ComputationDiff, width: int) -> Text:
     from rich.text import Text
 
     style = _STYLES[computation.kind]
     if computation.before is None:
-        return Text(f"+ %{computation.after}", style)
+        return Text(middle(f"+ %{computation.after}", width), style)
     if computation.after is None:
-        return Text(f"- %{computation.before}", style)
-    return Text("~ " + _from_to(f"%{computation.before}", f"%{computation.after}"), style)
+        return Text(middle(f"- %{computation.before}", width), style)
+    names = f"%{computation.before}", f"%{computation.after}"
+    if columns("~ " + _from_to(*names)) > width and names[0] != names[1]:
+        half = (width - len("~  → ")) // 2
+        names = middle(names[0], half), middle(names[1], half)
+    return Text(middle("~ " + _from_to(*names), width), style)
+
+
+def _difference_lines(computation: ComputationDiff, width: int) -> Text:
+    from rich.text import Text
+
+    return Text("\n").join(_difference(computation, width))
 
 
 def _difference(computation: ComputationDiff, width: int) -> list[Text]:
@@ -267,9 +269,8 @@ def _difference(computation: ComputationDiff, width: int) -> list[Text]:
 
 def _print_left_out(console: Console, number: int, what: str, details: str = "") -> None:
     if number > 0:
-        ending = "" if number == 1 else "s"
         console.print(
-            f"… and {number:,} more {what}{ending}{details}", style="dim", highlight=False
+            f"… and {counted(number, f'more {what}')}{details}", style="dim", highlight=False
         )
 
 
@@ -282,7 +283,8 @@ def _print_computation(
     from rich.text import Text
 
     console.print()
-    heading = Text("  ").join((_heading(computation), *_difference(computation, console.width)))
+    width = console.width
+    heading = Text("  ").join((_heading(computation, width), *_difference(computation, width)))
     console.print(heading, highlight=False)
     if computation.moved:
         names = ", ".join(f"%{name}" for name in computation.moved[:top])
@@ -294,7 +296,8 @@ def _print_computation(
         top = min(top, _ONE_SIDED_SHOWN)
     for before, after in pairs[:top]:
         texts = in_two_columns if two_columns else one_below_the_other
-        console.print(texts(before, after, console.width), highlight=False)
+        for line in texts(before, after, console):
+            console.print(line, soft_wrap=True)
     _print_left_out(console, len(pairs) - top, "instruction")
 
 

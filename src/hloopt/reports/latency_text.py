@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost.runs import ONCE
@@ -9,13 +10,13 @@ from hloopt.analysis.latency import Origin
 from hloopt.cost_models import describe
 from hloopt.reports.latency import LatencyReport, OriginTotal, TimedRow, by_origin
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import head, human_seconds, middle, more_text
+from hloopt.reports.units import columns, head, human_seconds, middle, more_text, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-_WIDEST = 120  # columns: beyond, lines are hard to follow
+    from hloopt.reports.table import ReportTable
+
 _MEGA = 1e6
 
 
@@ -23,33 +24,34 @@ def render_latency(report: LatencyReport, console: Console, *, top: int = 10) ->
     """Print what each source of times says, then the `top` instructions and operations."""
     from rich.text import Text
 
-    width = min(console.width, _WIDEST)
+    width = page_width(console)
     title = Text.assemble("Times of ", (report.module, "bold"), f" by {describe(report.model)}")
     console.print(title, width=width)
     render_notices(report.notices, console, width)
     for what, rows in (("instruction", report.instructions), ("operation", report.operations)):
         if rows:
             console.print()
-            console.print(_origins(f"{what}s", rows, width), width=width)
+            console.print(_origins(f"{what}s", rows), width=width)
             console.print()
-            console.print(_rows(what, rows, top, width), width=width)
+            console.print(_rows(what, rows, top), width=width)
     if report.notes:
         console.print()
     for note in report.notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
-def _origins(what: str, rows: list[TimedRow], width: int) -> Table:
-    table = _table()
-    table.add_column("from", no_wrap=True)
-    table.add_column(what, justify="right", no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("mostly", no_wrap=True, style="dim")
-    room = max(width - _ORIGIN_COLUMNS, _LEAST_ROOM)
+def _origins(what: str, rows: list[TimedRow]) -> ReportTable:
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(gap=2)
+    table.add_column("from")
+    table.add_column(what, justify="right")
+    table.add_column("time", justify="right", stays=True)
+    table.add_column("mostly", style="dim")
     for total in by_origin(rows):
         style = "yellow" if total.origin is Origin.GUESS else ""
         seconds = human_seconds(total.microseconds / _MEGA)
-        kinds = head(_kinds(total), room)
+        kinds = _kinds(total)
         table.add_row(total.origin.value, f"{total.count:,}", seconds, kinds, style=style)
     total_time = human_seconds(sum(row.microseconds for row in rows) / _MEGA)
     table.add_row("all", f"{len(rows):,}", total_time, "", style="bold")
@@ -66,37 +68,33 @@ def _kinds(total: OriginTotal) -> str:
     return shown + (" …" if len(total.kinds) > _SHOWN_KINDS else "")
 
 
-def _rows(what: str, rows: list[TimedRow], top: int, width: int) -> Table:
-    table = _table()
+def _rows(what: str, rows: list[TimedRow], top: int) -> ReportTable:
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(gap=2)
     for name in ("time", "share", "runs"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("from", no_wrap=True)
-    table.add_column(what, no_wrap=True, overflow="ellipsis")
+        table.add_column(name, justify="right")
+    table.add_column("from")
+    table.add_column(what)
     whole = sum(row.microseconds for row in rows)
-    room = max(width - _OTHER_COLUMNS, _LEAST_ROOM)
     for row in rows[:top]:
         runs = "x?" if not row.runs.is_known else "" if row.runs == ONCE else f"x{row.runs.times:,}"
         share = f"{row.microseconds / whole:.1%}" if whole else ""
-        name = middle(f"%{row.instruction.name}", room)
-        label = f"{name} {head(row.kind, room - len(name) - 1)}" if room > len(name) + 4 else name
         seconds = human_seconds(row.microseconds / _MEGA)
-        table.add_row(seconds, share, runs, row.time.origin.value, label)
+        table.add_row(seconds, share, runs, row.time.origin.value, partial(_label, row))
     if len(rows) > top:
         rest = sum(row.microseconds for row in rows[top:])
         share = f"{rest / whole:.1%}" if whole else ""
-        more = more_text(len(rows) - top, room)
+        more = partial(more_text, len(rows) - top)
         table.add_row(human_seconds(rest / _MEGA), share, "", "", more, style="dim")
     return table
 
 
-_ORIGIN_COLUMNS = 44
-_OTHER_COLUMNS = 46
-"""How wide the other columns are at most."""
-_LEAST_ROOM = 16
+def _label(row: TimedRow, room: int) -> str:
+    """The name, and the kind where there is room for a part of it."""
+    name = middle(f"%{row.instruction.name}", room)
+    rest = room - columns(name) - 1
+    return f"{name} {head(row.kind, rest)}" if rest >= _LEAST_KIND else name
 
 
-def _table() -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    return Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+_LEAST_KIND = 4

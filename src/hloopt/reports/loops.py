@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.calls import callees_first
@@ -11,11 +12,13 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.ir.shape_size import shape_bytes
-from hloopt.reports.units import head, human_bytes, tail
+from hloopt.reports.units import human_bytes, middle, page_width, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +142,6 @@ def _collectives(callers_first: list[Computation]) -> dict[Computation, dict[str
 # -- terminal -----------------------------------------------------------------------------------
 
 _SIGNS = {"LT": "<", "LE": "≤", "GT": ">", "GE": "≥", "EQ": "=", "NE": "≠"}
-_WIDEST = 120  # columns
-_LEAST_ROOM = 16  # for names
-_GAP = 2  # between columns
 _SOURCE_STYLES = {"unknown": "yellow", "stated": "cyan"}
 
 
@@ -152,7 +152,7 @@ def render_loops(reports: list[LoopReport], console: Console) -> None:
     if not reports:
         console.print("no while loops")
         return
-    console.print(_table(reports, console.width))
+    console.print(_table(reports), width=page_width(console))
     for report in reports:
         if report.disagrees:
             text = f"known_trip_count states {report.stated:,} trips, body and condition make "
@@ -167,37 +167,40 @@ def render_loops(reports: list[LoopReport], console: Console) -> None:
             console.print(Text(f"* %{report.name}: {what}: {report.reason}", style="dim"))
 
 
-def _table(reports: list[LoopReport], width: int) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _table(reports: list[LoopReport]) -> ReportTable:
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("loop", no_wrap=True, overflow="ellipsis")
-    table.add_column("trips", justify="right", no_wrap=True)
-    table.add_column("from", no_wrap=True)
-    table.add_column("counter", overflow="fold")
-    table.add_column("state", justify="right", no_wrap=True)
-    table.add_column("body", justify="right", no_wrap=True)
-    table.add_column("collectives", justify="right", overflow="fold")
-    rest = [_cells(report) for report in reports]
-    columns = zip(table.columns[1:], *rest, strict=True)
-    taken = sum(max(len(str(cell.header)), *map(len, cells)) + _GAP for cell, *cells in columns)
-    room = max(_LEAST_ROOM, min(width, _WIDEST) - taken)
-    for report, cells in zip(reports, rest, strict=True):
-        indent = "  " * min(report.depth, 8)
-        name = Text(head(f"{indent}%{report.name}", room), style="bold")
-        if report.op_name:
-            name.append("\n" + indent + tail(report.op_name, room - len(indent)), "not bold dim")
-        trips, source, *others = cells
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(gap=2)
+    table.add_column("loop")
+    table.add_column("trips", justify="right", stays=True)
+    table.add_column("from")
+    table.add_column("counter")
+    table.add_column("state", justify="right")
+    table.add_column("body", justify="right")
+    table.add_column("collectives", justify="right")
+    for report in reports:
+        trips, source, *others = _cells(report)
         style = "red" if report.disagrees else ""
         table.add_row(
-            name,
+            partial(_name, report),
             Text(trips, style=style),
             Text(source, style=_SOURCE_STYLES.get(source, style)),
             *others,
         )
     return table
+
+
+def _name(report: LoopReport, room: int) -> Text:
+    """The loop, below those it is in, and where it is from."""
+    from rich.text import Text
+
+    indent = "  " * min(report.depth, 8)
+    name = Text(indent + middle(f"%{report.name}", room - len(indent)), style="bold")
+    if report.op_name:
+        name.append("\n" + indent + tail(report.op_name, room - len(indent)), "not bold dim")
+    return name
 
 
 def _cells(report: LoopReport) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from hloopt.diagnostics import counted
 from hloopt.ir.attribute_format import braces
 from hloopt.memory.advice.model import (
     Advice,
@@ -19,14 +20,19 @@ from hloopt.memory.advice.model import (
 from hloopt.memory.limit import Fit
 from hloopt.reports.memory_groups import without_layout, without_numbers
 from hloopt.reports.memory_model import exhausted
-from hloopt.reports.memory_text import page_width, plain_table
-from hloopt.reports.units import head, human_bytes, human_change, human_count, human_seconds, tail
+from hloopt.reports.units import (
+    human_bytes,
+    human_change,
+    human_count,
+    human_seconds,
+    page_width,
+    tail,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _ALIKE = TypeVar("_ALIKE", Rematerialization, Offload, Sharding)
-_GAPS = 3  # columns between two of a table
 
 
 def render_fit(fit: Fit, console: Console) -> None:
@@ -86,36 +92,24 @@ class _Page:
 
     def table(self, heads: Sequence[str], rows: list[tuple[str, ...]]) -> None:
         """Rows of figures, and at the end a shape and where it is from."""
-        from rich.text import Text
+        from hloopt.reports.table import ReportTable
 
-        table = plain_table()
+        table = ReportTable()
         for name in heads:
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("shape", no_wrap=True)
-        table.add_column("from", no_wrap=True)
+            table.add_column(name, justify="right")
+        table.add_column("shape")
+        table.add_column("from", cut=tail)
         shown = rows[: self.top]
-        figures = [
-            max(len(name), *(len(row[column]) for row in shown)) + _GAPS
-            for column, name in enumerate(heads)
-        ]
-        room = self.width - sum(figures) - _GAPS
-        shape_width = min(max(len(row[-2]) for row in shown), room // 2)
-        for *numbers, shape, origin in shown:
-            table.add_row(
-                *numbers, Text(head(shape, shape_width)), Text(tail(origin, room - shape_width))
-            )
-        self.console.print(table)
+        for row in shown:
+            table.add_row(*row)
+        self.console.print(table, width=self.width)
         if len(rows) > len(shown):
-            self.more(f"and {len(rows) - len(shown):,} more lines")
+            self.more(f"and {counted(len(rows) - len(shown), 'more line')}")
 
 
 def _change(effect: Effect) -> str:
     share = f" ({human_change(effect.before, effect.after)})" if effect.before else ""
     return f"{human_bytes(effect.before)} → {human_bytes(effect.after)}{share}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 # -- kinds of help --------------------------------------------------------------------------------
@@ -127,7 +121,7 @@ def _donations(advice: Advice, page: _Page) -> None:
         return
     page.line(
         "donate",
-        f"{_counted(len(advice.donations), 'argument')} to outputs: needs "
+        f"{counted(len(advice.donations), 'argument')} to outputs: needs "
         f"{_change(advice.donated_need)}, peak {_change(advice.donated_peak)}; "
         "buffers were assigned again",
     )
@@ -156,7 +150,7 @@ def _rematerializations(advice: Advice, page: _Page) -> None:
         which = f", {later:,} of them later only" if later else ""
         page.line(
             "compute again",
-            f"{_counted(len(found), 'time')}{which}: peak {_change(advice.rematerialized_peak)}, "
+            f"{counted(len(found), 'time')}{which}: peak {_change(advice.rematerialized_peak)}, "
             f"{human_count(sum(r.flops for r in found))} flops more, at least "
             f"{human_seconds(sum(r.seconds for r in found))}; "
             "counted again from lifetimes, packing may need more",
@@ -179,7 +173,7 @@ def _rematerializations(advice: Advice, page: _Page) -> None:
         page.line("compute again", "nothing that waits at the peak can be had again")
     for obstacle in advice.obstacles:
         page.more(
-            f"not {_counted(obstacle.count, 'buffer')} with {human_bytes(obstacle.size)} that wait "
+            f"not {counted(obstacle.count, 'buffer')} with {human_bytes(obstacle.size)} that wait "
             f"at the peak: {obstacle.reason}"
         )
 
@@ -198,7 +192,7 @@ def _offloads(advice: Advice, page: _Page) -> None:
     time = f" in {human_seconds(sum(known))} at one direction's rate" if known else ""
     page.line(
         "offload",
-        f"{_counted(len(found), 'buffer')} to host memory: peak {_change(advice.offloaded_peak)}, "
+        f"{counted(len(found), 'buffer')} to host memory: peak {_change(advice.offloaded_peak)}, "
         f"{human_bytes(sum(o.moved for o in found))} over the link{time}; "
         "counted again from lifetimes, packing may need more",
     )
@@ -219,7 +213,7 @@ def _offloads(advice: Advice, page: _Page) -> None:
     slow = [o for o in found if (o.transfer_seconds or 0.0) > o.idle_seconds]
     if slow:
         page.more(
-            f"{_counted(len(slow), 'transfer')} may take longer than the least time of what runs "
+            f"{counted(len(slow), 'transfer')} may take longer than the least time of what runs "
             "meanwhile"
         )
 
@@ -237,7 +231,7 @@ def _shardings(advice: Advice, page: _Page) -> None:
     devices = found[0].devices
     page.line(
         "shard",
-        f"{_counted(len(found), 'buffer')} at the peak hold the same on all {devices} devices: at "
+        f"{counted(len(found), 'buffer')} at the peak hold the same on all {devices} devices: at "
         f"most {human_bytes(advice.sharded_bound)} less if each keeps a part; gathering takes time "
         "and memory",
     )

@@ -14,19 +14,19 @@ from hloopt.memory.model import LiveBuffer, MemoryReport
 from hloopt.reports.memory_groups import alike_key, grouped
 from hloopt.reports.memory_json import statistics_to_json
 from hloopt.reports.memory_model import memory_report
-from hloopt.reports.memory_text import KIND_STYLES, plain_table, shape_and_count
+from hloopt.reports.memory_text import KIND_STYLES, shape_and_count
 from hloopt.reports.stage_notices import why_not_compared
-from hloopt.reports.units import head, human_bytes, human_change, tail
+from hloopt.reports.units import human_bytes, human_change, page_width, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from hloopt.reports.table import ReportTable
 
 AUTOMATIC = 10_000
 """Instructions up to which memory is compared unasked: that takes about a second."""
 
 _SHOWN = 8  # rows of each list
-_FIXED_WIDTH = 36  # of the columns before shape and origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +106,33 @@ def render_memory_change(before: MemoryReport, after: MemoryReport, console: Con
     """Print each size before and after, and what entered and left the peak."""
     from rich.text import Text
 
-    console.print(memory_delta(before, after))
+    from hloopt.reports.table import ReportTable
+
+    width = page_width(console)
+    console.print(memory_delta(before, after), width=width)
     if doubts := _doubts(before, after):
-        console.print(Text(f"* sizes only, no verdict: {'; '.join(doubts)}", style="dim"))
+        note = Text(f"* sizes only, no verdict: {'; '.join(doubts)}", style="dim")
+        console.print(note, width=width)
     change = peak_change(before, after)
     if not (change.entered or change.left):
         return
     console.print()
-    table = plain_table()
-    table.add_column("peak", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("shape", no_wrap=True)
-    table.add_column("from", no_wrap=True)
-    left, entered = ("", "") if _doubts(before, after) else ("green", "red")
-    rows = [*_rows("left", change.left, left), *_rows("entered", change.entered, entered)]
-    width = console.width - _FIXED_WIDTH
-    shape_width = min(max(len(row.shape) for row in rows), width // 2)
-    for row in rows:
+    table = ReportTable()
+    table.add_column("peak")
+    table.add_column("size", justify="right", stays=True)
+    table.add_column("kind")
+    table.add_column("shape")
+    table.add_column("from", cut=tail)
+    left, entered = ("", "") if doubts else ("green", "red")
+    for row in (*_rows("left", change.left, left), *_rows("entered", change.entered, entered)):
         table.add_row(
             Text(row.what, style=row.style),
             row.size,
             Text(row.kind, style=KIND_STYLES[row.kind]),
-            Text(head(row.shape, shape_width)),
-            Text(tail(row.label, width - shape_width)),
+            row.shape,
+            row.label,
         )
-    console.print(table)
+    console.print(table, width=width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +156,19 @@ def _rows(what: str, buffers: list[LiveBuffer], style: str) -> Iterator[_Row]:
         yield _Row(what, style, human_bytes(sum(group.size for group in hidden)), "", count, "")
 
 
-def memory_delta(before: MemoryReport, after: MemoryReport) -> Table:
+def memory_delta(before: MemoryReport, after: MemoryReport) -> ReportTable:
     """A table of each size before and after a change. Rows that are 0 twice are left out.
 
     Where the reports have doubts, without percentages and colours.
     """
     from rich.text import Text
 
-    table = plain_table()
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable()
     table.add_column("memory", style="bold")
     for name in ("before", "after", "change"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     is_doubtful = bool(_doubts(before, after))
     for (name, old), (_, new) in zip(_delta_rows(before), _delta_rows(after), strict=True):
         if old or new:

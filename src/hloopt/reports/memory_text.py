@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hloopt.diagnostics import counted
 from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes, MemoryStatistics
 from hloopt.reports.memory_chart import memory_chart
 from hloopt.reports.memory_groups import BufferGroup, grouped
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import head, human_bytes, tail
+from hloopt.reports.units import human_bytes, page_width, tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from hloopt.memory.places import PlacedBuffer
+    from hloopt.reports.table import ReportTable
 
-_WIDEST = 120  # columns: beyond, lines are hard to follow
 KIND_STYLES = {
     **{"parameter": "cyan", "output": "green", "constant": "magenta", "temporary": "yellow"},
     **{"thread-local": "blue", "": "dim"},
@@ -50,32 +50,29 @@ def render_memory(
     title = Text.assemble("Memory of ", (report.module, "bold"), where)
     console.print(title, width=width)
     render_notices(report.notices, console, width)
-    console.print(_summary(report))
+    console.print(_summary(report), width=width)
     if report.peak_instruction is not None:
         console.print(_peak_place(report.peak_instruction, width))
         console.print()
         console.print(memory_chart(report, width, KIND_STYLES["temporary"], limit))
         console.print()
-        console.print(_live_table(report, width, top, by, depth))
+        console.print(_live_table(report, top, by, depth), width=width)
     if allocations:
         console.print()
-        console.print(_allocation_table(report, width, allocations))
+        console.print(_allocation_table(report, allocations), width=width)
     for note in report.assumptions:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
-def page_width(console: Console) -> int:
-    """How wide lines may be."""
-    return min(console.width, _WIDEST)
-
-
-def _summary(report: MemoryReport) -> Table:
+def _summary(report: MemoryReport) -> ReportTable:
     from rich.text import Text
 
-    table = plain_table(show_header=False)
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(heads=False)
     table.add_column("field", style="bold")
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("meaning", style="dim")
+    table.add_column("size", justify="right", stays=True)
+    table.add_column("meaning", style="dim", wraps=True)
     statistics = report.statistics
     device = statistics.device
     table.add_row("arguments", human_bytes(device.argument), "")
@@ -91,20 +88,6 @@ def _summary(report: MemoryReport) -> Table:
     for name, size in _host_rows(statistics.host):
         table.add_row(f"host {name}", human_bytes(size), "in host memory, not in the total")
     return table
-
-
-def plain_table(*, show_header: bool = True) -> Table:
-    """A table with a line below its heads only."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    return Table(
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        show_header=show_header,
-        title_justify="left",
-    )
 
 
 def _fragmentation(statistics: MemoryStatistics) -> tuple[str, str]:
@@ -136,28 +119,26 @@ def _peak_place(peak: PeakInstruction, width: int) -> Text:
 # -- buffers live at the peak ---------------------------------------------------------------------
 
 
-def _live_table(report: MemoryReport, width: int, top: int, by: str, depth: int) -> Table:
+def _live_table(report: MemoryReport, top: int, by: str, depth: int) -> ReportTable:
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
     groups = grouped(report.live_at_peak, by, depth=depth)
     shown, hidden = groups[:top], groups[top:]
-    table = plain_table()
-    table.title = f"{len(report.live_at_peak):,} buffers live at the peak"
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("shape", no_wrap=True)
-    table.add_column(_HEAD_NAMES[by], no_wrap=True)
-    shapes = [shape_and_count(group) for group in shown]
-    shape_width = min(max(map(len, shapes), default=0), (width - 36) // 2)
-    label_width = width - 36 - shape_width
-    for group, shape in zip(shown, shapes, strict=True):
+    table = ReportTable(f"{counted(len(report.live_at_peak), 'buffer')} live at the peak")
+    table.add_column("size", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("kind")
+    table.add_column("shape")
+    table.add_column(_HEAD_NAMES[by], cut=tail)
+    for group in shown:
         table.add_row(
             human_bytes(group.size),
             f"{group.size / report.peak:.1%}",
             Text(group.kind or "several", style=KIND_STYLES[group.kind]),
-            Text(head(shape, shape_width)),
-            Text(tail(group.label, label_width)),
+            shape_and_count(group),
+            group.label,
         )
     if hidden:
         count = sum(group.count for group in hidden)
@@ -170,7 +151,7 @@ def _live_table(report: MemoryReport, width: int, top: int, by: str, depth: int)
 def shape_and_count(group: BufferGroup) -> str:
     """`64 x f32[8]`, `f32[8]` of one, `64 buffers` of several shapes."""
     if not group.shape:
-        return f"{group.count:,} buffers"
+        return counted(group.count, "buffer")
     return f"{group.count:,} x {group.shape}" if group.count > 1 else group.shape
 
 
@@ -183,29 +164,28 @@ def render_largest(
     """Print the `count` largest buffers with their places and lifetimes."""
     from rich.text import Text
 
-    width = page_width(console)
-    table = plain_table()
-    table.title = f"{len(buffers):,} buffers, the largest first"
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(f"{counted(len(buffers), 'buffer')}, the largest first")
     for name in ("size", "from", "to", "place"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in ("kind", "shape", "buffer"):
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, justify="right")
+    table.add_column("kind")
+    table.add_column("shape")
+    table.add_column("buffer", cut=tail)
     shown = sorted(buffers, key=lambda b: (-b.size, b.live, b.allocation, b.offset))[:count]
-    places = [f"{b.allocation}+{b.offset:#x}" if b.offset else str(b.allocation) for b in shown]
-    room = width - 43 - max(map(len, places), default=0)
-    shape_width = min(max((len(b.shape) for b in shown), default=0), room // 2)
-    for buffer, place in zip(shown, places, strict=True):
+    for buffer in shown:
+        place = f"{buffer.allocation}+{buffer.offset:#x}" if buffer.offset else buffer.allocation
         table.add_row(
             human_bytes(buffer.size),
             str(buffer.live[0]),
             str(buffer.live[1]),
-            place,
+            str(place),
             Text(buffer.kind, style=KIND_STYLES[buffer.kind]),
-            Text(head(buffer.shape, shape_width)),
-            Text(tail(f"%{buffer.name}", room - shape_width)),
+            buffer.shape,
+            f"%{buffer.name}",
         )
     console.print()
-    console.print(table)
+    console.print(table, width=page_width(console))
     console.print(
         Text(
             f"from, to: positions of {len(report.timeline):,}; place: allocation + offset",
@@ -217,22 +197,23 @@ def render_largest(
 # -- allocations ----------------------------------------------------------------------------------
 
 
-def _allocation_table(report: MemoryReport, width: int, count: int) -> Table:
+def _allocation_table(report: MemoryReport, count: int) -> ReportTable:
     from rich.text import Text
 
-    table = plain_table()
-    table.title = f"{len(report.allocations):,} allocations, the largest first"
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(f"{counted(len(report.allocations), 'allocation')}, the largest first")
     for name in ("index", "size", "values"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in ("kind", "holds"):
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, justify="right", stays=name == "size")
+    table.add_column("kind")
+    table.add_column("holds", cut=tail)
     for allocation in sorted(report.allocations, key=lambda a: (-a.size, a.index))[:count]:
         table.add_row(
             str(allocation.index),
             human_bytes(allocation.size),
             f"{allocation.values:,}",
             Text(_facts(allocation), style=KIND_STYLES[allocation.kind]),
-            Text(tail(f"%{allocation.holds}" if allocation.holds else "", width - 60)),
+            f"%{allocation.holds}" if allocation.holds else "",
         )
     return table
 

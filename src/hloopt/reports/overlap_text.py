@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hloopt.cost_models import describe
-from hloopt.reports.memory_text import page_width, plain_table
 from hloopt.reports.overlap import OverlapReport, OverlapRow, Pair, matched
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import human_bytes, middle
+from hloopt.reports.units import human_bytes, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-_LABEL = 12
-_COLUMNS = (
-    *(("runs", 6), ("collectives", 13), ("bytes", 11), ("hidden", 11), ("waits", 10)),
-    ("state", 11),
-)
-"""Titles and widths of the figures, which stand right; all of them fit into 80 columns."""
+    from hloopt.reports.table import ReportTable
+
+_FIGURES = ("runs", "collectives", "bytes", "hidden", "waits", "state")
 
 
 def render_overlap(before: OverlapReport, after: OverlapReport | None, console: Console) -> None:
     """Print the computations with collectives, and what they make of the module."""
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
     reports = [before] if after is None else [before, after]
     width = page_width(console)
@@ -35,59 +32,53 @@ def render_overlap(before: OverlapReport, after: OverlapReport | None, console: 
     if not any(report.rows for report in reports):
         console.print("no collectives between devices" if not notices else "no collectives yet")
         return
-    console.print(_line("one run of", [title for title, _ in _COLUMNS]), style="bold")
+    table = ReportTable(rule=False, gap=2)
+    table.add_column("one run of")
+    for name in _FIGURES:
+        table.add_column(name, justify="right", stays=name == "waits")
     pairs: list[Pair] = matched(before, after) if after else [(row, None) for row in before.rows]
     for pair in pairs:
-        console.print(_name(pair, width))
-        console.print(_figures(pair[0], before, "" if after is None else "  before"))
+        table.add_line(_name(pair))
+        table.add_row("" if after is None else "  before", *_figures(pair[0], before))
         if after is not None:
-            console.print(_figures(pair[1], after, "  after"))
+            table.add_row("  after", *_figures(pair[1], after))
+    console.print(table, width=width)
     console.print()
     console.print(_totals(reports), width=width)
     for note in _notes(reports):
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
-def _line(label: str, cells: Iterable[str]) -> Text:
-    from rich.text import Text
-
-    columns = zip(cells, _COLUMNS, strict=True)
-    figures = "".join(f"{cell:>{width}}" for cell, (_, width) in columns)
-    return Text(f"{label:<{_LABEL}}{figures}", no_wrap=True)
-
-
-def _name(pair: Pair, width: int) -> Text:
+def _name(pair: Pair) -> Text:
     """A computation, and the loop whose body it is."""
     from rich.text import Text
 
     row = next(row for row in pair if row is not None)
-    loop = f", a trip of %{middle(row.loop, width // 3)}" if row.loop else ""
-    name = middle(f"%{row.computation}", width - len(loop))
-    return Text.assemble((name, "bold"), (loop, "dim"), no_wrap=True)
+    loop = f", a trip of %{row.loop}" if row.loop else ""
+    return Text.assemble((f"%{row.computation}", "bold"), (loop, "dim"))
 
 
-def _figures(row: OverlapRow | None, report: OverlapReport, label: str) -> Text:
-    """The line of one run of a computation; dashes where there is none."""
+def _figures(row: OverlapRow | None, report: OverlapReport) -> list[str]:
+    """The figures of one run of a computation; dashes where there is none."""
     if row is None:
-        return _line(label, ["-"] * len(_COLUMNS))
-    return _line(
-        label,
-        [
-            f"{row.runs:,}" + ("" if row.runs_known else "?"),
-            f"{row.collectives:,}",
-            human_bytes(row.bytes),
-            human_bytes(row.hidden_bytes),
-            report.unit.text(row.exposed),
-            human_bytes(row.state_bytes) if row.state_bytes else "-",
-        ],
-    )
+        return ["-"] * len(_FIGURES)
+    return [
+        f"{row.runs:,}" + ("" if row.runs_known else "?"),
+        f"{row.collectives:,}",
+        human_bytes(row.bytes),
+        human_bytes(row.hidden_bytes),
+        report.unit.text(row.exposed),
+        human_bytes(row.state_bytes) if row.state_bytes else "-",
+    ]
 
 
-def _totals(reports: Sequence[OverlapReport]) -> Table:
-    table = plain_table(show_header=False)
-    table.add_column("figure", style="bold", no_wrap=True)
-    table.add_column("value", no_wrap=True)
-    table.add_column("meaning", style="dim")
+def _totals(reports: Sequence[OverlapReport]) -> ReportTable:
+    from hloopt.reports.table import ReportTable
+
+    table = ReportTable(heads=False)
+    table.add_column("figure", style="bold")
+    table.add_column("value")
+    table.add_column("meaning", style="dim", wraps=True)
     waits = _change([report.unit.label(report.exposed) for report in reports])
     table.add_row("waits", waits, "for collectives, per run of the module")
     hidden = _change([human_bytes(report.hidden_bytes) for report in reports])

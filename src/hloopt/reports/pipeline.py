@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from rich.table import Table
 from rich.text import Text
 
 from hloopt.diagnostics import Source
+from hloopt.reports.table import ReportTable
+from hloopt.reports.units import middle, page_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
     from hloopt.reports.memory_diff import render_memory_change
     from hloopt.reports.memory_text import render_memory
 
-    console.print(_runs_table(outcome.result.runs))
+    console.print(_runs_table(outcome.result.runs), width=page_width(console))
     comparisons = outcome.result.comparisons
     if comparisons is not None:
         times = "once" if comparisons == 1 else f"{comparisons} times"
@@ -54,9 +55,9 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
         console.print()
 
 
-def _runs_table(runs: Sequence[PassRun]) -> Table:
-    table = _plain_table()
-    table.add_column("pass")
+def _runs_table(runs: Sequence[PassRun]) -> ReportTable:
+    table = ReportTable(rule=False, gap=2)
+    table.add_column("pass", cut=middle)
     table.add_column("changed")
     table.add_column("instructions", justify="right")
     table.add_column("ms", justify="right")
@@ -162,15 +163,15 @@ def render_timing(outcome: Outcome, console: Console) -> None:
     for run in outcome.result.runs:
         runs, seconds = by_pass.get(run.name, (0, 0.0))
         by_pass[run.name] = (runs + 1, seconds + run.seconds)
-    table = _plain_table()
-    table.add_column("time")
+    table = ReportTable(rule=False, gap=2)
+    table.add_column("time", cut=middle)
     table.add_column("runs", justify="right")
     table.add_column("ms", justify="right")
     for name, (runs, seconds) in sorted(by_pass.items(), key=lambda item: -item[1][1]):
         table.add_row(name, str(runs), f"{seconds * 1e3:.1f}")
     for phase, seconds in outcome.seconds.items():
         table.add_row(Text(phase, style="dim"), "", f"{seconds * 1e3:.1f}")
-    console.print(table)
+    console.print(table, width=page_width(console))
 
 
 def render_statistics(outcome: Outcome, console: Console) -> None:
@@ -180,13 +181,13 @@ def render_statistics(outcome: Outcome, console: Console) -> None:
         for what, number in run.statistics.items():
             if number:
                 totals[run.name, what] = totals.get((run.name, what), 0) + number
-    table = _plain_table()
+    table = ReportTable(rule=False, gap=2)
     table.add_column("pass")
     table.add_column("statistic")
     table.add_column("count", justify="right")
     for (name, what), number in totals.items():
         table.add_row(name, what, f"{number:,}")
-    console.print(table)
+    console.print(table, width=page_width(console))
 
 
 def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, object]:
@@ -245,7 +246,3 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
             None if outcome.schedule is None else schedule_change_to_json(outcome.schedule)
         ),
     }
-
-
-def _plain_table() -> Table:
-    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

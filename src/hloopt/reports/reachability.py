@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from hloopt.analysis.call_graph import CallGraph
 from hloopt.analysis.reachability import shortest_path
 from hloopt.ir.instruction import Instruction
+from hloopt.reports.units import middle, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from hloopt.reports.table import ReportTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def render_order(report: OrderReport, console: Console, *, top: int) -> None:
     for line in _where(report):
         console.print(Text(line))
     if len(report.path) > 1:
-        console.print(_path_table(report.path, top))
+        console.print(_path_table(report.path, top), width=page_width(console))
 
 
 def _verdict(report: OrderReport) -> str:
@@ -89,21 +91,19 @@ def _where(report: OrderReport) -> list[str]:
     return [*lines, f"compared in %{a.parent.name}, where they are %{a.name} and %{b.name}"]
 
 
-def _path_table(path: list[Instruction], top: int) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def _path_table(path: list[Instruction], top: int) -> ReportTable:
+    from hloopt.reports.table import ReportTable
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("step", justify="right", no_wrap=True)
-    table.add_column("instruction", no_wrap=True, overflow="ellipsis")
-    table.add_column("opcode", no_wrap=True)
-    table.add_column("takes previous as", no_wrap=True)
+    table = ReportTable(gap=2)
+    table.add_column("step", justify="right")
+    table.add_column("instruction", cut=middle)
+    table.add_column("opcode")
+    table.add_column("takes previous as")
     hidden = range((top + 1) // 2, len(path) - top // 2)
     for step, instruction in enumerate(path):
         if step not in hidden:
-            name = Text(f"%{instruction.name}")
-            table.add_row(f"{step:,}", name, instruction.opcode.value, _edge(path, step))
+            name = f"%{instruction.name}"
+            table.add_row(f"{step:,}", name, instruction.opcode.value, _edge(path, step) or "")
         elif step == hidden.start:
             table.add_row("", f"… {len(hidden):,} more; --top shows them", style="dim")
     return table

@@ -73,11 +73,11 @@ class ReplicationReport:
     def axis(self) -> Axis:
         return self.analysis.axis
 
-    def share(self, group: RedundantGroup) -> float:
-        """The part of all flops that a group has, or of all bytes, if that is more."""
+    def share(self, *groups: RedundantGroup) -> float:
+        """The part of all flops that groups have, or of all bytes, if that is more."""
         return max(
-            group.flops / max(self.total.flops, 1),
-            group.bytes_accessed / max(self.total.bytes_accessed, 1),
+            sum(group.flops for group in groups) / max(self.total.flops, 1),
+            sum(group.bytes_accessed for group in groups) / max(self.total.bytes_accessed, 1),
         )
 
 

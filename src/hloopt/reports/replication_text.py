@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.replication import ALL
@@ -13,21 +14,20 @@ from hloopt.reports.replication import (
     agreement_text,
     leaf_agreements,
 )
-from hloopt.reports.units import head, human_bytes, human_count, more_text, tail
+from hloopt.reports.units import head, human_bytes, human_count, more_text, page_width, tail
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-_WIDEST = 120  # columns: beyond, lines are hard to follow
+    from hloopt.reports.table import ReportTable
 
 
 def render_replication(report: ReplicationReport, console: Console, *, top: int = 10) -> None:
     """Print what is the same and what it costs, and the `top` groups of redundant work."""
     from rich.text import Text
 
-    width = min(console.width, _WIDEST)
+    width = page_width(console)
     title = Text.assemble(
         f"Replication over {report.analysis.device_count:,} {report.axis} of ",
         (report.module.name, "bold"),
@@ -36,17 +36,16 @@ def render_replication(report: ReplicationReport, console: Console, *, top: int 
     console.print(_summary(report), width=width)
     if report.groups:
         console.print()
-        console.print(_table(report, top, width), width=width)
+        console.print(_table(report, top), width=width)
     for note in report.notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
-def _summary(report: ReplicationReport) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _summary(report: ReplicationReport) -> ReportTable:
+    from hloopt.reports.table import ReportTable
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", style="bold", no_wrap=True)
+    table = ReportTable()
+    table.add_column("", style="bold")
     table.add_column(f"same on all {report.analysis.device_count:,}", justify="right")
     columns = [report.on_all]
     if report.in_sets.instructions:
@@ -70,37 +69,22 @@ def _row(
     yield text(whole)
 
 
-def _table(report: ReplicationReport, top: int, width: int) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+def _table(report: ReplicationReport, top: int) -> ReportTable:
+    from hloopt.reports.table import ReportTable
 
     shown, hidden = report.groups[:top], report.groups[top:]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.title = "computed alike on several devices"
-    table.title_justify = "left"
-    for name in _HEADS:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("what", no_wrap=True, overflow="ellipsis")
-    total = report.total
-    cells = [(*_figures(g.flops, g.bytes_accessed, total), _runs(g)) for g in shown]
+    table = ReportTable(
+        "computed alike on several devices; share: of all flops or of all bytes", gap=2
+    )
+    for name in ("share", "flops", "bytes", "runs"):
+        table.add_column(name, justify="right")
+    table.add_column("what")
+    for group in shown:
+        table.add_row(*_figures(report, group), _runs(group), partial(_what, group))
     if hidden:
-        flops, size = (sum(g.flops for g in hidden), sum(g.bytes_accessed for g in hidden))
-        cells.append((*_figures(flops, size, total), ""))
-    columns = zip(_HEADS, *cells, strict=True)
-    room = max(width - sum(max(map(len, column)) + _GAP for column in columns), _LEAST_ROOM)
-    for group, figures in zip(shown, cells, strict=False):
-        table.add_row(*figures, _what(group, room))
-    if hidden:
-        table.add_row(*cells[-1], Text(more_text(len(hidden), room)), style="dim")
+        more = partial(more_text, len(hidden))
+        table.add_row(*_figures(report, *hidden), "", more, style="dim")
     return table
-
-
-_HEADS = ("flops", "share", "bytes", "share", "runs")
-_GAP = 2
-"""Blanks between columns."""
-_LEAST_ROOM = 16
-"""How narrow the last column may be."""
 
 
 def _runs(group: RedundantGroup) -> str:
@@ -110,12 +94,11 @@ def _runs(group: RedundantGroup) -> str:
     return "" if group.runs == 1 else f"x{group.runs:,}"
 
 
-def _figures(flops: int, size: int, total: Amounts) -> tuple[str, str, str, str]:
+def _figures(report: ReplicationReport, *groups: RedundantGroup) -> tuple[str, str, str]:
     return (
-        human_count(flops),
-        f"{flops / max(total.flops, 1):.1%}",
-        human_bytes(size),
-        f"{size / max(total.bytes_accessed, 1):.1%}",
+        f"{report.share(*groups):.1%}",
+        human_count(sum(group.flops for group in groups)),
+        human_bytes(sum(group.bytes_accessed for group in groups)),
     )
 
 

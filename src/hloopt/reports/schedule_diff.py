@@ -67,14 +67,14 @@ def render_schedule_change(change: ScheduleChange, console: Console) -> None:
     """Print a table of each figure before and after."""
     from rich.text import Text
 
-    from hloopt.reports.memory_text import plain_table
+    from hloopt.reports.table import ReportTable
 
     unit = change.unit
-    table = plain_table()
+    table = ReportTable()
     abstract = " (cycles, XLA's constants)" if unit.seconds is None else ""
     table.add_column(f"schedule{abstract}", style="bold")
     for name in ("before", "after", "change"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right")
     for name, old, new in _rows(change):
         style = "" if old is None or old == new else "green" if new < old else "red"
         table.add_row(

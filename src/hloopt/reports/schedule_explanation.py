@@ -15,17 +15,17 @@ from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer, ReadyNode
 from hloopt.passes.latency_hiding_scheduler.schedule_module import NOT_SCHEDULED, ModuleScheduling
 from hloopt.passes.latency_hiding_scheduler.times import model_of
-from hloopt.reports.memory_text import page_width, plain_table
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule_order import ensure_schedule
 from hloopt.reports.schedule_run import ScheduleSettings, cycle_unit
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import CycleUnit, middle, more_text
+from hloopt.reports.units import CycleUnit, middle, more_text, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +267,19 @@ def _choice(decision: Decision) -> str:
     return "it takes no time, so it goes where it is ready"
 
 
-def _ready_table(found: ScheduleExplanation, decision: Decision, top: int, width: int) -> Table:
+def _ready_table(
+    found: ScheduleExplanation, decision: Decision, top: int, width: int
+) -> ReportTable:
     """What was ready at the step: the chosen one, what lost, what was not allowed."""
     from rich.text import Text
 
+    from hloopt.reports.table import ReportTable
+
     lost = {comparison.worse: comparison for comparison in decision.comparisons}
-    table = plain_table()
-    table.add_column("ready then", no_wrap=True)
-    table.add_column("no stall from", justify="right", no_wrap=True)
-    table.add_column("what became of it")
+    table = ReportTable()
+    table.add_column("ready then", cut=middle)
+    table.add_column("no stall from", justify="right")
+    table.add_column("what became of it", wraps=True)
     room = width // 3
     chosen = decision.instruction
     beaten = {comparison.worse for comparison in decision.decided}
@@ -286,7 +290,7 @@ def _ready_table(found: ScheduleExplanation, decision: Decision, top: int, width
         return instruction is not chosen, instruction not in beaten, bool(node.obstacle)
 
     for node in sorted(decision.ready, key=rank)[:top]:
-        name = Text(middle(f"%{node.instruction.name}", room))
+        name = Text(f"%{node.instruction.name}")
         if node.instruction is chosen:
             name.stylize("bold")
             fate = "chosen"

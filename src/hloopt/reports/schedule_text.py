@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hloopt.cost_models import describe
+from hloopt.diagnostics import counted
 from hloopt.ir import Opcode
 from hloopt.reports.group_sizes import group_size
-from hloopt.reports.memory_text import page_width, plain_table
 from hloopt.reports.schedule_chart import legend, peak_label, schedule_chart
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import human_bytes, middle, more_text
+from hloopt.reports.units import human_bytes, middle, more_text, page_width
 from hloopt.simulation import ComputationRun, Loops
 from hloopt.simulation.hiding import Hiding, Reason
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
 _MAKESPANS: Mapping[Loops, str] = {
     "trips": "of one run, loops with all their trips",
@@ -54,20 +55,22 @@ def render_schedule(findings: ScheduleFindings, console: Console, *, top: int = 
         console.print()
         console.print(_kinds_table(findings), width=width)
         console.print()
-        _render_operations(findings, console, width, top)
+        console.print(_operations_table(findings, top), width=width)
     for note in findings.notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
-def _totals(findings: ScheduleFindings) -> Table:
+def _totals(findings: ScheduleFindings) -> ReportTable:
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
     simulation, unit, memory = findings.simulation, findings.unit, findings.memory
     makespan, exposed = simulation.makespan, simulation.exposed
-    table = plain_table(show_header=False)
-    table.add_column("field", style="bold", no_wrap=True)
-    table.add_column("figure", justify="right", no_wrap=True)
-    table.add_column("meaning", style="dim")
+    table = ReportTable(heads=False)
+    table.add_column("field", style="bold")
+    table.add_column("figure", justify="right", stays=True)
+    table.add_column("meaning", style="dim", wraps=True)
     table.add_row("makespan", unit.label(makespan), _MAKESPANS[simulation.loops])
     waiting = f"{share(exposed, makespan)} of it waits for operations"
     table.add_row("exposed", Text(unit.label(exposed), style="red" if exposed else ""), waiting)
@@ -119,8 +122,10 @@ def _chart_title(findings: ScheduleFindings, run: ComputationRun) -> Text:
 # -- kinds ----------------------------------------------------------------------------------------
 
 
-def _kinds_table(findings: ScheduleFindings) -> Table:
+def _kinds_table(findings: ScheduleFindings) -> ReportTable:
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
     totals: dict[Opcode, list[float]] = {}
     for run, hiding in findings.hidings:
@@ -129,10 +134,10 @@ def _kinds_table(findings: ScheduleFindings) -> Table:
         figures = (1, operation.size, operation.latency, operation.hidden, operation.exposed)
         for column, figure in enumerate(figures):
             total[column] += figure * run.runs
-    table = plain_table()
-    table.add_column("all runs", style="bold", no_wrap=True)
+    table = ReportTable()
+    table.add_column("all runs", style="bold")
     for name in ("number", "bytes", "latency", "hidden", "exposed", "share"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", stays=name == "exposed")
     unit, makespan = findings.unit, findings.simulation.makespan
     for kind, (count, size, latency, hidden, exposed) in sorted(
         totals.items(), key=lambda item: (-item[1][4], item[0])
@@ -152,35 +157,44 @@ def _kinds_table(findings: ScheduleFindings) -> Table:
 # -- operations -----------------------------------------------------------------------------------
 
 
-def _render_operations(findings: ScheduleFindings, console: Console, width: int, top: int) -> None:
+def _operations_table(findings: ScheduleFindings, top: int) -> ReportTable:
     """Each operation: a line of figures, then why not more is hidden, and what runs under it."""
     from rich.text import Text
 
-    count = len(findings.hidings)
-    what = "1 operation" if count == 1 else f"{count:,} operations"
-    console.print(Text(f"{what}, most exposed first; times of one run", style="bold"))
-    name_width = width - 52
-    head = f"{'exposed':>9} {'hidden':>9} {'latency':>9} {'runs':>5} {'bytes':>10} {'on':>3}"
-    console.print(Text(f"{head}  operation", style="bold"))
-    for run, hiding in findings.hidings[:top]:
-        console.print(_figures(findings, run, hiding, name_width))
+    from hloopt.reports.table import ReportTable
+
+    shown, rest = findings.hidings[:top], findings.hidings[top:]
+    has_loops = any(run.runs != 1 for run, _ in findings.hidings)
+    count = counted(len(findings.hidings), "operation")
+    other = "; times but the first are of one run" if has_loops else ""
+    table = ReportTable(f"{count}, most exposed first{other}")
+    heads = ("exposed", "hidden", "latency", "runs", "bytes", "on")
+    for name in ("in all", *heads) if has_loops else heads:
+        table.add_column(name, justify="right")
+    table.add_column("operation", style="bold", cut=middle)
+    for run, hiding in shown:
+        unit, operation = findings.unit, hiding.operation
+        group = group_size(operation, findings.devices)
+        in_all = [unit.text(operation.exposed * run.runs)] if has_loops else []
+        table.add_row(
+            *(Text(time, "red" if operation.exposed else "") for time in in_all),
+            Text(unit.text(operation.exposed), "red" if operation.exposed else ""),
+            unit.text(operation.hidden),
+            unit.text(operation.latency),
+            f"{run.runs:,}",
+            human_bytes(operation.size),
+            "-" if group is None else str(group),
+            f"%{operation.start.name}",
+        )
         for line in _explanation(findings, run, hiding):
-            console.print(_indented(line, width))
-    if count > top:
-        console.print(Text(more_text(count - top, width), style="dim"))
+            table.add_line(Text(" " * _INDENT + line, "dim"))
+    if rest:
+        table.add_line(Text(more_text(len(rest), _ROOM_FOR_MORE), "dim"))
+    return table
 
 
-def _figures(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding, width: int) -> Text:
-    from rich.text import Text
-
-    unit, operation = findings.unit, hiding.operation
-    group = group_size(operation, findings.devices)
-    return Text.assemble(
-        (f"{unit.text(operation.exposed):>9} ", "red" if operation.exposed else ""),
-        f"{unit.text(operation.hidden):>9} {unit.text(operation.latency):>9} {run.runs:>5} "
-        f"{human_bytes(operation.size):>10} {'-' if group is None else group:>3}  ",
-        (middle(f"%{operation.start.name}", width), "bold"),
-    )
+_INDENT = 10
+_ROOM_FOR_MORE = 60
 
 
 def _explanation(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding) -> list[str]:
@@ -241,15 +255,3 @@ def why(findings: ScheduleFindings, hiding: Hiding) -> str:
 
 def _name(name: str) -> str:
     return "%" + middle(name, _NAME_WIDTH)
-
-
-def _indented(line: str, width: int) -> Text:
-    """A line below another, broken between words where it is too long."""
-    from textwrap import fill
-
-    from rich.text import Text
-
-    text = fill(
-        line, width, initial_indent=" " * 10, subsequent_indent=" " * 12, break_on_hyphens=False
-    )
-    return Text(text, style="dim")

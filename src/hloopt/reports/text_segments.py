@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from hloopt.patterns import pattern
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
     from rich.text import Text
 
 _BEFORE_STYLE, _AFTER_STYLE = "red", "green"
@@ -19,35 +20,39 @@ _START = 64  # characters shown of an instruction's start: name, shape and opcod
 _AROUND = 24  # characters shown next to what differs
 
 
-def one_below_the_other(before: str | None, after: str | None, width: int) -> Table:
+def one_below_the_other(before: str | None, after: str | None, console: Console) -> Iterator[Text]:
     """Lines with `-` and `+`, at most three of each, continuation lines indented."""
-    from rich.table import Table
     from rich.text import Text
 
-    old, new = _shortened(before, after, width - 2)
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    if old is not None:
-        table.add_row(Text("-", _BEFORE_STYLE), old)
-    if new is not None:
-        table.add_row(Text("+", _AFTER_STYLE), new)
-    return table
+    width = console.width - len("- ")
+    old, new = _shortened(before, after, width)
+    for sign, style, text in (("-", _BEFORE_STYLE, old), ("+", _AFTER_STYLE, new)):
+        for number, line in enumerate(_broken(text, width, console)):
+            yield Text.assemble(" " if number else (sign, style), " ", line)
 
 
-def in_two_columns(before: str | None, after: str | None, width: int) -> Table:
+def in_two_columns(before: str | None, after: str | None, console: Console) -> Iterator[Text]:
     """Old text left, new text right, in at most three lines."""
-    from rich.table import Table
     from rich.text import Text
 
-    half = (width - 3) // 2
+    from hloopt.reports.units import columns
+
+    half = (console.width - len(" │ ")) // 2
     old, new = _shortened(before, after, half)
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(width=half, overflow="fold")
-    table.add_column(width=1)
-    table.add_column(width=half - 1, overflow="fold")
-    table.add_row(old or Text(), Text("│", "dim"), new or Text())
-    return table
+    halves = (_broken(text, half, console) for text in (old, new))
+    for left, right in zip_longest(*halves, fillvalue=Text()):
+        space = " " * (half - columns(left.plain))
+        yield Text.assemble(left, space, " ", ("│", "dim"), " ", right)
+
+
+def _broken(text: Text | None, width: int, console: Console) -> list[Text]:
+    """HLO in lines, broken between words; a word longer than a line is broken where that ends."""
+    from hloopt.reports.styled_text import escaped
+
+    lines = [] if text is None else list(escaped(text).wrap(console, width))
+    for line in lines:
+        line.rstrip()
+    return lines
 
 
 def _shortened(
@@ -86,14 +91,6 @@ def _coloured(segments: Sequence[Segment], style: str) -> Text:
     from rich.text import Text
 
     return Text.assemble(*((part.text, style if part.differs else "") for part in segments))
-
-
-def cut_middle(text: Text, width: int) -> Text:
-    """`text` in at most `width` characters, `…` in the place of its middle."""
-    if len(text) <= width:
-        return text
-    head = width // 2
-    return text[:head] + "…" + text[len(text) - (width - head - 1) :]
 
 
 @dataclass(slots=True)

@@ -1,9 +1,19 @@
-"""Numbers and names as people read them."""
+"""Numbers and names as people read them, cut to so many columns of a terminal.
+
+Columns are not characters: a CJK character takes two, a combining mark none. What is not printable
+(control characters, line ends, marks of direction) is shown escaped: names and metadata of a module
+may hold anything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _STEPS = ("", " k", " M", " G", " T", " P", " E")
 
@@ -77,25 +87,103 @@ def more_text(count: int, room: int) -> str:
     return hint if len(hint) <= room else text
 
 
-def head(text: str, width: int) -> str:
-    """The beginning of what is too long."""
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def middle(text: str, width: int) -> str:
-    """Both ends of what is too long: of a name, the kind and the number that tells it apart."""
-    if len(text) <= width:
-        return text
-    back = (width - 1) // 2
-    return f"{text[: width - 1 - back]}…{text[len(text) - back :]}"
-
-
-def tail(text: str, width: int) -> str:
-    """The end of what is too long: of a path it says most."""
-    return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
-
-
 def some(names: Sequence[str]) -> str:
     """`a, b`, or the first three and how many more there are."""
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+# -- cut to a width ------------------------------------------------------------------------------
+
+_WIDEST = 120
+
+
+def page_width(console: Console) -> int:
+    """How wide lines of a report may be: beyond 120 columns they are hard to follow."""
+    return min(console.width, _WIDEST)
+
+
+Cut: TypeAlias = Callable[[str, int], str]
+"""What takes a text and a width, and gives what is shown of the text: `head`, `middle`, `tail`."""
+
+
+def columns(text: str) -> int:
+    """How many columns a terminal shows `text` in."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def printable(text: str) -> str:
+    r"""`text` with an escape, such as `\x1b` or `\u202e`, for each character that no eye sees."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or _is_space(c) else _escaped(c) for c in text)
+
+
+def _is_space(character: str) -> bool:
+    """Whether it is a blank of a width of its own, as between CJK words."""
+    return unicodedata.category(character) == "Zs"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def head(text: str, width: int) -> str:
+    """The beginning of what is too long."""
+    text = printable(text)
+    return text if columns(text) <= width else f"{_first(text, width - 1)}…"
+
+
+def middle(text: str, width: int) -> str:
+    """Both ends of what is too long: of a name, the kind and the number that tells it apart."""
+    text = printable(text)
+    if columns(text) <= width:
+        return text
+    back = (width - 1) // 2
+    return f"{_first(text, width - 1 - back)}…{_last(text, back)}"
+
+
+def tail(text: str, width: int) -> str:
+    """The end of what is too long: of a path it says most."""
+    text = printable(text)
+    return text if columns(text) <= width else f"…{_last(text, width - 1)}"
+
+
+def _first(text: str, width: int) -> str:
+    """The longest beginning that fits, with all marks on its last character."""
+    if text.isascii():
+        return text[: max(width, 0)]
+    end = _longest(text, width, lambda count: text[:count])
+    while end < len(text) and _is_mark(text[end]):
+        end += 1
+    return text[:end]
+
+
+def _last(text: str, width: int) -> str:
+    """The longest end that fits and does not begin with a mark on what is cut off."""
+    start = len(text) - max(width, 0)
+    if not text.isascii():
+        start = len(text) - _longest(text, width, lambda count: text[len(text) - count :])
+        while start < len(text) and _is_mark(text[start]):
+            start += 1
+    return text[start:]
+
+
+def _longest(text: str, width: int, part: Callable[[int], str]) -> int:
+    """The most characters of which `part` fits into `width` columns. O(n log n)."""
+    least, most = 0, len(text)
+    while least < most:
+        count = (least + most + 1) // 2
+        if columns(part(count)) <= width:
+            least = count
+        else:
+            most = count - 1
+    return least
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")

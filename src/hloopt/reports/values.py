@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Array, Value, arrays_of, element_name, type_text
+from hloopt.reports.units import more_text, page_width
 
 if TYPE_CHECKING:
-    from rich.console import Console, JustifyMethod
+    from rich.console import Console
+    from rich.text import Text
 
 
 class Statistics(NamedTuple):
@@ -59,50 +62,47 @@ def output_rows(results: Sequence[Value]) -> list[OutputRow]:
 
 def render_outputs(results: Sequence[Value], console: Console, *, top: int) -> None:
     """A row for each output that differs between devices, at most `top`."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
+
+    from hloopt.reports.table import ReportTable
 
     rows = output_rows(results)
     if not rows:
         console.print("no outputs")
         return
-    heads = ["output", "devices", "type", "min", "max", "mean", "NaN"]
-    cells = [_cells(row, len(results)) for row in rows[:top]]
-    if len(results) == 1:
-        del heads[1]
-        for row_cells in cells:
-            del row_cells[1]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for head in heads:
-        is_type = head == "type"  # all the others are short
-        justify: JustifyMethod = "left" if is_type or head == "devices" else "right"
-        table.add_column(head, justify=justify, no_wrap=not is_type, overflow="fold")
-    columns = zip(heads, *cells, strict=True)
-    room = console.width - sum(max(map(len, column)) + _GAP for column in columns)
-    has_values = room >= _LEAST_ROOM
-    if has_values:
-        table.add_column("values", no_wrap=True, style="dim")
-    for row, row_cells in zip(rows, cells, strict=False):
-        nans = Text(row_cells[-1], style="dim" if row_cells[-1] == "0" else "red")
-        values = [_first_values(row.array, room)] if has_values else []
-        table.add_row(*row_cells[:-1], nans, *values)
-    console.print(table)
+    table = ReportTable(gap=2)
+    table.add_column("output", justify="right")
+    if len(results) > 1:
+        table.add_column("devices")
+    table.add_column("type")
+    for name in ("min", "max", "mean", "NaN"):
+        table.add_column(name, justify="right")
+    table.add_column("values", style="dim", stays=False)
+    for row in rows[:top]:
+        found = statistics_of(row.array)
+        table.add_row(
+            str(row.leaf),
+            *([_ranges(row.devices, len(results))] if len(results) > 1 else []),
+            partial(_broken_type, type_text(row.array)),
+            *map(number_text, (found.minimum, found.maximum, found.mean)),
+            Text(f"{found.nans:,}", style="red" if found.nans else "dim"),
+            partial(_first_values, row.array),
+        )
+    console.print(table, width=page_width(console))
     if len(rows) > top:
-        console.print(f"… and {len(rows) - top} more; --top shows them", style="dim")
+        console.print(Text(more_text(len(rows) - top, console.width), style="dim"))
 
 
-_GAP = 2
-"""Blanks between columns."""
-_LEAST_ROOM = 10
-"""How narrow a column of values may be."""
+def _broken_type(text: str, width: int) -> Text:
+    """`f32[2,3]`, broken between dimensions where it is too long."""
+    from rich.text import Text
 
-
-def _cells(row: OutputRow, device_count: int) -> list[str]:
-    found = statistics_of(row.array)
-    numbers = map(number_text, (found.minimum, found.maximum, found.mean))
-    devices = _ranges(row.devices, device_count)
-    return [str(row.leaf), devices, type_text(row.array), *numbers, str(found.nans)]
+    lines = [""]
+    for part in text.replace(",", ",\0").split("\0"):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return Text("\n".join(lines))
 
 
 def _ranges(devices: Sequence[int], count: int) -> str:
