@@ -25,8 +25,8 @@ from hloopt.reports.units import (
     human_change,
     human_count,
     human_seconds,
+    origin,
     page_width,
-    tail,
 )
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class _Page:
         for name in heads:
             table.add_column(name, justify="right")
         table.add_column("shape")
-        table.add_column("from", cut=tail)
+        table.add_column("from", cut=origin)
         shown = rows[: self.top]
         for row in shown:
             table.add_row(*row)

@@ -16,7 +16,7 @@ from hloopt.reports.memory_json import statistics_to_json
 from hloopt.reports.memory_model import memory_report
 from hloopt.reports.memory_text import KIND_STYLES, shape_and_count
 from hloopt.reports.stage_notices import why_not_compared
-from hloopt.reports.units import human_bytes, human_change, page_width, tail
+from hloopt.reports.units import human_bytes, human_change, origin, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -122,7 +122,7 @@ def render_memory_change(before: MemoryReport, after: MemoryReport, console: Con
     table.add_column("size", justify="right", stays=True)
     table.add_column("kind")
     table.add_column("shape")
-    table.add_column("from", cut=tail)
+    table.add_column("from", cut=origin)
     left, entered = ("", "") if doubts else ("green", "red")
     for row in (*_rows("left", change.left, left), *_rows("entered", change.entered, entered)):
         table.add_row(

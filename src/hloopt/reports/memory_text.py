@@ -10,7 +10,7 @@ from hloopt.memory.statistics import MemorySizes, MemoryStatistics
 from hloopt.reports.memory_chart import memory_chart
 from hloopt.reports.memory_groups import BufferGroup, grouped
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import human_bytes, page_width, tail
+from hloopt.reports.units import human_bytes, origin, page_width, tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,7 @@ def _live_table(report: MemoryReport, top: int, by: str, depth: int) -> ReportTa
     table.add_column("share", justify="right")
     table.add_column("kind")
     table.add_column("shape")
-    table.add_column(_HEAD_NAMES[by], cut=tail)
+    table.add_column(_HEAD_NAMES[by], cut=origin)
     for group in shown:
         table.add_row(
             human_bytes(group.size),
@@ -171,7 +171,7 @@ def render_largest(
         table.add_column(name, justify="right")
     table.add_column("kind")
     table.add_column("shape")
-    table.add_column("buffer", cut=tail)
+    table.add_column("buffer", cut=origin)
     shown = sorted(buffers, key=lambda b: (-b.size, b.live, b.allocation, b.offset))[:count]
     for buffer in shown:
         place = f"{buffer.allocation}+{buffer.offset:#x}" if buffer.offset else buffer.allocation
@@ -206,7 +206,7 @@ def _allocation_table(report: MemoryReport, count: int) -> ReportTable:
     for name in ("index", "size", "values"):
         table.add_column(name, justify="right", stays=name == "size")
     table.add_column("kind")
-    table.add_column("holds", cut=tail)
+    table.add_column("holds", cut=origin)
     for allocation in sorted(report.allocations, key=lambda a: (-a.size, a.index))[:count]:
         table.add_row(
             str(allocation.index),

@@ -14,7 +14,15 @@ from hloopt.reports.replication import (
     agreement_text,
     leaf_agreements,
 )
-from hloopt.reports.units import head, human_bytes, human_count, more_text, page_width, tail
+from hloopt.reports.units import (
+    head,
+    human_bytes,
+    human_count,
+    middle,
+    more_text,
+    origin,
+    page_width,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +117,7 @@ def _what(group: RedundantGroup, room: int) -> Text:
     text = Text(head(f"{count}{group.opcode} {group.shape}", room))
     if group.agreement is not ALL:
         text.append(f"\n{head(f'on {agreement_text(group.agreement)}', room)}", style="cyan")
-    text.append(f"\n{tail(group.origin, room)}", style="dim")
+    text.append(f"\n{origin(group.origin, room)}", style="dim")
     return text
 
 
@@ -120,12 +128,21 @@ def render_instructions(report: ReplicationReport, console: Console) -> None:
     """Print a line for each leaf of each instruction: its shape index and where it is the same."""
     for computation in report.module.computations.values():
         lines = [
-            f"  %{instruction.name}{_index_text(index)}: {agreement_text(agreement)}"
+            _named(f"  %{instruction.name}", f"{_index_text(index)}: {agreement_text(agreement)}")
             for instruction in computation.instructions
             for index, agreement in leaf_agreements(report.analysis, instruction)
         ]
         if lines:
-            console.out(f"%{computation.name} over {report.axis}", *lines, sep="\n")
+            heading = _named(f"%{computation.name}", f" over {report.axis}")
+            console.out(*(line(console.width) for line in (heading, *lines)), sep="\n")
+
+
+def _named(name: str, rest: str) -> Callable[[int], str]:
+    """A line of a width that begins with a name, which is cut where there is no room for all."""
+    return lambda width: middle(name, max(width - len(rest), _LEAST_NAME)) + rest
+
+
+_LEAST_NAME = 12
 
 
 def _index_text(index: tuple[int, ...]) -> str:

@@ -167,7 +167,7 @@ def _operations_table(findings: ScheduleFindings, top: int) -> ReportTable:
     has_loops = any(run.runs != 1 for run, _ in findings.hidings)
     count = counted(len(findings.hidings), "operation")
     other = "; times but the first are of one run" if has_loops else ""
-    table = ReportTable(f"{count}, most exposed first{other}")
+    table = ReportTable(f"{count}, most exposed first{other}", gap=2)
     heads = ("exposed", "hidden", "latency", "runs", "bytes", "on")
     for name in ("in all", *heads) if has_loops else heads:
         table.add_column(name, justify="right")

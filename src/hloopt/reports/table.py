@@ -85,11 +85,11 @@ class ReportTable:
         """Add a column to the right of the others.
 
         `stays`: whether it is shown on the narrowest page, as that by which the table is sorted
-        must be. None: unless it holds figures and is not the first.
+        must be. Names stay unless this says no, figures where it says yes; the first does.
         """
-        if stays is None:
-            stays = justify == "left" or not self._columns
-        self._columns.append(_Column(title, justify, style, cut, wraps, stays))
+        is_kept = stays if stays is not None else justify == "left"
+        is_first_figure = justify == "right" and not self._columns
+        self._columns.append(_Column(title, justify, style, cut, wraps, is_kept or is_first_figure))
 
     def add_row(self, *cells: Cell, style: str = "") -> None:
         """Add a row; cells left out at its end are empty."""

@@ -153,6 +153,11 @@ def tail(text: str, width: int) -> str:
     return text if columns(text) <= width else f"…{_last(text, width - 1)}"
 
 
+def origin(text: str, width: int) -> str:
+    """The name of an instruction, `%name`, or the path of what it is from, as each is cut."""
+    return (middle if text.startswith("%") else tail)(text, width)
+
+
 def _first(text: str, width: int) -> str:
     """The longest beginning that fits, with all marks on its last character."""
     if text.isascii():
