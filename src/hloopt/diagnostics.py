@@ -56,6 +56,8 @@ class HloError(Exception):
     """
 
     code: str | None = None
+    file: str | None = None
+    """What to name as its place where there is no span."""
 
     def __init__(
         self,
@@ -73,11 +75,16 @@ class HloError(Exception):
             self.code = code
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.span, self.help, self.code)
+        return _rebuild, (type(self), self.message, self.span, self.help, self.code, self.file)
 
     def at(self, span: Span | None) -> Self:
         """This error, now with a place; one that it has already is better known and stays."""
         self.span = self.span or span
+        return self
+
+    def in_file(self, path: str) -> Self:
+        """This error, now with the file that it is about; one that it has already stays."""
+        self.file = self.file or path
         return self
 
     def coded(self, code: str) -> Self:
@@ -93,9 +100,16 @@ class HloError(Exception):
 
 
 def _rebuild(
-    kind: type[HloError], message: str, span: Span | None, help: str | None, code: str | None
+    kind: type[HloError],
+    message: str,
+    span: Span | None,
+    help: str | None,
+    code: str | None,
+    file: str | None,
 ) -> HloError:
-    return kind(message, span=span, help=help, code=code)
+    error = kind(message, span=span, help=help, code=code)
+    error.file = file
+    return error
 
 
 class HloSyntaxError(HloError):
@@ -179,6 +193,8 @@ def render_error(error: HloError, severity: str = "error") -> str:
     lines = [f"{severity}{code}: {_printable(error.message)}"]
     if error.span:
         lines += _excerpt(error.span)
+    elif error.file and error.file not in error.message:
+        lines.append(f"  --> {error.file}")
     if error.help:
         lines.append(f"   = help: {_printable(error.help)}")
     return "\n".join(lines)

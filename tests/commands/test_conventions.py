@@ -135,3 +135,67 @@ def test_files_are_named_as_they_are(
         str(tmp_path / "other.hlo"),
         str(tmp_path / "step[bold].hlo"),
     ]
+
+
+REPORTS = [
+    "cost --target h100_sxm",
+    "cost --latency --target h100_sxm",
+    "memory",
+    "schedule --target h100_sxm",
+    "schedule --target h100_sxm --explain p",
+    "analyze call-graph",
+    "analyze call-graph --tree",
+    "analyze call-graph --dot",
+    "analyze loops",
+    "analyze replication",
+    "analyze replication --devices 1x8 --instructions",
+    "opt --passes dce --check --timing",
+    "opt --passes dce --check --report",
+    "opt --print-after --passes dce --check",
+]
+
+
+def titles_of(out: str, folder: Path) -> list[str]:
+    """The lines that are names of files, `//` before them in what other tools read."""
+    lines = [line.removeprefix("// ") for line in out.splitlines()]
+    return [line for line in lines if line.startswith(str(folder))]
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_each_report_on_a_folder_or_several_files_has_a_heading(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / f"{name}.hlo" for name in ("a", "b")]
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    text = "HloModule m\nENTRY e {\n p = f32[] parameter(0)\n ROOT a = f32[] abs(p)\n}\n"
+    for path in (*paths, alone / "c.hlo"):
+        path.write_text(text)
+    shown = {}
+    for inputs in (paths, [alone], paths[:1]):
+        main([*command.split(), *map(str, inputs)])
+        captured = capsys.readouterr()
+        shown[len(inputs), inputs[0].is_dir()] = titles_of(captured.out + captured.err, tmp_path)
+    assert shown[2, False] == [str(path) for path in paths]
+    assert shown[1, True] == [str(alone / "c.hlo")]
+    assert shown[1, False] == []
+
+
+def test_a_pass_that_fails_on_one_of_several_files_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, header in (("a", "HloModule a, is_scheduled=true"), ("b", "HloModule b")):
+        (tmp_path / f"{name}.hlo").write_text(header + "\nENTRY e { ROOT p = f32[] parameter(0) }")
+    command = ["opt", str(tmp_path), "--passes", "latency-hiding-scheduler", "--check"]
+    assert main(command) == 3
+    assert f"  --> {tmp_path / 'b.hlo'}\n" in capsys.readouterr().err
+
+
+def test_modules_of_one_file_are_told_apart_by_their_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "two.hlo"
+    module = "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n"
+    path.write_text(f"{module}// -----\n{module}")
+    main(["opt", str(path), "--split-input-file", "--passes", "dce", "--check", "--timing"])
+    assert titles_of(capsys.readouterr().err, tmp_path) == [f"{path}:1", f"{path}:4"]

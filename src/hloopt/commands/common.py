@@ -200,15 +200,26 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     return console
 
 
-def print_titles(console: Console, found: Sequence[tuple[str, Report]]) -> Iterator[Report]:
-    """The reports of files one by one; where there are several, each file's name is printed first.
+def has_titles(given: Sequence[str]) -> bool:
+    """Whether reports begin with the names of their files: where several or a folder are given."""
+    return len(given) > 1 or any(map(os.path.isdir, given))
 
-    As it is: brackets in a name are no markup.
-    """
-    for path, report in found:
-        if len(found) > 1:
-            console.print(path, style="bold", markup=False, soft_wrap=True)
+
+def print_titles(
+    console: Console, found: Sequence[tuple[str, Report]], given: Sequence[str]
+) -> Iterator[Report]:
+    """The reports of files one by one; each below the name of its file, if `given` asks for it."""
+    for number, (path, report) in enumerate(found):
+        if has_titles(given):
+            print_title(console, path, is_first=not number)
         yield report
+
+
+def print_title(console: Console, path: str, *, is_first: bool) -> None:
+    """The name of a file as it is, brackets included, for they are no markup."""
+    if not is_first:
+        console.print()
+    console.print(path, style="bold", markup=False, soft_wrap=True)
 
 
 def print_names(rows: Iterable[tuple[str, str]], color: str) -> None:

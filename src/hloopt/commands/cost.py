@@ -92,7 +92,7 @@ def command(
     from hloopt.reports.cost_text import render_cost
 
     console = make_console(color)
-    for report in print_titles(console, reports):
+    for report in print_titles(console, reports, files):
         render_cost(report, console, by=by, depth=depth, top=top)
     return 0
 
@@ -118,6 +118,6 @@ def _show_times(
     from hloopt.reports.latency_text import render_latency
 
     console = make_console(color)
-    for report in print_titles(console, reports):
+    for report in print_titles(console, reports, files):
         render_latency(report, console, top=top)
     return 0

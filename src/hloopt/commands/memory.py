@@ -158,7 +158,7 @@ def _print(results: list[tuple[str, MemoryFindings]], options: dict[str, Any]) -
         print_json([{"file": path, **found.model} for path, found in results])
         return
     console = make_console(options["color"])
-    for found in print_titles(console, results):
+    for found in print_titles(console, results, options["files"]):
         _render(found, options, console)
 
 

@@ -13,10 +13,12 @@ from hloopt.commands.common import (
     HloCommand,
     color_option,
     format_option,
+    has_titles,
     make_console,
     memory_option,
     print_json,
     print_style_option,
+    print_title,
     seeds_option,
 )
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
@@ -168,6 +170,7 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         split=options["split_input_file"],
         jobs=options["jobs"],
         wants_text_diff=options["show_diff"],
+        titled=has_titles(options["files"]),
     )
 
 
@@ -239,14 +242,21 @@ def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: 
 
 def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: bool) -> None:
     filters = _remark_filters(options)
-    warnings = any(o.result.warnings or o.notes for r in results for o in r.outcomes)
-    if not (wants_report or filters or options["timing"] or options["statistics"] or warnings):
+    if not (wants_report or filters or options["timing"] or options["statistics"]):
+        results = [r for r in results if any(o.result.warnings or o.notes for o in r.outcomes)]
+    results = [result for result in results if result.outcomes]
+    if not results:
         return
     from hloopt.reports import pipeline as report
 
     console: Console = make_console(options["color"], stderr=True)
     for result in results:
+        if has_titles(options["files"]):
+            print_title(console, result.path, is_first=result is results[0])
         for outcome in result.outcomes:
+            if len(result.outcomes) > 1 and outcome.source is not None:
+                line = f"{result.path}:{outcome.source.first_line}"
+                print_title(console, line, is_first=outcome is result.outcomes[0])
             report.render_warnings(outcome, console)
             if result.error:
                 continue

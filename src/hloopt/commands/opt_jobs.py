@@ -30,6 +30,8 @@ class Job(NamedTuple):
     split: bool
     jobs: int
     wants_text_diff: bool
+    titled: bool
+    """Whether what is shown of a file begins with its name."""
     shows_steps: bool = False
     """Whether to tell on a terminal how far a validation or a long pass is."""
 
@@ -189,7 +191,7 @@ def run_job(job: Job, path: str) -> JobResult:
         _run(job, path, result)
     except (HloError, MemoryError) as error:
         shown = error if isinstance(error, HloError) else out_of_memory(path)
-        result.error = render_error(shown)
+        result.error = render_error(shown.in_file(path))
         result.exit_code = exit_code_of(shown)
     return result
 
@@ -204,7 +206,7 @@ def _run(job: Job, path: str, result: JobResult) -> None:
             optimize,
             pipeline=pipeline,
             settings=job.settings,
-            show=sys.stderr.write,
+            show=partial(_show, path if job.titled else None),
             on_steps=on_steps,
             on_progress=on_progress,
         )
@@ -228,6 +230,13 @@ def _run(job: Job, path: str, result: JobResult) -> None:
         result.text_diff = unified_diff(before, text, path)
     if job.output is not None:
         _write(text, job.output, result)
+
+
+def _show(path: str | None, text: str) -> None:
+    """Print a module on the way, in one piece: other processes print theirs."""
+    from hloopt.reports.units import printable
+
+    sys.stderr.write(text if path is None else f"// {printable(path)}\n{text}")
 
 
 def _validation_progress(job: Job) -> AbstractContextManager[Callable[[int], None] | None]:

@@ -96,7 +96,7 @@ def command(schedule: ScheduleOptions, **options: Any) -> int:
     from hloopt.reports.schedule_text import render_schedule
 
     console = make_console(options["color"])
-    for found in print_titles(console, results):
+    for found in print_titles(console, results, options["files"]):
         render_schedule(found, console, top=options["top"])
     return 0
 
@@ -132,7 +132,7 @@ def _explain(
         print_json([{"file": path, **explanation_to_json(found)} for path, found in results])
         return 0
     console = make_console(options["color"])
-    for found in print_titles(console, results):
+    for found in print_titles(console, results, options["files"]):
         render_explanation(found, console, top=options["top"])
     return 0
 

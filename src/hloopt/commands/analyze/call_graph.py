@@ -12,6 +12,7 @@ from hloopt.commands.common import (
     at_work,
     color_option,
     format_option,
+    has_titles,
     make_console,
     print_json,
     print_titles,
@@ -58,6 +59,7 @@ def command(
         render_table,
         render_tree,
     )
+    from hloopt.reports.units import printable
 
     if view and output_format == "json":
         raise click.UsageError(f"--{view} is another form: not with --format json")
@@ -69,11 +71,14 @@ def command(
         print_json([{"file": path, **call_graph_to_json(graph)} for path, graph in graphs])
         return 0
     if view == "dot":
-        click.echo("".join(call_graph_to_dot(graph) for _, graph in graphs), nl=False)
+        for path, graph in graphs:
+            if has_titles(files):
+                click.echo(f"// {printable(path)}")
+            click.echo(call_graph_to_dot(graph), nl=False)
         return 0
     console = make_console(color)
     render = render_tree if view == "tree" else render_table
-    for graph in print_titles(console, graphs):
+    for graph in print_titles(console, graphs, files):
         render(graph, console, top=top)
     return 0
 

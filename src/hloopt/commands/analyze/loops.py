@@ -57,7 +57,7 @@ def command(files: tuple[str, ...], output_format: str, color: str) -> int:
     else:
         console = make_console(color)
         found = [(path, (notices, loops)) for path, _, notices, loops in reports]
-        for notices, loops in print_titles(console, found):
+        for notices, loops in print_titles(console, found, files):
             render_notices(notices, console)
             render_loops(loops, console)
     is_wrong = any(loop.disagrees for *_, loops in reports for loop in loops)

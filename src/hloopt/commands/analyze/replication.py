@@ -112,7 +112,7 @@ def command(
 
     console = make_console(color)
     titled = [(path, (notices, reports)) for path, _, notices, reports in found]
-    for notices, reports in print_titles(console, titled):
+    for notices, reports in print_titles(console, titled, files):
         render_notices(notices, console)
         if not reports and not notices:
             console.print(_nothing(wanted))
