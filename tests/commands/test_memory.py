@@ -51,9 +51,9 @@ def module(tmp_path: Path) -> str:
 
 
 def test_a_limit_decides_the_exit_code(module: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["memory", module, "--limit", "32"]) == 0
+    assert main(["memory", module, "--limit", "32B"]) == 0
     assert "fits: 32 B of 32 B" in capsys.readouterr().out
-    assert main(["memory", module, "--limit", "31"]) == 1
+    assert main(["memory", module, "--limit", "31B"]) == 1
     out = capsys.readouterr().out
     assert "RESOURCE_EXHAUSTED: Ran out of memory" in out
     assert "What would help" in out
@@ -64,7 +64,7 @@ def test_a_limit_decides_the_exit_code(module: str, capsys: pytest.CaptureFixtur
 def test_a_target_is_a_limit(module: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", module, "--target", "h100-sxm"]) == 0
     assert "79.1 GiB (NVIDIA H100 SXM" in " ".join(capsys.readouterr().out.split())
-    assert main(["memory", module, "--target", "h100-sxm", "--limit", "16"]) == 1
+    assert main(["memory", module, "--target", "h100-sxm", "--limit", "16B"]) == 1
     assert "(--limit)" in capsys.readouterr().out
     assert main(["memory", module, "--target", "h101"]) == 2
     assert "no target 'h101'" in capsys.readouterr().err
@@ -76,8 +76,26 @@ def test_a_limit_is_an_amount(module: str, limit: str, capsys: pytest.CaptureFix
     assert "no amount: for example 80GiB" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("memory", "--limit"),
+        ("schedule", "--limit"),
+        ("run", "--max-memory"),
+        ("equivalent", "--max-memory"),
+    ],
+)
+def test_a_size_without_a_unit_is_refused(
+    module: str, command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [module] * (2 if command == "equivalent" else 1)
+    assert main([command, *files, option, "80"]) == 2
+    assert "'80' has no unit; there are B, KiB, MiB, GiB and" in capsys.readouterr().err
+    assert main([command, *files, option, "80 MiB"]) in (0, 1)
+
+
 def test_json_tells_fit_and_advice(module: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["memory", module, "--limit", "31", "--format", "json"]) == 1
+    assert main(["memory", module, "--limit", "31B", "--format", "json"]) == 1
     (report,) = json.loads(capsys.readouterr().out)
     assert report["fit"]["fits"] is False
     assert report["advice"]["donations"][0]["saved"] == 16

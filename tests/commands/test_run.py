@@ -383,7 +383,7 @@ def test_stand_ins_are_only_made_up_on_demand(
     ("text", "options", "code", "message"),
     [
         (LOOP, ["--max-steps", "1K"], "HLO503", "stopped after 1,000 steps"),
-        (STEP, ["--max-memory", "10"], "HLO503", "the limit is 10"),
+        (STEP, ["--max-memory", "10B"], "HLO503", "the limit is 10"),
         (entry("ROOT p = f32[4000000000,4000000000]{1,0} parameter(0)"), [], "HLO503", "inputs"),
         (
             entry("z = f32[] constant(0)", "ROOT b = f32[99999,99999] broadcast(z), dimensions={}"),

@@ -55,8 +55,8 @@ def test_memory_is_that_of_jax(dumps: Dumps, stage: str, report: Callable[..., A
         assert dumps.memory["peak_memory_in_bytes"] == found["throughout"]
         assert found["throughout"] < sizes["peak_memory_in_bytes"] <= sizes["total"]
         needed = sizes["total"] + sizes["constant"]
-        assert report("memory", path, "--limit", str(needed))["fit"]["fits"] is True
-        assert report("memory", path, "--limit", str(needed - 1), code=1)["fit"]["fits"] is False
+        assert report("memory", path, "--limit", f"{needed}B")["fit"]["fits"] is True
+        assert report("memory", path, "--limit", f"{needed - 1}B", code=1)["fit"]["fits"] is False
 
 
 def test_arguments_and_results_are_known_before_buffers_are_assigned(

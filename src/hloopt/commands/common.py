@@ -304,8 +304,19 @@ def check_pair(before: str, after: str) -> None:
         raise click.UsageError("only one of two modules can come from standard input")
 
 
-def parse_amount(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
-    """The callback of an option that takes an amount: `100M`, `8GiB`."""
+def parse_size(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """The callback of an option that takes bytes with their unit: `80GiB`, `200MB`, `64B`."""
+    amount = parse_count(ctx, option, value)
+    if value is not None and value.strip().isdecimal():
+        raise click.BadParameter(f"'{value}' has no unit; there are {_UNITS}")
+    return amount
+
+
+_UNITS = "B, KiB, MiB, GiB and TiB (powers of 1024), KB, MB, GB and TB (of 1000)"
+
+
+def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """The callback of an option that takes an amount: `1500`, `100M`."""
     from hloopt.passes.options import parse_size
 
     if value is None:

@@ -15,7 +15,7 @@ from hloopt.commands.common import (
     color_option,
     format_option,
     make_console,
-    parse_amount,
+    parse_size,
     print_json,
     print_titles,
     top_option,
@@ -60,7 +60,7 @@ _DEFAULT_TARGET = "h100_sxm"
 )
 @click.option(
     "--limit",
-    callback=parse_amount,
+    callback=parse_size,
     metavar="80GiB",
     help="the memory there is; exit 1 if a module needs more, 2 if there is no verdict",
 )

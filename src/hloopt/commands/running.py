@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import Function, parse_amount
+from hloopt.commands.common import Function, parse_count, parse_size
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -65,7 +65,7 @@ def run_options(command: Function) -> Function:
             ),
             click.option(
                 "--max-steps",
-                callback=parse_amount,
+                callback=parse_count,
                 metavar="AMOUNT",
                 default="100M",
                 show_default=True,
@@ -73,8 +73,8 @@ def run_options(command: Function) -> Function:
             ),
             click.option(
                 "--max-memory",
-                callback=parse_amount,
-                metavar="AMOUNT",
+                callback=parse_size,
+                metavar="SIZE",
                 default="8GiB",
                 show_default=True,
                 help="stop where values take more, over all devices",

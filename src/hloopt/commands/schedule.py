@@ -14,7 +14,7 @@ from hloopt.commands.common import (
     color_option,
     format_option,
     make_console,
-    parse_amount,
+    parse_size,
     print_json,
     print_titles,
     top_option,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--limit",
-    callback=parse_amount,
+    callback=parse_size,
     metavar="80GiB",
     help="the memory there is: more in flight may not fit; default: that of --target",
 )

@@ -113,7 +113,8 @@ def _values(
 
 
 _INTEGER = pattern(r"-?\d{1,18}")
-_SIZE = pattern(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)?B?", re.I)
+_SIZE = pattern(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)B?", re.I)
+_BYTES = pattern(r"(\d{1,18})\s*B", re.I)
 _LONGEST_SHOWN = 60
 
 
@@ -187,11 +188,13 @@ def _try_int(value: object) -> tuple[bool, object]:
 
 
 def parse_size(text: str) -> int | None:
-    """An integer, or a size as people write it: `80GiB`, `1.5K`; None for what is neither."""
+    """An integer, or a size as people write it: `80GiB`, `1.5K`, `80B`; None for what is neither."""
     if _INTEGER.fullmatch(text):
         return int(text)
+    if number := _BYTES.fullmatch(text.strip()):
+        return int(number[1])
     size = _SIZE.fullmatch(text.strip())
-    if not (size and size[2]):
+    if not size:
         return None
     base = 1024 if size[2].lower().endswith("i") else 1000
     power = "kmgt".index(size[2][0].lower()) + 1
