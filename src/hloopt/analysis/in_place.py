@@ -149,17 +149,22 @@ def _annotated(instruction: Instruction) -> list[InPlacePair]:
 
 
 def _async_binding(instruction: Instruction) -> list[InPlacePair]:
-    """What the start says, of the operands that this start or update binds."""
+    """What the start says, of the operands that this start or update binds.
+
+    A result that is not there yet has an empty tuple in its place.
+    """
     if instruction.opcode is Opcode.ASYNC_START:
         before, chain = 0, 0
     else:
         before, chain = bound_before(instruction), 1
     own = range(before, before + len(instruction.operands) - chain)
-    return [
-        InPlacePair(output, operand - before + chain, index)
-        for output, operand, index in _annotated(async_start_of(instruction))
-        if operand in own
-    ]
+    slots = slots_of(instruction.shape)
+    pairs: list[InPlacePair] = []
+    for output, operand, index in _annotated(async_start_of(instruction)):
+        slot = slots.at(output)
+        if operand in own and slot is not None and slots.parts[slot].text != "()":
+            pairs.append(InPlacePair(output, operand - before + chain, index))
+    return pairs
 
 
 def bound_before(update: Instruction) -> int:

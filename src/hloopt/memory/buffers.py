@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.dataflow import Dataflow, slots_of
 from hloopt.analysis.in_place import InPlace
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
@@ -186,6 +186,24 @@ def shared_values(flow: Dataflow, in_place: InPlace) -> dict[int, list[int]]:
 def entry_aliases(module: Module) -> tuple[Alias, ...]:
     """Which outputs of the entry the header aliases with which parameters."""
     return parse_aliasing(module.attributes.get("input_output_alias", "{}"))
+
+
+def read_only_values(flow: Dataflow, aliases: tuple[Alias, ...]) -> set[int]:
+    """The values in memory where nothing may be written: constants, arguments without alias.
+
+    O(values).
+    """
+    found = {
+        value for value, definer in enumerate(flow.definer) if definer.opcode is Opcode.CONSTANT
+    }
+    aliased = {(alias.parameter, alias.parameter_index) for alias in aliases}
+    for parameter in flow.module.entry.parameters:
+        number = parameter.parameter_number
+        indices = slots_of(parameter.shape).indices
+        for value, index in zip(flow.held[parameter], indices, strict=True):
+            if (number, index) not in aliased:
+                found.add(value)
+    return found
 
 
 def _united(flow: Dataflow, pairs: Iterator[Pair]) -> dict[int, list[int]]:

@@ -12,6 +12,7 @@ from hloopt.analysis.dataflow.scope import control_flow_callees
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.memory.buffers import Buffers
+from hloopt.memory.conflicts import Conflicts
 
 
 @dataclass(slots=True)
@@ -28,7 +29,7 @@ class LiveRanges:
     last_position: list[Position]
     """Where each value is held last; its definition unless another is strictly later."""
     conflicts: int = 0
-    """How many values are computed where one in the same buffer is still needed."""
+    """How many arrays are computed where one in the same buffer is still needed."""
 
     @classmethod
     def of(cls, flow: Dataflow, schedule: FlatSchedule, buffers: Buffers) -> LiveRanges:
@@ -127,29 +128,12 @@ class LiveRanges:
     def _separate(self, buffers: Buffers) -> None:
         """Let each value of a buffer end where the next one starts."""
         start, end = self.start, self.end
+        conflicts = Conflicts(self.flow, self.schedule, start, end, buffers.aliases)
         for buffer in buffers.all:
             if len(buffer.values) < 2:
                 continue
             order = self.in_order(buffer.values)
+            self.conflicts += conflicts.in_buffer(buffer, order) if order else 0
             for before, after in pairwise(order):
-                if end[before] > start[after] and not self._enters(before, after):
-                    self.conflicts += 1
                 end[after] = max(end[before], end[after])
                 end[before] = min(end[before], start[after])
-
-    def _enters(self, before: int, after: int) -> bool:
-        """Whether `after` takes over from `before` although that is still held.
-
-        It is the state in a loop that begins with `before`, which is read there, or is made
-        asynchronously: the start holds its operands until the done.
-        """
-        flow = self.flow
-        callers = flow.definer[after].parent.callers
-        if any(caller.opcode is Opcode.ASYNC_START for caller in callers):
-            return True
-        slot = flow.slot[after]
-        is_state = after in flow.phis and flow.definer[after].opcode is Opcode.PARAMETER
-        return is_state and any(
-            caller.opcode is Opcode.WHILE and flow.held[caller.operands[0]][slot] == before
-            for caller in callers
-        )

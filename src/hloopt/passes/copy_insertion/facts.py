@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from hloopt.analysis.dataflow import Dataflow, Position, Use, slots_of
+from hloopt.analysis.dataflow import Dataflow, Position, Use
 from hloopt.analysis.in_place import InPlace
-from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir import Instruction, Module
 from hloopt.memory.backends import Backend
-from hloopt.memory.buffers import entry_aliases, shared_values
+from hloopt.memory.buffers import entry_aliases, read_only_values, shared_values
 from hloopt.memory.overwrite import Overwriting
 
 
@@ -49,22 +49,11 @@ class Facts:
 
     def is_read_only(self, value: int) -> bool:
         """Whether a value lies where nothing may be written: constants, arguments not aliased."""
-        flow = self.flow
-        definer = flow.definer[value]
-        if definer.opcode is Opcode.CONSTANT:
-            return True
-        if definer.opcode is not Opcode.PARAMETER or not definer.parent.is_entry:
-            return False
-        return (definer.parameter_number, flow.slot[value]) not in self._aliased_parameters
+        return value in self._read_only
 
     @cached_property
-    def _aliased_parameters(self) -> set[tuple[int, int | None]]:
-        module = self.flow.module
-        slots = {p.parameter_number: slots_of(p.shape) for p in module.entry.parameters}
-        return {
-            (alias.parameter, slots[alias.parameter].at(alias.parameter_index))
-            for alias in entry_aliases(module)
-        }
+    def _read_only(self) -> set[int]:
+        return read_only_values(self.flow, entry_aliases(self.flow.module))
 
     def may_share(self, use: Use, value: int) -> bool:
         """Whether the user may have `value`, which it defines, where the operand lies."""

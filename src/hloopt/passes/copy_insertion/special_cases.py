@@ -96,7 +96,7 @@ class _SpecialCases:
 
     def find_at_root(self, computation: Computation) -> None:
         """Results that lie where another one does, or in the entry where nothing may be written."""
-        if not _runs_as_control_flow(computation):
+        if computation not in self.flow.scope.orders or not _runs_as_control_flow(computation):
             return
         root, facts = computation.root, self.facts
         may_repeat = None if computation.is_entry else self._merging_slots(computation)
