@@ -55,10 +55,16 @@ class Conflicts:
         """Whether `before` is needed after `after` is computed, by what may run as well.
 
         What must not be written at all always is. Of the branches of a conditional, laid out one
-        behind the other, only one runs.
+        behind the other, only one runs. What is made asynchronously of operands bound later is
+        laid out before these.
         """
         if before in self.read_only:
             return True
+        reading = {
+            async_start_of(use.user) for use in self.flow.uses(after) if use.user.opcode in ASYNC
+        }
+        if not reading.isdisjoint(self._started_around(self.flow.definer[before])):
+            return False
         branches = dict(self._branches(self.flow.definer[after].parent))
         return any(
             all(branches.get(call, inside) is inside for call, inside in self._branches(where))

@@ -58,6 +58,9 @@ class ExecutionOrder:
         """Counts edges added."""
         self._positions = positions
         self._reachability: dict[Computation, Reachability] = {}
+        self._added: dict[Instruction, dict[Instruction, None]] = {}
+        self._added_after: dict[Instruction, dict[Instruction, None]] = {}
+        """The edges added, by either end."""
 
     # -- instructions -----------------------------------------------------------------------------
 
@@ -100,10 +103,28 @@ class ExecutionOrder:
     def add_edge(self, before: Instruction, after: Instruction) -> None:
         """Let an instruction run after another one of its computation."""
         after.add_control_predecessor(before)
+        self._added.setdefault(after, {})[before] = None
+        self._added_after.setdefault(before, {})[after] = None
         self.version += 1
         reachability = self._reachability.get(after.parent)
         if reachability is not None:
             reachability.update([after])
+
+    def release(self, copy: Instruction) -> None:
+        """Drop the control edges of a copy that goes away.
+
+        Orders that were decided on and lead through it become edges between others: something may
+        rely on them.
+        """
+        before = [p for p in self._added.get(copy, ()) if p in copy.control_predecessors]
+        after = [s for s in self._added_after.get(copy, ()) if s in copy.control_successors]
+        copy.drop_control_dependencies()
+        for predecessor in before:
+            for follower in (*copy.users, *after):
+                if follower.users or not follower.is_root:  # else it is the last anyway
+                    self.add_edge(predecessor, follower)
+        for successor in after:
+            self.add_edge(copy.operands[0], successor)
 
     @property
     def is_scheduled(self) -> bool:

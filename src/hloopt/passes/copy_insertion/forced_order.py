@@ -34,8 +34,10 @@ _RELATIONS = {
 class ForcedOrder:
     """The order of a module, and what was decided beyond it, for one test."""
 
-    def __init__(self, order: ExecutionOrder) -> None:
+    def __init__(self, order: ExecutionOrder, copy: Instruction) -> None:
+        """`copy` is what the test is about: nothing relies on where it runs, it goes away."""
         self._order = order
+        self._copy = copy
         self.tree = order.tree
         self._followers: dict[Instruction, dict[Instruction, None]] = {}
         """What was decided: instructions that run after others."""
@@ -92,7 +94,10 @@ class ForcedOrder:
                 return False
         for other in others:
             first, second = (instruction, other) if relation == BEFORE else (other, instruction)
-            self._followers.setdefault(first, {})[second] = None
+            if self._copy in (first, second):
+                self._known[first, second], self._known[second, first] = BEFORE, AFTER
+            else:
+                self._followers.setdefault(first, {})[second] = None
         return True
 
     def confirm(self) -> bool:

@@ -91,10 +91,10 @@ class RegionTest:
         self.facts = facts
         self.order = order
 
-    def allows(self, source: Node, target: Node, merge: Merge) -> bool:
-        """Whether the lists of `source` and `target` may be merged; adds the edges this needs."""
+    def allows(self, copy: Instruction, source: Node, target: Node, merge: Merge) -> bool:
+        """Whether the lists of a copy's source and target may be merged; adds the edges needed."""
         written, read = (Region.of(list_of(node), self.facts) for node in (source, target))
-        forced = ForcedOrder(self.order)
+        forced = ForcedOrder(self.order, copy)
         onto_source = _Comparison(self.facts, forced, written, read).relation()
         onto_target = _Comparison(self.facts, forced, read, written).relation()
         if onto_source.overlaps and onto_target.overlaps:

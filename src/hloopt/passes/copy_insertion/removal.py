@@ -110,7 +110,7 @@ class CopyRemover:
                     continue  # it is dead already
                 self._is_changed = True
                 context.count("copies removed")
-                copy.drop_control_dependencies()
+                self.order.release(copy)
                 copy.replace_all_uses_with(copy.operands[0])
             else:
                 left.append(copy)
@@ -212,7 +212,7 @@ class CopyRemover:
         """Whether the finer test, where it is wanted, finds that the two lists may be merged."""
         if self.region is None or copy.operands[0].opcode is Opcode.BROADCAST:
             return False
-        return self.region.allows(self.source[copy], self.target[copy], merge)
+        return self.region.allows(copy, self.source[copy], self.target[copy], merge)
 
     def _all_before(self, earlier: Callable[[], Iterable[Node]], later: Node | None) -> bool:
         if later is None:
