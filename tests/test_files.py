@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
 import gzip
+import lzma
 import os
 import signal
 import threading
@@ -18,7 +20,7 @@ from hloopt.files import find_inputs, load, read_source, save, write_whole
 TEXT = "HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"
 
 
-@pytest.mark.parametrize("suffix", [".hlo", ".hlo.gz", ".hlo.zst"])
+@pytest.mark.parametrize("suffix", [".hlo", ".hlo.gz", ".hlo.zst", ".hlo.xz", ".hlo.bz2"])
 def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"step{suffix}"
     write_whole(str(path), TEXT)
@@ -28,7 +30,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
 
 
 def test_packed_files_are_packed_the_same_way_each_time(tmp_path: Path) -> None:
-    for suffix in ("gz", "zst"):
+    for suffix in ("gz", "zst", "xz", "bz2"):
         first, second = tmp_path / f"1.{suffix}", tmp_path / f"2.{suffix}"
         write_whole(str(first), TEXT)
         write_whole(str(second), TEXT)
@@ -42,16 +44,39 @@ def test_zstandard_files_of_several_frames_are_read_whole(tmp_path: Path) -> Non
     assert read_source(str(path)).text == TEXT
 
 
-@pytest.mark.parametrize("suffix", ["gz", "zst"])
+PACK = {
+    "gz": gzip.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+}
+
+
+@pytest.mark.parametrize("suffix", PACK)
 @pytest.mark.parametrize("damage", ["plain", "cut"])
 def test_a_damaged_packed_file_is_refused(tmp_path: Path, suffix: str, damage: str) -> None:
     path = tmp_path / f"step.hlo.{suffix}"
-    packed = (gzip.compress if suffix == "gz" else zstandard.ZstdCompressor().compress)(
-        TEXT.encode()
-    )
+    packed = PACK[suffix](TEXT.encode())
     path.write_bytes(TEXT.encode() if damage == "plain" else packed[:-9])
     with pytest.raises(HloError, match="cannot unpack"):
         read_source(str(path))
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_files_of_others_are_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"step.txt.{suffix}"
+    path.write_bytes(PACK[suffix](TEXT.encode()))
+    assert read_source(str(path)).text == TEXT
+    assert find_inputs([str(tmp_path)]) == [str(path)]
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_packed_file_whose_name_does_not_say_so_is_named(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "step.hlo"
+    path.write_bytes(PACK[suffix](TEXT.encode()))
+    with pytest.raises(HloError, match="is packed, and its name does not say so") as caught:
+        read_source(str(path))
+    assert caught.value.help == f"let it end in .{suffix}"
 
 
 def test_a_replaced_file_keeps_its_mode_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

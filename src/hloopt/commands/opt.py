@@ -96,8 +96,9 @@ def _every(name: str, help: str) -> Callable[[F], F]:
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Run passes on HLO modules.
 
-    FILE is a file, a folder or - (standard input); .gz and .zst are read and written as they are.
-    A name that ends in .pb (.pb.gz, .pb.zst) is that of an HloProto: pip install 'hloopt[proto]'.
+    FILE is a file, a folder or - (standard input); .gz, .zst, .xz and .bz2 are read and written as
+    they are. A name that ends in .pb (.pb.gz, …) is that of an HloProto: pip install
+    'hloopt[proto]'.
     Without -o the result goes to stdout. Pipelines run in the order given, then --passes.
 
     \b

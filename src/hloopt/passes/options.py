@@ -188,7 +188,7 @@ def _try_int(value: object) -> tuple[bool, object]:
 
 
 def parse_size(text: str) -> int | None:
-    """An integer, or a size as people write it: `80GiB`, `1.5K`, `80B`; None for neither."""
+    """An integer, or a size as people write it: `80GiB`, `1.5K`, `80B`; None for anything else."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if number := _BYTES.fullmatch(text.strip()):

@@ -38,7 +38,12 @@ def parse_module(source: Source | str, places: list[Place] | None = None) -> Mod
     if isinstance(source, str):
         source = Source("<text>", source)
     with collector_paused():
-        return ModuleParser(source, places).parse()
+        try:
+            return ModuleParser(source, places).parse()
+        except HloSyntaxError as error:
+            from hloopt.text.foreign import recognized
+
+            raise recognized(source.name, source.text) or error from None
 
 
 class ModuleParser:

@@ -1,0 +1,24 @@
+"""Files of HLO, text or `.pb`: plain or packed, single or in folders; written whole or not."""
+
+from hloopt.files.inputs import find_inputs
+from hloopt.files.reading import (
+    STANDARD_STREAM,
+    has_proto_suffix,
+    load,
+    read_module,
+    read_source,
+)
+from hloopt.files.writing import make_folder, save, write_bytes, write_whole
+
+__all__ = [
+    "STANDARD_STREAM",
+    "find_inputs",
+    "has_proto_suffix",
+    "load",
+    "make_folder",
+    "read_module",
+    "read_source",
+    "save",
+    "write_bytes",
+    "write_whole",
+]

@@ -1,0 +1,107 @@
+"""Reading files of HLO: text or a proto, packed or not."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+
+from hloopt.diagnostics import HloError, HloSyntaxError, Source
+from hloopt.files.packing import suffix_for, unpack, unpacked_name
+from hloopt.ir.module import Module
+from hloopt.text.foreign import recognized_data
+
+STANDARD_STREAM = "-"
+
+
+def read_source(path: str) -> Source:
+    """The text of a file (`-`: standard input), unpacked by its suffix. Raises HloError."""
+    data, name = _read(path)
+    if _is_proto(data, name):
+        raise HloError(
+            f"{name} is an HLO proto, where text is needed",
+            help="a proto holds one module, and no command line",
+            code="HLO012",
+        )
+    return Source(name, _decode(data, name))
+
+
+def read_module(path: str) -> Module:
+    """The module in a file of text or a proto (`-`: standard input), not verified.
+
+    A proto is known by its suffix `.pb`, or by its first bytes. Raises HloError.
+    """
+    data, name = _read(path)
+    if _is_proto(data, name):
+        from hloopt.proto import decode
+
+        try:
+            return decode(data, name)
+        except HloSyntaxError as error:
+            raise recognized_data(name, data) or error from None
+    from hloopt.text import parse_module
+
+    return parse_module(Source(name, _decode(data, name)))
+
+
+def _read(path: str) -> tuple[bytes, str]:
+    """The unpacked bytes of a file, and what to call it."""
+    if path == STANDARD_STREAM:
+        if sys.stdin is None:
+            raise HloError("cannot read <stdin>: it is closed", code="HLO001")
+        return sys.stdin.buffer.read(), "<stdin>"
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
+    return unpack(data, path), path
+
+
+def has_proto_suffix(path: str) -> bool:
+    """Whether a file of this name holds an HLO proto, possibly packed."""
+    return unpacked_name(path).endswith(".pb")
+
+
+_CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))
+_LOOKED_AT = 256
+
+
+def _is_proto(data: bytes, name: str) -> bool:
+    """By the suffix, or by a first field of bytes with control characters near it."""
+    if has_proto_suffix(name):
+        return True
+    start = data[:_LOOKED_AT]
+    return start[:1] == b"\n" and len(start.translate(None, _CONTROL_CHARACTERS)) < len(start)
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if known := recognized_data(name, data):
+            raise known from None
+        if suffix := suffix_for(data):
+            raise HloError(
+                f"{name} is packed, and its name does not say so",
+                help=f"let it end in {suffix}",
+                code="HLO003",
+            ) from None
+        line = data.count(b"\n", 0, error.start) + 1
+        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        raise HloError(
+            f"{name}:{line}: byte {data[error.start]:#04x} at offset {error.start} is not UTF-8",
+            help="this looks like UTF-16: convert it, `iconv -f UTF-16 -t UTF-8`"
+            if is_utf16
+            else "is this a text file? HLO text is UTF-8",
+            code="HLO002",
+        ) from None
+
+
+def load(path: str, *, verify: bool = True) -> Module:
+    """The module in a file. Raises HloError for what cannot be read, is no HLO or is invalid."""
+    from hloopt.verifier import ANY_TARGET, verify_module
+
+    module = read_module(path)
+    if verify and (errors := verify_module(module, ANY_TARGET)):
+        raise errors[0]
+    return module

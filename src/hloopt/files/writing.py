@@ -1,0 +1,129 @@
+"""Writing files, packed by their suffixes: whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+from hloopt.diagnostics import HloError
+from hloopt.files.packing import pack
+from hloopt.files.reading import STANDARD_STREAM, has_proto_suffix
+from hloopt.ir.module import Module
+
+
+def write_whole(path: str, text: str) -> None:
+    """Write `text` to `path` (`-`: standard output) as `write_bytes` does. Raises HloError."""
+    if path == STANDARD_STREAM:
+        _write_to_stdout(text)
+    else:
+        write_bytes(path, _encode(text))
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write `data` to the file `path`, packed by its suffix.
+
+    A file appears whole or not at all: it is written as `.NAME.….tmp` beside it and renamed. What
+    is no regular file (a pipe, /dev/null) is written in place. Folders on the way to it are made.
+    Raises HloError.
+    """
+    target = os.path.realpath(path)
+    data = pack(data, path)
+    make_folder(os.path.dirname(target))
+    try:
+        if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
+            with open(target, "wb") as file:
+                file.write(data)
+        else:
+            _replace(target, data)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise HloError(f"cannot write {path}: {error.strerror or error}", code="HLO004") from None
+
+
+def _write_to_stdout(text: str) -> None:
+    """UTF-8, as files are, whatever the locale says."""
+    if not isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.write(text)
+        return
+    sys.stdout.flush()
+    rest = memoryview(_encode(text))
+    while rest:  # an unbuffered stream may take only a part
+        rest = rest[sys.stdout.buffer.write(rest) :]
+
+
+def _encode(text: str) -> bytes:
+    """As UTF-8; only names of files can hold what that cannot say, and they show it escaped."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _replace(target: str, data: bytes) -> None:
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    with _signals_held():
+        file = open(temporary, "xb")  # noqa: SIM115  # what fails here leaves nothing to remove
+        try:
+            with file:
+                file.write(data)
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the block ends: even a second one must not cut short tidying.
+
+    The block must be short. Only the main thread can hold signals, and only it is interrupted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: dict[int, None] = {}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
+        signal.signal(number, lambda received, _: arrived.setdefault(received))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for received in arrived:
+            signal.raise_signal(received)
+
+
+def make_folder(path: str) -> None:
+    """Make a folder and those above it, unless they exist. Raises HloError."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise HloError(f"{path} is a file, not a folder", code="HLO005") from None
+    except OSError as error:
+        raise HloError(
+            f"cannot make folder {path}: {error.strerror or error}", code="HLO004"
+        ) from None
+
+
+def save(module: Module, path: str) -> None:
+    """Write a module to a file: a proto where its name ends in `.pb`, else text.
+
+    In text, what nobody changed stays as it was. A proto has no place for a few attributes of the
+    header (`hloopt.proto.header.left_out`). Raises HloError.
+    """
+    if has_proto_suffix(path):
+        from hloopt.proto import encode_file
+
+        write_bytes(path, encode_file(module))
+        return
+    from hloopt.text import print_module
+
+    write_whole(path, print_module(module))
