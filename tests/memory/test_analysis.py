@@ -48,7 +48,7 @@ def test_a_temporary_counts_from_its_definition_to_its_last_use() -> None:
 def test_origins_are_op_names_and_source_lines() -> None:
     metadata = r'metadata={op_name="p[\'\303\251\']" source_file="a.py" source_line=3}'
     report = report_on(f"a = f32[4] parameter(0), {metadata}", "b = f32[4] negate(a)")
-    assert ("p['é']", "a.py:3") in {(b.op_name, b.source) for b in report.live_at_peak}
+    assert ("p['é']", "a.py:3") in {(b.op_name, b.source.label) for b in report.live_at_peak}
 
 
 def test_allocations_are_summed_up() -> None:

@@ -72,7 +72,7 @@ def test_origins_are_kept() -> None:
     metadata = 'metadata={op_name="jit(f)/neg" source_file="a.py" source_line=3}'
     buffers = placed("a = f32[4] parameter(0)", f"b = f32[4] negate(a), {metadata}")
     found = next(b for b in buffers if b.name == "b")
-    assert (found.op_name, found.source, found.opcode) == ("jit(f)/neg", "a.py:3", "negate")
+    assert (found.op_name, found.source.label, found.opcode) == ("jit(f)/neg", "a.py:3", "negate")
 
 
 @given(module_texts())

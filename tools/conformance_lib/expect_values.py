@@ -19,7 +19,7 @@ from conformance_lib.selectors import (
 )
 from hloopt.ir import Instruction, Shape
 from hloopt.ir.shape_parser import scan_shape
-from hloopt.ir.stack_frames import StackFrames
+from hloopt.ir.source_stacks import stack_of
 
 
 @expectation("attr")
@@ -102,11 +102,11 @@ def literal(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]
 
 @expectation("stack_frames")
 def stack_frames(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
-    tables = StackFrames.parse(scene.module.stack_frames)
     for selector, wanted in expected.items():
         for instruction in select(scene, selector):
-            frame = int(read_attribute(instruction, "metadata.stack_frame_id") or 0)
-            found = [list(entry) for entry in tables.chain(frame)]
+            stack = stack_of(instruction)
+            frames = stack.frames if stack else ()
+            found = [[frame.file, frame.function, frame.line] for frame in frames]
             yield from compare(f"stack frames of {selector}", found, wanted)
 
 

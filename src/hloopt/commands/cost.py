@@ -25,10 +25,11 @@ from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option(
     "--by",
-    type=click.Choice(["instruction", "computation", "scope", "opcode"]),
+    type=click.Choice(["instruction", "computation", "scope", "source", "opcode"]),
     default="instruction",
     show_default=True,
-    help="what a row of the table is; scope: the first parts of op_name",
+    help="what a row of the table is; scope: the first parts of op_name; source: a line of the "
+    "program",
 )
 @click.option(
     "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"

@@ -14,6 +14,7 @@ from hloopt.ir.names import NameTable
 from hloopt.ir.opcode import Opcode
 
 if TYPE_CHECKING:
+    from hloopt.ir.source_stacks import Stacks
     from hloopt.ir.stack_frames import CanonicalFrames
 
 
@@ -37,6 +38,7 @@ class Module:
         "read_names",
         "source",
         "stack_frames",
+        "stacks",
         "version",
     )
 
@@ -49,6 +51,8 @@ class Module:
         """The four stack-frame tables as text; empty where there are none."""
         self.canonical_frames: tuple[int, CanonicalFrames] | None = None
         """What `stack_frames.canonical_frames` found, with the version it found it at."""
+        self.stacks: Stacks | None = None
+        """What `source_stacks.stack_of` found, with the tables it found it in."""
         self.computations: dict[str, Computation] = {}
         self.entry: Computation = None  # type: ignore[assignment]  # set before anyone looks
         self.header_text: str | None = None

@@ -80,21 +80,11 @@ class StackFrames:
 
     def ancestry(self, frame: int) -> list[int]:
         """The frame and its ancestors, innermost first. O(depth)."""
-        chain: list[int] = []
+        chain: dict[int, None] = {}
         while 0 < frame <= len(self.frames) and frame not in chain:
-            chain.append(frame)
+            chain[frame] = None
             frame = self.frames[frame - 1][1]
-        return chain
-
-    def chain(self, frame: int) -> list[tuple[str, str, int]]:
-        """File, function and line of the frame and its ancestors, innermost first."""
-        result: list[tuple[str, str, int]] = []
-        for number in self.ancestry(frame):
-            at = self.locations[self.frames[number - 1][0] - 1]
-            result.append(
-                (self.files[at.file - 1][1:-1], self.functions[at.function - 1][1:-1], at.line)
-            )
-        return result
+        return list(chain)
 
 
 class FrameConcatenation:

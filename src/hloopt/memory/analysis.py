@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from hloopt.analysis.source_lines import SourceLine, SourceLines
 from hloopt.collector import collector_paused
-from hloopt.ir import Instruction, Module
+from hloopt.ir import Module
 from hloopt.ir.attribute_format import braces
-from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import Backend, backend_of
@@ -40,6 +41,7 @@ class MemoryAnalysis:
         self.schedule = schedule
         self.flow = assignment.flow
         self.ranges = assignment.ranges
+        self.lines = SourceLines(self.flow.module)
         self.value_size = assignment.buffers.value_size
         entry = self.flow.module.entry
         self.parameters = {v for p in entry.parameters for v in self.flow.held[p]}
@@ -112,7 +114,8 @@ class MemoryAnalysis:
             instruction.name,
             instruction.parent.name,
             instruction.opcode.value,
-            origin_of(instruction)[0],
+            op_name_of(instruction),
+            self.lines.of(instruction),
         )
 
     # -- allocations and what is alive ------------------------------------------------------------
@@ -162,15 +165,14 @@ class MemoryAnalysis:
         self, value: int, size: int, kind: AllocationKind, live: tuple[int, int]
     ) -> LiveBuffer:
         instruction = self.flow.definer[value]
-        op_name, source = origin_of(instruction)
         return LiveBuffer(
             self.name(value),
             instruction.parent.name,
             shape_text(self.flow.shape(value)),
             size,
             kind,
-            op_name,
-            source,
+            op_name_of(instruction),
+            self.line(value),
             live,
         )
 
@@ -183,6 +185,10 @@ class MemoryAnalysis:
         index = self.flow.index(value)
         suffix = braces(map(str, index)) if index else ""
         return self.flow.definer[value].name + suffix
+
+    def line(self, value: int) -> SourceLine:
+        """The line of the program a value is from."""
+        return self.lines.of(self.flow.definer[value], self.flow.index(value))
 
     # -- what the numbers rest on ---------------------------------------------------------------
 
@@ -230,13 +236,3 @@ class MemoryAnalysis:
 def shape_text(shape: Shape) -> str:
     """A shape in a line, however many elements a tuple has."""
     return f"tuple of {len(shape.elements)}" if shape.is_tuple else shape.text
-
-
-def origin_of(instruction: Instruction) -> tuple[str, str]:
-    """The `op_name` and the source line of an instruction's metadata, or empty strings."""
-    text = instruction.attributes.get("metadata")
-    if not text:
-        return "", ""
-    metadata = parse_metadata(text)
-    line = f":{metadata.source_line}" if metadata.source_line else ""
-    return metadata.op_name, f"{metadata.source_file}{line}" if metadata.source_file else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hloopt.analysis.source_lines import SourceLine
 from hloopt.memory.allocations import AllocationKind, ParameterPart
 from hloopt.memory.statistics import MemoryStatistics
 
@@ -20,8 +21,8 @@ class LiveBuffer:
     kind: AllocationKind
     op_name: str
     """Where the program made it, from its metadata; empty where there is none."""
-    source: str
-    """The file and line of the program, likewise."""
+    source: SourceLine
+    """The line of the program it is from."""
     live: tuple[int, int]
     """First and last position, both included, at which the value is needed."""
 
@@ -35,6 +36,7 @@ class PeakInstruction:
     computation: str
     opcode: str
     op_name: str
+    source: SourceLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hloopt.analysis.source_lines import SourceLine
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.memory.allocations import AllocationKind
-from hloopt.memory.analysis import MemoryAnalysis, origin_of, shape_text
+from hloopt.memory.analysis import MemoryAnalysis, shape_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class PlacedBuffer:
     """Bytes."""
     kind: AllocationKind
     op_name: str
-    source: str
+    source: SourceLine
     allocation: int
     """The number of the allocation it lies in."""
     offset: int
@@ -83,7 +85,6 @@ def _placed(
     live: tuple[int, int],
 ) -> PlacedBuffer:
     instruction = analysis.flow.definer[value]
-    op_name, source = origin_of(instruction)
     return PlacedBuffer(
         analysis.name(value),
         instruction.parent.name,
@@ -91,8 +92,8 @@ def _placed(
         shape_text(analysis.flow.shape(value)),
         size,
         kind,
-        op_name,
-        source,
+        op_name_of(instruction),
+        analysis.line(value),
         *place,
         live,
     )

@@ -44,6 +44,8 @@ class Remark(NamedTuple):
     pass_name: str
     instruction: str
     reason: str
+    source: str = ""
+    """The line of the program the instruction is from: `model.py:12`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +77,10 @@ class PassContext:
 
     def _remark(self, kind: str, instruction: Instruction, reason: str) -> None:
         if self.wants_remarks:
-            self.remarks.append(Remark(kind, self.pass_name, instruction.name, reason))
+            from hloopt.analysis.source_lines import line_nearby
+
+            source = line_nearby(instruction)
+            self.remarks.append(Remark(kind, self.pass_name, instruction.name, reason, source))
 
 
 class ModulePass:

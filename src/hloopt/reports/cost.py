@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,13 +11,16 @@ from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.roofline import Bound, Roofline
 from hloopt.analysis.cost.runs import ONCE, RUNNING, Runs, count_runs
+from hloopt.analysis.source_lines import Basis
 from hloopt.analysis.stage import Stage
-from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shape import format_shape
+from hloopt.ir.source_stacks import op_name_of
+from hloopt.reports.cost_sources import CostSources
+from hloopt.reports.sources import StackTable, source_notes
 from hloopt.reports.stage_notices import cost_notices
 from hloopt.reports.units import some
 from hloopt.targets import Target
@@ -37,6 +40,7 @@ class CostRow:
     runs: Runs
     cost: Cost
     bound: Bound
+    instruction: Instruction
 
     @property
     def seconds(self) -> float:
@@ -57,6 +61,7 @@ class CostReport:
     """The least time, one instruction after another."""
     compute_seconds: float
     """The part of it in instructions bound by arithmetic; the rest is bound by memory."""
+    sources: CostSources
     notices: tuple[str, ...]
     """What the figures are of, where that is not one device."""
     assumptions: list[str]
@@ -68,7 +73,8 @@ def analyze_cost(module: Module, target: Target) -> CostReport:
     costs = CostAnalysis(module)
     roofline = Roofline(costs, target)
     rows = []
-    for computation, runs in count_runs(module, costs).items():
+    runs_of = count_runs(module, costs)
+    for computation, runs in runs_of.items():
         for instruction in computation.instructions:
             if instruction.opcode in RUNNING or not runs.times:
                 continue
@@ -83,20 +89,20 @@ def analyze_cost(module: Module, target: Target) -> CostReport:
         rows,
         sum(row.seconds for row in rows),
         sum(row.seconds for row in rows if row.bound.is_compute),
+        CostSources(module, costs, runs_of),
         cost_notices(Stage.of(module)),
         _assumptions(module, roofline, costs),
     )
 
 
 def _row(instruction: Instruction, runs: Runs, cost: Cost, bound: Bound) -> CostRow:
-    metadata = instruction.attributes.get("metadata")
     return CostRow(
         instruction.name,
         instruction.opcode.value,
         instruction.parent.name,
         format_shape(instruction.shape, layout=False),
-        parse_metadata(metadata).op_name if metadata else "",
-        *(runs, cost, bound),
+        op_name_of(instruction),
+        *(runs, cost, bound, instruction),
     )
 
 
@@ -156,8 +162,9 @@ class CostGroup:
     seconds: float = 0.0
     compute_seconds: float = 0.0
 
-    def add(self, row: CostRow) -> None:
-        count = row.runs.times
+    def add(self, row: CostRow, count: int) -> None:
+        """Count so many runs of the row's instruction."""
+        seconds = row.bound.seconds * count
         self.least_runs = min(self.least_runs, count) if self.instructions else count
         self.instructions += 1
         self.runs = Runs(max(self.runs.times, count), self.runs.is_known and row.runs.is_known)
@@ -165,31 +172,52 @@ class CostGroup:
         self.transcendentals += row.cost.transcendentals * count
         self.bytes_accessed += row.cost.bytes_accessed * count
         self.unfused_bytes += row.cost.unfused_bytes * count
-        self.seconds += row.seconds
+        self.seconds += seconds
         if row.bound.is_compute:
-            self.compute_seconds += row.seconds
+            self.compute_seconds += seconds
 
 
-GROUPINGS = ("instruction", "computation", "scope", "opcode")
+GROUPINGS = ("instruction", "computation", "scope", "source", "opcode")
 
 
 def grouped(report: CostReport, by: str, *, depth: int = 3) -> list[CostGroup]:
-    """The rows in groups, most time first. `depth` is that of a scope: how much of op_name."""
-    labels: dict[str, Callable[[CostRow], str]] = {
-        "instruction": lambda row: row.name,
-        "computation": lambda row: row.computation,
-        "scope": lambda row: "/".join(row.op_name.split("/")[:depth]) or NO_SCOPE,
-        "opcode": lambda row: row.opcode,
-    }
-    label_of = labels[by]
+    """The rows in groups, most time first. `depth` is that of a scope: how much of op_name.
+
+    By `source` an instruction of a function that several lines call counts at each of them.
+    """
     groups: dict[str, CostGroup] = {}
     for row in report.rows:
-        label = label_of(row)
-        group = groups.get(label)
-        if group is None:
-            group = groups[label] = CostGroup(label)
-        group.add(row)
+        for label, count in _labels(report, row, by, depth):
+            group = groups.get(label)
+            if group is None:
+                group = groups[label] = CostGroup(label)
+            group.add(row, count)
     return sorted(groups.values(), key=lambda group: (-group.seconds, -group.bytes_accessed))
+
+
+def _labels(report: CostReport, row: CostRow, by: str, depth: int) -> Iterable[tuple[str, int]]:
+    """The groups a row belongs to, with its runs in each."""
+    match by:
+        case "source":
+            return report.sources.labels(row.instruction)
+        case "instruction":
+            label = row.name
+        case "computation":
+            label = row.computation
+        case "opcode":
+            label = row.opcode
+        case _:
+            label = "/".join(row.op_name.split("/")[:depth]) or NO_SCOPE
+    return ((label, row.runs.times),)
+
+
+def source_notes_of(report: CostReport) -> list[str]:
+    """What the lines rest on that instructions are grouped by."""
+    amounts: Counter[Basis] = Counter()
+    for row in report.rows:
+        for line, runs in report.sources.of(row.instruction).items():
+            amounts[line.basis] += row.cost.bytes_accessed * runs
+    return source_notes(amounts, "bytes")
 
 
 # -- JSON -------------------------------------------------------------------------------------
@@ -198,10 +226,13 @@ def grouped(report: CostReport, by: str, *, depth: int = 3) -> list[CostGroup]:
 def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, Any]:
     """The report as plain data, all groups; times in seconds.
 
-    A group that is one instruction says which: its computation, opcode, shape and op_name.
+    A group that is one instruction says which: its computation, opcode, shape and op_name, and
+    the lines of the program it runs at.
     """
     total = report.total
     rows = {row.name: row for row in report.rows} if by == "instruction" else {}
+    stacks = StackTable()
+    notes = source_notes_of(report) if by == "source" else []
     return {
         "module": report.module,
         "target": report.target.name,
@@ -217,18 +248,25 @@ def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, An
         "memory_seconds": report.seconds - report.compute_seconds,
         "by": by,
         "groups": [
-            _group_to_json(group, rows.get(group.label))
+            _group_to_json(report, group, rows.get(group.label), stacks)
             for group in grouped(report, by, depth=depth)
         ],
+        "stacks": stacks.stacks,
         "notices": list(report.notices),
-        "assumptions": report.assumptions,
+        "assumptions": report.assumptions + notes,
     }
 
 
-def _group_to_json(group: CostGroup, row: CostRow | None) -> dict[str, Any]:
+def _group_to_json(
+    report: CostReport, group: CostGroup, row: CostRow | None, stacks: StackTable
+) -> dict[str, Any]:
     data: dict[str, Any] = {"label": group.label}
     if row is not None:
         data |= {key: getattr(row, key) for key in ("computation", "opcode", "shape", "op_name")}
+        data["sources"] = [
+            stacks.source_to_json(line) | {"runs": runs}
+            for line, runs in report.sources.of(row.instruction).items()
+        ]
     data |= asdict(group)
     data["runs"], data["runs_known"] = group.runs
     return data

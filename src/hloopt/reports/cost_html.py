@@ -9,6 +9,7 @@ from typing import Any
 from hloopt.reports.cost import CostReport
 from hloopt.reports.cost_chart import Axes, Point, axes_of, peak_of, placed, points_of
 from hloopt.reports.page import facts_list, html_page, notes_list
+from hloopt.reports.sources import NO_SOURCE
 from hloopt.reports.units import human_bytes, human_count, human_ratio, human_seconds
 
 _WIDTH, _HEIGHT = 960, 540
@@ -59,6 +60,7 @@ def _tip(report: CostReport, point: Point) -> list[str]:
         f"%{row.name} ({row.opcode}) in %{row.computation}",
         row.shape,
         row.op_name,
+        *(label for label, _ in report.sources.labels(row.instruction) if label != NO_SOURCE),
         f"{known} runs, {human_seconds(row.seconds)} ({share:.1%}), "
         f"{'compute' if row.bound.is_compute else 'memory'} bound",
         f"each {human_count(row.cost.flops)} flops, {human_bytes(row.cost.bytes_accessed)}, "

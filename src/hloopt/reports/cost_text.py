@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost.runs import ONCE
-from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped
+from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped, source_notes_of
 from hloopt.reports.cost_chart import roofline_chart
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import (
@@ -50,7 +50,8 @@ def render_cost(
         console.print(roofline_chart(report, width))
         console.print()
         console.print(_table(report, by, depth, top), width=width)
-    for note in report.assumptions:
+    notes = source_notes_of(report) if by == "source" else []
+    for note in report.assumptions + notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
@@ -165,6 +166,6 @@ _LEAST_SHAPE = 8
 
 def _label(group: CostGroup, by: str, room: int) -> str:
     count = f" ({group.instructions:,})"
-    cut = tail if by == "scope" else middle
+    cut = tail if by in ("scope", "source") else middle
     name = f"%{group.label}" if by == "computation" else group.label
     return cut(name, room - len(count)) + count

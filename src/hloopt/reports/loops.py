@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
+from hloopt.analysis.source_lines import SourceLines
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.units import human_bytes, middle, page_width, tail
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class LoopReport:
 
     name: str
     op_name: str
+    source_line: str
+    """The line of the program: `model.py:12`."""
     computation: str
     depth: int
     """How many loops it is in."""
@@ -78,21 +81,25 @@ def analyze_loops(module: Module) -> list[LoopReport]:
             if instruction.opcode is Opcode.WHILE:
                 inner.setdefault(around[computation], []).append(instruction)
     collectives = _collectives(order)
+    lines = SourceLines(module)
     reports: list[LoopReport] = []
     stack = [(loop, 0) for loop in reversed(inner.get(None, ()))]
     while stack:
         loop, depth = stack.pop()
-        reports.append(_report(loop, depth, collectives[loop.called[0]]))
+        line = lines.of(loop).label
+        reports.append(_report(loop, line, depth, collectives[loop.called[0]]))
         stack += [(other, depth + 1) for other in reversed(inner.get(loop, ()))]
     return reports
 
 
-def _report(loop: Instruction, depth: int, collectives: dict[str, int]) -> LoopReport:
+def _report(
+    loop: Instruction, source_line: str, depth: int, collectives: dict[str, int]
+) -> LoopReport:
     trips = loop_trips(loop)
-    metadata = loop.attributes.get("metadata")
     return LoopReport(
         name=loop.name,
-        op_name=parse_metadata(metadata).op_name if metadata else "",
+        op_name=op_name_of(loop),
+        source_line=source_line,
         computation=loop.parent.name,
         depth=depth,
         trips=trips.count,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from hloopt.analysis.source_lines import Basis
 from hloopt.memory.model import LiveBuffer
 from hloopt.patterns import pattern
+from hloopt.reports.sources import NO_SOURCE, source_notes
 
 GROUPINGS = ("buffer", "scope", "source")
-NO_SCOPE, NO_SOURCE = "(no op_name)", "(no source)"
+NO_SCOPE = "(no op_name)"
 
 _LAYOUT = pattern(r"\{[^{}]*\}")
 _NUMBER = pattern(r"\d+")
@@ -56,7 +59,7 @@ def grouped(buffers: Iterable[LiveBuffer], by: str, *, depth: int = 3) -> list[B
     labels: dict[str, Callable[[LiveBuffer], str]] = {
         "buffer": lambda buffer: buffer.op_name or f"%{buffer.name}",
         "scope": lambda buffer: "/".join(buffer.op_name.split("/")[:depth]) or NO_SCOPE,
-        "source": lambda buffer: buffer.source or NO_SOURCE,
+        "source": lambda buffer: buffer.source.label or NO_SOURCE,
     }
     label_of = labels[by]
     groups: dict[tuple[str, ...], BufferGroup] = {}
@@ -77,3 +80,11 @@ def grouped(buffers: Iterable[LiveBuffer], by: str, *, depth: int = 3) -> list[B
         if group.shape != shape:
             group.shape = ""
     return sorted(groups.values(), key=lambda group: -group.size)
+
+
+def source_notes_of(buffers: Iterable[LiveBuffer]) -> list[str]:
+    """What the lines rest on that buffers are grouped by."""
+    amounts: Counter[Basis] = Counter()
+    for buffer in buffers:
+        amounts[buffer.source.basis] += buffer.size
+    return source_notes(amounts, "bytes")

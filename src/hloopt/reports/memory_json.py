@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from typing import Any
 
-from hloopt.memory.model import MemoryReport
+from hloopt.memory.model import LiveBuffer, MemoryReport, PeakInstruction
+from hloopt.memory.places import PlacedBuffer
 from hloopt.memory.statistics import MemoryStatistics
+from hloopt.reports.sources import StackTable
 
 
-def memory_to_json(report: MemoryReport) -> dict[str, Any]:
+def memory_to_json(report: MemoryReport, stacks: StackTable | None = None) -> dict[str, Any]:
     """The report, sizes in bytes; XLA's statistics under XLA's names.
 
-    `timeline` holds `[position, bytes]` where the number of bytes changes.
+    `timeline` holds `[position, bytes]` where the number of bytes changes. `stacks` are those that
+    buffers refer to, of a table that may be shared.
     """
-    result = asdict(report)
+    stacks = stacks or StackTable()
+    result = asdict(replace(report, live_at_peak=[], peak_instruction=None))
+    result["live_at_peak"] = [buffer_to_json(buffer, stacks) for buffer in report.live_at_peak]
+    result["stacks"] = stacks.stacks
+    peak = report.peak_instruction
+    result["peak_instruction"] = None if peak is None else _with_source(peak, stacks)
     result["statistics"] = statistics_to_json(report.statistics)
     result["peak"] = report.peak
     result["throughout"] = report.throughout
     result["positions"] = len(report.timeline)
     result["timeline"] = _changes(report.timeline)
-    for buffer in result["live_at_peak"]:
-        buffer["kind"] = str(buffer["kind"])
-        buffer["live"] = list(buffer["live"])
     for allocation in result["allocations"]:
         allocation["kind"] = str(allocation["kind"])
         part = allocation["parameter"]
         if part is not None:
             allocation["parameter"] = {"number": part[0], "index": list(part[1])}
     return result
+
+
+def buffer_to_json(buffer: LiveBuffer | PlacedBuffer, stacks: StackTable) -> dict[str, Any]:
+    """A buffer, with the line of the program that it is from."""
+    result = _with_source(buffer, stacks)
+    return result | {"kind": str(buffer.kind), "live": list(buffer.live)}
+
+
+def _with_source(
+    found: LiveBuffer | PlacedBuffer | PeakInstruction, stacks: StackTable
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields(found):
+        if field.name == "source":
+            values |= stacks.source_to_json(found.source)
+        else:
+            values[field.name] = getattr(found, field.name)
+    return values
 
 
 def statistics_to_json(statistics: MemoryStatistics) -> dict[str, int | None]:

@@ -13,8 +13,9 @@ from hloopt.memory.backends import Backend, backend_of
 from hloopt.memory.limit import Fit, MemoryLimit, needed_bytes
 from hloopt.memory.model import MemoryReport
 from hloopt.memory.places import PlacedBuffer, placed_buffers
-from hloopt.reports.memory_json import memory_to_json
+from hloopt.reports.memory_json import buffer_to_json, memory_to_json
 from hloopt.reports.prepared import PreparedModule
+from hloopt.reports.sources import StackTable
 from hloopt.reports.stage_notices import stage_to_json
 from hloopt.reports.units import human_bytes
 
@@ -80,10 +81,11 @@ class MemoryFindings:
     @cached_property
     def model(self) -> dict[str, Any]:
         """All of it as plain data, with the instruction at each position; sizes in bytes."""
+        stacks = StackTable()
         return {
-            **memory_to_json(self.report),
+            **memory_to_json(self.report, stacks),
             "instructions": [step.name for step in self.analysis.assignment.schedule.steps],
-            "buffers": [_placed_to_json(buffer) for buffer in self.placed()],
+            "buffers": [buffer_to_json(buffer, stacks) for buffer in self.placed()],
             "stage": stage_to_json(self.prepared.stage),
             "fit": None if self.fit is None else fit_to_json(self.fit),
             "no_verdict": self.no_verdict,
@@ -113,10 +115,6 @@ def _measure(
         values = "value is" if count == 1 else "values are"
         report.doubts.append(f"copies are missing: {count} {values} overwritten while needed")
     return prepared, analysis, report
-
-
-def _placed_to_json(buffer: PlacedBuffer) -> dict[str, Any]:
-    return asdict(buffer) | {"kind": str(buffer.kind), "live": list(buffer.live)}
 
 
 def fit_to_json(fit: Fit) -> dict[str, Any]:

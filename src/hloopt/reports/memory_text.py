@@ -8,7 +8,7 @@ from hloopt.diagnostics import counted
 from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes, MemoryStatistics
 from hloopt.reports.memory_chart import memory_chart
-from hloopt.reports.memory_groups import BufferGroup, grouped
+from hloopt.reports.memory_groups import BufferGroup, grouped, source_notes_of
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import human_bytes, origin, page_width, tail
 
@@ -60,7 +60,8 @@ def render_memory(
     if allocations:
         console.print()
         console.print(_allocation_table(report, allocations), width=width)
-    for note in report.assumptions:
+    notes = source_notes_of(report.live_at_peak) if by == "source" else []
+    for note in report.assumptions + notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
@@ -113,6 +114,8 @@ def _peak_place(peak: PeakInstruction, width: int) -> Text:
     )
     if peak.op_name:
         place.append(f"\n        {tail(peak.op_name, width - 8)}", style="dim")
+    if peak.source.stack is not None:
+        place.append(f"\n        {tail(peak.source.label, width - 8)}", style="dim")
     return place
 
 

@@ -131,6 +131,7 @@ def render_remarks(outcome: Outcome, filters: RemarkFilters, console: Console) -
                 place,
                 (remark.kind, styles[remark.kind]),
                 f": {remark.pass_name}: %{remark.instruction}: {remark.reason}",
+                f" [{remark.source}]" if remark.source else "",
             ),
             soft_wrap=True,
         )
@@ -227,6 +228,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
                 "pass": remark.pass_name,
                 "instruction": remark.instruction,
                 "line": line,
+                "source": remark.source,
                 "reason": remark.reason,
             }
             for remark, line in _remarks_asked_for(outcome, filters)

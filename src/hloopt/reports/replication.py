@@ -10,10 +10,11 @@ from typing import Any
 
 from hloopt.analysis.replication import ALL, Agreement, Axis, ReplicationAnalysis
 from hloopt.analysis.replication.redundancy import RedundantWork, find_redundancy
-from hloopt.ir.attribute_values import parse_metadata
+from hloopt.analysis.source_lines import SourceLines
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.shape import format_shape
+from hloopt.ir.source_stacks import op_name_of
 
 _NUMBER = re.compile(r"\d+")
 
@@ -28,16 +29,20 @@ class RedundantGroup:
     shape: str
     agreement: Agreement
     names: list[str] = field(default_factory=list)
+    lines: dict[str, None] = field(default_factory=dict)
+    """The lines of the program they are from, each once."""
     flops: int = 0
     bytes_accessed: int = 0
     runs: int = 0
     """The most runs of one of them."""
     runs_known: bool = True
 
-    def add(self, work: RedundantWork, origin: str) -> None:
+    def add(self, work: RedundantWork, origin: str, line: str) -> None:
         if origin != self.origin:
             self.origin = _NUMBER.sub("*", origin)
         self.names.append(work.instruction.name)
+        if line:
+            self.lines[line] = None
         self.flops += work.flops
         self.bytes_accessed += work.bytes_accessed
         self.runs = max(self.runs, work.runs.times)
@@ -103,14 +108,14 @@ def report_replication(module: Module, analysis: ReplicationAnalysis) -> Replica
         amounts.bytes_accessed += work.bytes_accessed
     report = ReplicationReport(
         *(module, analysis, total, on_all, in_sets),
-        _grouped(redundancy.work),
+        _grouped(redundancy.work, SourceLines(module)),
         list(_notes(module, unseen, redundancy.unknown_loops)),
     )
     report.groups.sort(key=report.share, reverse=True)
     return report
 
 
-def _grouped(found: list[RedundantWork]) -> list[RedundantGroup]:
+def _grouped(found: list[RedundantWork], lines: SourceLines) -> list[RedundantGroup]:
     groups: dict[tuple[object, ...], RedundantGroup] = {}
     for work in found:
         instruction = work.instruction
@@ -120,14 +125,12 @@ def _grouped(found: list[RedundantWork]) -> list[RedundantGroup]:
         group = groups.get(key)
         if group is None:
             group = groups[key] = RedundantGroup(origin, opcode.value, shape, work.agreement)
-        group.add(work, origin)
+        group.add(work, origin, lines.of(instruction).label)
     return list(groups.values())
 
 
 def _origin(instruction: Instruction) -> str:
-    metadata = instruction.attributes.get("metadata")
-    op_name = parse_metadata(metadata).op_name if metadata else ""
-    return op_name or f"%{instruction.name}"
+    return op_name_of(instruction) or f"%{instruction.name}"
 
 
 def _notes(module: Module, unseen: int, unknown_loops: list[Instruction]) -> Iterator[str]:
@@ -221,6 +224,7 @@ def _group_to_json(group: RedundantGroup) -> dict[str, Any]:
         "runs_known": group.runs_known,
         "instructions": len(group.names),
         "names": group.names,
+        "sources": list(group.lines),
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
+from hloopt.analysis.source_lines import SourceLines
 from hloopt.collector import collector_paused
 from hloopt.cost_models import CostModelChoice
 from hloopt.ir import Computation, Module
@@ -73,6 +74,8 @@ class ScheduleFindings:
     statistics: dict[Computation, ScheduleStatistics]
     """By computation what XLA prints of it."""
     memory: ScheduleMemory
+    lines: SourceLines
+    """The line of the program each instruction is from."""
     prepared: PreparedModule
     """What ran, and what the figures are not fit for."""
     notes: list[str]
@@ -122,6 +125,7 @@ class ScheduleFindings:
                 hidings,
                 statistics,
                 memory,
+                SourceLines(simulation.module),
                 prepared,
                 notes_on(simulation, settings),
             )

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hloopt.cost_models import describe
-from hloopt.ir import Instruction
-from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.page import facts_list, html_page, notes_list
 from hloopt.reports.schedule_findings import ScheduleFindings
@@ -67,7 +66,8 @@ def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
         "name": [text(instruction.name) for instruction in instructions],
         "opcode": [text(instruction.opcode.value) for instruction in instructions],
         "computation": [text(instruction.parent.name) for instruction in instructions],
-        "op_name": [text(_op_name(instruction)) for instruction in instructions],
+        "op_name": [text(op_name_of(instruction)) for instruction in instructions],
+        "source": [text(findings.lines.of(instruction).label) for instruction in instructions],
     }
     return {
         "secondsPerCycle": findings.unit.seconds,
@@ -103,7 +103,8 @@ def _operation(
         "done": operation.done.name,
         "computation": run.computation.name,
         "kind": operation.kind.value,
-        "opName": _op_name(operation.start),
+        "opName": op_name_of(operation.start),
+        "source": findings.lines.of(operation.start).label,
         "runs": run.runs,
         "bytes": operation.size,
         "group": group_size(operation, findings.devices),
@@ -122,11 +123,6 @@ def _span(operation: Operation, offset: float) -> list[float]:
     """When it begins, is waited for, and ends."""
     needed = min(operation.needed, operation.finish)
     return [_rounded(offset + time) for time in (operation.begin, needed, operation.finish)]
-
-
-def _op_name(instruction: Instruction) -> str:
-    metadata = instruction.attributes.get("metadata")
-    return parse_metadata(metadata).op_name if metadata else ""
 
 
 def _rounded(time: float) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from hloopt.cost_models import cost_model_to_json
-from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_diff import totals_to_json
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_timeline import Timeline
+from hloopt.reports.sources import StackTable
 from hloopt.reports.stage_notices import stage_to_json
 from hloopt.simulation import ComputationRun
 from hloopt.simulation.hiding import Hiding
@@ -22,6 +23,7 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
     memory's timeline is that of `Timeline`: `[time, bytes]` where the number of bytes changes.
     """
     simulation, memory = findings.simulation, findings.memory
+    stacks = StackTable()
     return {
         "module": findings.module.name,
         "order": findings.order,
@@ -40,8 +42,11 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
             _computation_to_json(findings, run) for run in simulation.runs.values() if run.runs
         ],
         "operations": [
-            _operation_to_json(findings, run, hiding) for run, hiding in findings.hidings
+            _operation_to_json(findings, run, hiding)
+            | stacks.source_to_json(findings.lines.of(hiding.operation.start))
+            for run, hiding in findings.hidings
         ],
+        "stacks": stacks.stacks,
         "stage": stage_to_json(findings.prepared.stage),
         "notices": list(findings.prepared.notices),
         "assumptions": findings.notes,
@@ -76,7 +81,6 @@ def _operation_to_json(
     findings: ScheduleFindings, run: ComputationRun, hiding: Hiding
 ) -> dict[str, Any]:
     operation = hiding.operation
-    metadata = operation.start.attributes.get("metadata")
     return {
         "start": operation.start.name,
         "done": operation.done.name,
@@ -84,7 +88,7 @@ def _operation_to_json(
         "runs": run.runs,
         "kind": operation.kind.value,
         "stream": operation.stream.name,
-        "op_name": parse_metadata(metadata).op_name if metadata else "",
+        "op_name": op_name_of(operation.start),
         "bytes": operation.size,
         "group_size": group_size(operation, findings.devices),
         "latency": operation.latency,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_timeline import Slice, Timeline
 from hloopt.simulation import Operation
@@ -42,6 +43,10 @@ def _slice_event(findings: ScheduleFindings, piece: Slice, scale: float) -> dict
         "opcode": instruction.opcode.value,
         "computation": instruction.parent.name,
     }
+    if op_name := op_name_of(instruction):
+        arguments["op_name"] = op_name
+    if source := findings.lines.of(instruction).label:
+        arguments["source"] = source
     if operation is not None:
         arguments |= {
             "bytes": operation.size,

@@ -49,6 +49,21 @@ def count_runs(module: Module, costs: CostAnalysis) -> dict[Computation, Runs]:
     return runs
 
 
+def count_calls(module: Module, costs: CostAnalysis) -> dict[Computation, dict[Instruction, int]]:
+    """By computation what runs it, and how often in one run of that; callers come first.
+
+    Of what a caller runs twice, as two branches, both count. O(instructions).
+    """
+    order = list(reversed(callees_first(module)))
+    calls: dict[Computation, dict[Instruction, int]] = {computation: {} for computation in order}
+    for computation in order:
+        for instruction in computation.instructions:
+            if instruction.opcode in RUNNING:
+                for callee, times, _ in _called(instruction, costs):
+                    calls[callee][instruction] = calls[callee].get(instruction, 0) + times
+    return calls
+
+
 def _called(
     instruction: Instruction, costs: CostAnalysis
 ) -> Iterator[tuple[Computation, int, bool]]:

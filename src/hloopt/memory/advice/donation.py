@@ -10,10 +10,11 @@ from hloopt.analysis.dataflow import NOTHING
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Opcode
 from hloopt.ir.attribute_values import Alias, parse_buffer_donor
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.memory.advice.gaps import Places
 from hloopt.memory.advice.model import NO_EFFECT, Donation, Effect
 from hloopt.memory.allocations import ParameterPart
-from hloopt.memory.analysis import MemoryAnalysis, origin_of
+from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.memory.limit import needed_bytes
 from hloopt.memory.overwrite import Overwriting
 from hloopt.memory.statistics import MemoryStatistics, statistics_of
@@ -167,7 +168,7 @@ def _donation(analysis: MemoryAnalysis, given: _Given, wanted: _Wanted) -> Donat
     instruction = analysis.flow.definer[value]
     return Donation(
         given.part,
-        origin_of(instruction)[0] or analysis.name(value),
+        op_name_of(instruction) or analysis.name(value),
         wanted.index,
         analysis.flow.shape(value).text,
         analysis.value_size(value),

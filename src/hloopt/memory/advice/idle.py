@@ -13,11 +13,12 @@ from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.ir.shape import HOST_MEMORY_SPACE
+from hloopt.ir.source_stacks import op_name_of
 from hloopt.memory.advice.gaps import Gap, Place, Places
 from hloopt.memory.advice.model import Effect, Obstacle, Offload, Rematerialization, Suggested
 from hloopt.memory.advice.relief import Relief, Step
 from hloopt.memory.allocations import AllocationKind
-from hloopt.memory.analysis import MemoryAnalysis, origin_of, shape_text
+from hloopt.memory.analysis import MemoryAnalysis, shape_text
 from hloopt.memory.sizes import slot_bytes
 from hloopt.targets import Target
 
@@ -208,5 +209,5 @@ def suggested(analysis: MemoryAnalysis, value: int, kind: AllocationKind, size: 
         shape_text(analysis.flow.shape(value)),
         size,
         kind,
-        origin_of(instruction)[0],
+        op_name_of(instruction),
     )

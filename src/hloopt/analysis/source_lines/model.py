@@ -1,0 +1,66 @@
+"""Where in the program an instruction is from, and what tells it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hloopt.ir.source_stacks import Frame, Stack
+
+
+class Basis(StrEnum):
+    """What tells the line of an instruction."""
+
+    METADATA = "metadata"
+    """Its own metadata."""
+    CALLEE = "callee"
+    """What computes the result of the computation it runs."""
+    CALLER = "caller"
+    """The instruction that calls its computation."""
+    OPERAND = "operand"
+    """What its value is made of."""
+    USER = "user"
+    """What its value is for."""
+    ARGUMENT = "argument"
+    """None: it is an argument of the program, or moves one."""
+    MISSING = "missing"
+    """None: its metadata refers to a stack frame that the module does not have."""
+    NONE = "none"
+    """None: nothing tells it."""
+
+
+class SourceLine:
+    """Where in the program an instruction is from, compared by identity."""
+
+    __slots__ = ("argument", "basis", "is_callers", "stack")
+
+    def __init__(
+        self,
+        basis: Basis,
+        stack: Stack | None = None,
+        *,
+        argument: str = "",
+        is_callers: bool = False,
+    ) -> None:
+        self.basis = basis
+        self.stack = stack
+        """None of arguments, and where nothing tells."""
+        self.argument = argument
+        """The name of the argument, where it is one."""
+        self.is_callers = is_callers
+        """Whether another caller of the computation would give another line."""
+
+    @property
+    def frame(self) -> Frame | None:
+        """The user's line: the innermost that is not in a library, if there is one."""
+        return self.stack.user_frame if self.stack else None
+
+    @property
+    def label(self) -> str:
+        """`model.py:12`, `(argument) params['w']`, or nothing."""
+        if self.stack is not None:
+            return self.stack.user_frame.text
+        return f"(argument) {self.argument}" if self.argument else ""
+
+
+NOWHERE = SourceLine(Basis.NONE)
+LOST = SourceLine(Basis.MISSING)
