@@ -251,7 +251,7 @@ def test_memory_before_copy_insertion_is_that_with_copies_and_no_verdict(
     assert "copies are not inserted yet" in before["no_verdict"]
     assert "7 copies inserted" in before["notices"][0]
     out = str(tmp_path / "copied.hlo")
-    passes = "flatten-call-graph,copy-insertion"
+    passes = "flatten-call-graph,copy-insertion,hlo-memory-scheduler"
     assert main(["opt", write(_LOOP), "--passes", passes, "-o", out, "--no-report"]) == 0
     after = _memory(out, capsys)
     assert after["fit"]["fits"]
