@@ -38,8 +38,8 @@ def cost_notices(stage: Stage) -> tuple[str, ...]:
         return partition_notices(stage)
     return (
         *partition_notices(stage),
-        f"not fused ({stage.fused.evidence}): what lies between instructions that XLA fuses counts "
-        "as read and written; for its own bytes and times give the text after optimizations",
+        f"not fused ({stage.fused.evidence}): values that fusion keeps out of memory count; for "
+        "XLA's own figures give the text after optimizations",
     )
 
 
