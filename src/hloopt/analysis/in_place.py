@@ -81,7 +81,9 @@ class InPlace:
     ) -> tuple[Instruction | None, Index]:
         """From a result that is in place to what its operand is; None where it is not."""
         if instruction.opcode is Opcode.FUSION:
-            pairs = self._of_bodies[instruction.called[0]]  # its annotation does not count
+            pairs = self._of_bodies[instruction.called[0]]
+            if not required:  # at the end of the fusion the annotation does not count
+                pairs = _annotated(instruction) + pairs
         else:
             find = _PAIRS.get(instruction.opcode)
             pairs = [] if find is None else find(instruction)

@@ -8,7 +8,7 @@ from hloopt.ir.ordering import stable_computation_order
 from hloopt.passes.base import is_on_thread
 from hloopt.passes.copy_insertion.aliasing import copy_aliased
 from hloopt.passes.copy_insertion.buffer_chains import copy_around_chain
-from hloopt.passes.copy_insertion.deep_copy import deep_copy
+from hloopt.passes.copy_insertion.deep_copy import replace_root
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.in_place import copy_overwritten_operands
 from hloopt.passes.copy_insertion.loops import TRANSFERS, copy_loop_state
@@ -56,8 +56,7 @@ def _copy_results(conditional: Instruction, facts: Facts) -> None:
     """Copy what each branch returns where that is not the same in all of them."""
     slots = facts.merges(conditional)
     for branch in conditional.called if slots else ():
-        root, _ = deep_copy(branch.root, slots)
-        branch.set_root(root)
+        replace_root(branch, slots)
 
 
 def _works_on_buffers(instruction: Instruction) -> bool:

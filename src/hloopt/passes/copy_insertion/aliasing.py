@@ -5,7 +5,7 @@ from __future__ import annotations
 from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Module
 from hloopt.memory.buffers import entry_aliases
-from hloopt.passes.copy_insertion.deep_copy import deep_copy, replace_by_copy
+from hloopt.passes.copy_insertion.deep_copy import replace_by_copy, replace_root
 
 
 def copy_aliased(module: Module) -> None:
@@ -14,13 +14,12 @@ def copy_aliased(module: Module) -> None:
     if not aliases:
         return
     entry = module.entry
-    root = entry.root
     wanted: dict[int, set[int]] = {}
     pairs: list[tuple[int, int, int]] = []
     slots = {p.parameter_number: slots_of(p.shape) for p in entry.parameters}
     for alias in aliases:
         source = slots[alias.parameter].at(alias.parameter_index)
-        result = slots_of(root.shape).at(alias.output_index)
+        result = slots_of(entry.root.shape).at(alias.output_index)
         if source is not None and result is not None:
             wanted.setdefault(alias.parameter, set()).add(source)
             pairs.append((alias.parameter, source, result))
@@ -29,8 +28,7 @@ def copy_aliased(module: Module) -> None:
         for p in entry.parameters
         if p.parameter_number in wanted
     }
-    result_copy, after = deep_copy(entry.root, [result for _, _, result in pairs])
-    entry.set_root(result_copy)
+    after = replace_root(entry, [result for _, _, result in pairs])
     for parameter, source, result in pairs:
         if source in before[parameter] and result in after:
             after[result].add_control_predecessor(before[parameter][source])

@@ -11,7 +11,7 @@ from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.ordering import depends_on
-from hloopt.passes.copy_insertion.deep_copy import copy_operand, replace_by_copy
+from hloopt.passes.copy_insertion.deep_copy import all_slots, copy_operand, replace_by_copy
 from hloopt.passes.copy_insertion.transfers import elements_of_state
 
 PIN = "Pin"
@@ -33,7 +33,7 @@ def copy_around_chain(instruction: Instruction) -> None:
         copy.add_control_predecessor(previous.instruction)
     instruction.add_control_predecessor(previous.instruction)
     for part in previous.results():
-        for copy in replace_by_copy(part, range(len(slots_of(part.shape).parts))).values():
+        for copy in replace_by_copy(part, all_slots(part)).values():
             instruction.add_control_predecessor(copy)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hloopt.analysis.dataflow import Use
+from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.ir import Opcode
+from hloopt.ir.opcode import ASYNC
 from hloopt.passes.copy_insertion.execution_order import BEFORE, ExecutionOrder, Order
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.value_lists import Node
-
-_RUNS_INSIDE = (Opcode.CALL, Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 
 
 class LiveRanges:
@@ -51,8 +51,10 @@ class LiveRanges:
             tree.is_within(user, callee) for callee in definer.called
         ):
             return True  # the phi stands for the state after the last trip
-        if opcode in _RUNS_INSIDE:
-            return any(tree.is_within(definer, callee) for callee in user.called)
+        if opcode is Opcode.CALL:
+            return tree.is_within(definer, user.called[0])
+        if opcode in ASYNC:
+            return tree.is_within(definer, async_start_of(user).called[0])
         if opcode is Opcode.CONDITIONAL:
             if user is definer:
                 return True

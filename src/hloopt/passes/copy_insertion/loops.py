@@ -5,7 +5,12 @@ from __future__ import annotations
 from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.frontend_attributes import frontend_attribute
-from hloopt.passes.copy_insertion.deep_copy import can_be_copied, deep_copy, replace_by_copy
+from hloopt.passes.copy_insertion.deep_copy import (
+    can_be_copied,
+    replace_by_copy,
+    replace_operand,
+    replace_root,
+)
 from hloopt.passes.copy_insertion.facts import Facts
 
 TRANSFERS = (Opcode.SEND, Opcode.RECV, Opcode.COPY_START)
@@ -24,12 +29,10 @@ def copy_loop_state(loop: Instruction, facts: Facts) -> None:
     slots = _changing_slots(loop, facts)
     if not slots:
         return
-    init, _ = deep_copy(loop.operands[0], slots)
-    loop.replace_operand(0, init)
+    replace_operand(loop, 0, slots)
     body = loop.called[0]
     before = replace_by_copy(body.parameters[0], slots)
-    root, after = deep_copy(body.root, slots)
-    body.set_root(root)
+    after = replace_root(body, slots)
     for slot, copy in after.items():
         copy.add_control_predecessor(before[slot])
 

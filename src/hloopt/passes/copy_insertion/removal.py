@@ -93,7 +93,6 @@ class CopyRemover:
             copies
             for computation in self.module.computations.values()
             if is_on_thread(computation, threads)
-            and not computation.is_asynchronous
             and (copies := [i for i in computation.instructions if i in self.source])
         ]
         self._is_changed = False

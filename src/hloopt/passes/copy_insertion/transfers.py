@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hloopt.analysis.calls import loops_with_body
-from hloopt.analysis.dataflow import slots_of
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.passes.copy_insertion.deep_copy import copy_operand, replace_by_copy
+from hloopt.passes.copy_insertion.deep_copy import all_slots, copy_operand, replace_by_copy
 
 _DONES = {
     Opcode.SEND: Opcode.SEND_DONE,
@@ -46,7 +45,7 @@ def copy_around_transfer(start: Instruction) -> None:
             copy.add_control_predecessor(done)
     start.add_control_predecessor(done)
     if done.users:
-        for copy in replace_by_copy(done, range(len(slots_of(done.shape).parts))).values():
+        for copy in replace_by_copy(done, all_slots(done)).values():
             start.add_control_predecessor(copy)
 
 
