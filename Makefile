@@ -77,6 +77,10 @@ conformance: $(DEV) ## the tables of $HLOOPT_SHARED/conformance
 memory-agreement: $(DEV) ## buffer assignments and schedules beside those that XLA made
 	$(BIN)/python tools/memory_agreement.py --shared $(HLOOPT_SHARED)
 
+.PHONY: copy-agreement
+copy-agreement: $(XLA) ## our copies and XLA's in its own programs, and the temporaries of both
+	$(BIN)/python tools/copy_agreement.py --shared $(HLOOPT_SHARED)
+
 .PHONY: schedule-agreement
 schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those that XLA made
 	$(BIN)/python tools/schedule_agreement.py --shared $(HLOOPT_SHARED)

@@ -1,0 +1,1 @@
+"""Our copies beside those of XLA:CPU: see copy_agreement.py."""
