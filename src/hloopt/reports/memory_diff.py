@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.stage import Stage
@@ -12,9 +12,10 @@ from hloopt.ir.module import Module
 from hloopt.memory.backends import common_backend
 from hloopt.memory.model import LiveBuffer, MemoryReport
 from hloopt.reports.memory_groups import alike_key, grouped
-from hloopt.reports.memory_json import statistics_to_json
+from hloopt.reports.memory_json import buffer_to_json, statistics_to_json
 from hloopt.reports.memory_model import memory_report
 from hloopt.reports.memory_text import KIND_STYLES, shape_and_count
+from hloopt.reports.sources import StackTable
 from hloopt.reports.stage_notices import why_not_compared
 from hloopt.reports.units import human_bytes, human_change, origin, page_width
 
@@ -218,13 +219,11 @@ def memory_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str
 
 
 def peak_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str, Any]:
-    """The buffers that entered and left the peak."""
+    """The buffers that entered and left the peak, and the stacks they refer to."""
     change = peak_change(before, after)
+    stacks = StackTable()
     return {
-        "entered_peak": [_buffer_to_json(buffer) for buffer in change.entered],
-        "left_peak": [_buffer_to_json(buffer) for buffer in change.left],
+        "entered_peak": [buffer_to_json(buffer, stacks) for buffer in change.entered],
+        "left_peak": [buffer_to_json(buffer, stacks) for buffer in change.left],
+        "stacks": stacks.stacks,
     }
-
-
-def _buffer_to_json(buffer: LiveBuffer) -> dict[str, Any]:
-    return asdict(buffer) | {"kind": str(buffer.kind), "live": list(buffer.live)}
