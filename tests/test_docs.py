@@ -79,6 +79,27 @@ def test_the_example_of_the_schedule_is_what_it_prints(
         assert text.splitlines() == printed
 
 
+def test_the_examples_of_lines_of_the_program_are_what_it_prints(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    (text,) = blocks(root, "sources.md", "console")
+    command = re.search(r"\$ hloopt (cost testdata/.*)", text)
+    assert command
+    assert main([*command[1].split(), "--color", "never"]) == 0
+    assert text.split("⋮\n")[1] in capsys.readouterr().out
+
+
+def test_the_example_of_lines_from_python_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    golden = (root / "tests" / "golden" / "sources" / "lines.hlo").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    Path("step.hlo").write_text(golden, encoding="utf-8")
+    exec(blocks(root, "sources.md", "python")[0], {})
+    assert "loop /home/me/project/model.py:20 metadata" in capsys.readouterr().out
+
+
 def test_the_example_of_what_passes_buy_is_what_it_prints(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,7 @@ from hloopt.reports.schedule_json import schedule_to_json
 from hloopt.reports.schedule_run import ScheduleSettings
 from hloopt.reports.schedule_timeline import Timeline
 from hloopt.reports.schedule_trace import schedule_trace
-from hloopt.reports.sources import NO_SOURCE
+from hloopt.reports.sources import NO_SOURCE, cut_source
 from hloopt.targets import load_target
 from hloopt.text import parse_module
 
@@ -207,6 +207,21 @@ def test_the_memory_table_groups_by_line() -> None:
     assert "2 x f32[64,64]   /home/me/project/model.py:10" in text
     assert "(argument) params['w']" in text
     assert "25.0% of the bytes are of instructions" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("label", "width", "shown"),
+    [
+        ("/home/me/model.py:12", 20, "/home/me/model.py:12"),
+        ("/home/me/model.py:12", 12, "…model.py:12"),
+        ("(argument) params['layers']['w']", 40, "(argument) params['layers']['w']"),
+        ("(argument) params['layers']['w']", 25, "(argument) …layers']['w']"),
+        ("(argument) params['layers']['w']", 12, "…yers']['w']"),
+    ],
+)
+def test_labels_keep_what_tells_them_apart(label: str, width: int, shown: str) -> None:
+    assert cut_source(label, width) == shown
+    assert len(shown) <= width
 
 
 def test_text_without_its_tables_is_told() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.analysis.cost.runs import ONCE
 from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped, source_notes_of
 from hloopt.reports.cost_chart import roofline_chart
+from hloopt.reports.sources import cut_source
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import (
     columns,
@@ -166,6 +167,6 @@ _LEAST_SHAPE = 8
 
 def _label(group: CostGroup, by: str, room: int) -> str:
     count = f" ({group.instructions:,})"
-    cut = tail if by in ("scope", "source") else middle
+    cut = {"scope": tail, "source": cut_source}.get(by, middle)
     name = f"%{group.label}" if by == "computation" else group.label
     return cut(name, room - len(count)) + count

@@ -9,6 +9,7 @@ from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes, MemoryStatistics
 from hloopt.reports.memory_chart import memory_chart
 from hloopt.reports.memory_groups import BufferGroup, grouped, source_notes_of
+from hloopt.reports.sources import cut_source
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import human_bytes, origin, page_width, tail
 
@@ -134,7 +135,7 @@ def _live_table(report: MemoryReport, top: int, by: str, depth: int) -> ReportTa
     table.add_column("share", justify="right")
     table.add_column("kind")
     table.add_column("shape")
-    table.add_column(_HEAD_NAMES[by], cut=origin)
+    table.add_column(_HEAD_NAMES[by], cut=cut_source if by == "source" else origin)
     for group in shown:
         table.add_row(
             human_bytes(group.size),

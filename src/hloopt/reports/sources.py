@@ -7,10 +7,20 @@ from typing import Any
 
 from hloopt.analysis.source_lines import Basis, SourceLine
 from hloopt.ir.source_stacks import Stack
+from hloopt.reports.units import tail
 
 NO_SOURCE = "(no source)"
 _FEW = 0.01  # tables of pointers to results have none
+_ARGUMENT = "(argument) "
 _TAKEN = (Basis.CALLEE, Basis.CALLER, Basis.OPERAND, Basis.USER)
+
+
+def cut_source(label: str, width: int) -> str:
+    """The end of the path or name in a label; what it is of stays where there is room."""
+    mark, name = label.startswith(_ARGUMENT), label.removeprefix(_ARGUMENT)
+    if mark and width > 2 * len(_ARGUMENT):
+        return _ARGUMENT + tail(name, width - len(_ARGUMENT))
+    return tail(label, width)
 
 
 class StackTable:
