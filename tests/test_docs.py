@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+import hloopt
 from hloopt.analysis.replication import ReplicationAnalysis
 from hloopt.cli import main
 from hloopt.diagnostics import Source
@@ -169,3 +173,45 @@ def test_the_example_custom_call_runs(root: Path, monkeypatch: pytest.MonkeyPatc
     module = parse_module(f"HloModule m ENTRY e {{ p = f32[2] parameter(0) {call} }}")
     (result,) = run_module(module, [[np.array([1, 2], np.float32)]])
     assert result.tolist() == [2, 4]
+
+
+def api_table(root: Path) -> list[tuple[list[str], list[str]]]:
+    """The rows of the table of the Python API: names, and the modules that have them."""
+    lines = (root / "docs" / "python_api.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| `")]
+    remarks = re.compile(r"\([^)]*\)|: .*")
+    return [
+        (re.findall(r"`(\w+)`", remarks.sub("", what)), re.findall(r"`([\w.]+)`", where))
+        for what, where in rows
+    ]
+
+
+def test_what_the_docs_say_of_the_python_api_is_there(root: Path) -> None:
+    for names, modules in api_table(root):
+        known = {name for module in modules for name in dir(import_module(module))}
+        assert [name for name in names if name not in known] == []
+
+
+def test_the_package_lists_what_the_docs_say_it_has(root: Path) -> None:
+    documented = {name for names, where in api_table(root) for name in names if where == ["hloopt"]}
+    assert documented == {*hloopt.__all__} - {"__version__"}
+    listed = {name for name in dir(hloopt) if not name.startswith("__")}
+    assert listed == documented
+
+
+def test_a_star_imports_the_python_api() -> None:
+    names: dict[str, object] = {}
+    exec("from hloopt import *", names)
+    assert {*hloopt.__all__} <= names.keys()
+    assert names["load"] is hloopt.load
+
+
+def test_listing_the_python_api_imports_nothing() -> None:
+    code = (
+        "import sys, hloopt; dir(hloopt); print(sum(n.startswith('hloopt.') for n in sys.modules))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(hloopt.__file__).parents[1])}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "0\n"

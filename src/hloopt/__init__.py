@@ -35,6 +35,11 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]
 
 
+def __dir__() -> list[str]:
+    """The names of the API, and those that every module has; listing imports nothing."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:

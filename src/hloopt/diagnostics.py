@@ -58,6 +58,8 @@ class HloError(Exception):
     code: str | None = None
     file: str | None = None
     """What to name as its place where there is no span."""
+    note: str | None = None
+    """What else there is to know of it."""
 
     def __init__(
         self,
@@ -75,7 +77,8 @@ class HloError(Exception):
             self.code = code
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.span, self.help, self.code, self.file)
+        own = (self.message, self.span, self.help, self.code)
+        return _rebuild, (type(self), *own, self.file, self.note)
 
     def at(self, span: Span | None) -> Self:
         """This error, now with a place; one that it has already is better known and stays."""
@@ -85,6 +88,11 @@ class HloError(Exception):
     def in_file(self, path: str) -> Self:
         """This error, now with the file that it is about; one that it has already stays."""
         self.file = self.file or path
+        return self
+
+    def noted(self, note: str | None) -> Self:
+        """This error, now with a note."""
+        self.note = note
         return self
 
     def coded(self, code: str) -> Self:
@@ -106,9 +114,10 @@ def _rebuild(
     help: str | None,
     code: str | None,
     file: str | None,
+    note: str | None,
 ) -> HloError:
     error = kind(message, span=span, help=help, code=code)
-    error.file = file
+    error.file, error.note = file, note
     return error
 
 
@@ -169,6 +178,23 @@ def out_of_memory(what: str = "") -> HloError:
     )
 
 
+def raised_at(error: BaseException, package: str) -> str | None:
+    """`FILE:LINE` in the code of a Python package where an exception comes from; None if nowhere.
+
+    Of the calls on the way to it, the last in that package; a mistake of syntax is where it is.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    found: str | None = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        module = traceback.tb_frame.f_globals.get("__name__", "")
+        if module == package or module.startswith(f"{package}."):
+            found = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return found
+
+
 def counted(number: int, what: str, many: str | None = None) -> str:
     """`1 file`, `1,200 files`; `many` where an s is not enough: `1 value is`, `2 values are`."""
     return f"{number:,} {what if number == 1 else many or f'{what}s'}"
@@ -195,6 +221,8 @@ def render_error(error: HloError, severity: str = "error") -> str:
         lines += _excerpt(error.span)
     elif error.file and error.file not in error.message:
         lines.append(f"  --> {error.file}")
+    if error.note:
+        lines.append(f"   = note: {_printable(error.note)}")
     if error.help:
         lines.append(f"   = help: {_printable(error.help)}")
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +100,28 @@ def test_a_package_can_offer_a_function(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(metadata, "entry_points", entry_points)
     assert run(_text("test.tripled"), ONES).tolist() == [3, 3, 3]
+
+
+def test_a_function_that_fails_names_its_line() -> None:
+    @custom_call("test.fails")
+    def fails(instruction: Instruction, operand: Array) -> Array:
+        raise ValueError("not today")
+
+    line = fails.__code__.co_firstlineno + 2
+    said = rf'"test.fails" failed: ValueError: not today; raised at \S*test_custom_call.py:{line}$'
+    with pytest.raises(RunError, match=said):
+        run(_text("test.fails"), ONES)
+
+
+def test_a_package_that_cannot_be_imported_names_its_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "broken_calls.py").write_text("\nvalue = 1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry = metadata.EntryPoint("test.broken", "broken_calls:f", "hloopt.custom_calls")
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
+    with pytest.raises(RunError, match=r"division by zero; raised at \S*broken_calls.py:2$"):
+        run(_text("test.broken"), ONES)
 
 
 def _stand_in(target: str, result: str, value: Array) -> Value:

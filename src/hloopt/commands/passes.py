@@ -15,6 +15,7 @@ from hloopt.commands.common import (
     print_json,
     print_names,
 )
+from hloopt.diagnostics import PipelineError
 
 
 @click.command(cls=HloCommand)
@@ -27,7 +28,7 @@ def command(name: str | None, output_format: str, color: str) -> int:
 
     names = [find_pass(name).name] if name else pass_names()
     if output_format == "json":
-        print_json([_to_json(each) for each in names])
+        print_json([_to_json(each) if name else _listed(each) for each in names])
     elif name:
         _describe(names[0], color)
     else:
@@ -42,7 +43,11 @@ def _documentation(name: str) -> str:
 
 
 def _summary(name: str) -> str:
-    return _documentation(name).split("\n\n")[0].replace("\n", " ")
+    """What a pass does in a sentence, or why that of another package cannot be loaded."""
+    try:
+        return _documentation(name).split("\n\n")[0].replace("\n", " ")
+    except PipelineError as error:
+        return error.message
 
 
 def _describe(name: str, color: str) -> None:
@@ -78,6 +83,14 @@ def _other_names(name: str) -> list[str]:
     from hloopt.passes.registry import ALIASES
 
     return [other for other, primary in ALIASES.items() if primary == name]
+
+
+def _listed(name: str) -> dict[str, object]:
+    """The same of a pass in a list: one that cannot be loaded does not spoil it."""
+    try:
+        return _to_json(name)
+    except PipelineError as error:
+        return {"name": name, "error": error.message}
 
 
 def _to_json(name: str) -> dict[str, object]:

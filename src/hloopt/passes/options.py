@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from hloopt.diagnostics import PipelineError, did_you_mean
@@ -75,9 +75,18 @@ def _infos(options: type[PassOptions]) -> list[OptionInfo]:
     hints = get_type_hints(options, include_extras=True)
     declared: tuple[Field[Any], ...] = fields(options)
     return [
-        OptionInfo(field.name, hints[field.name], field.default, field.metadata["doc"])
+        OptionInfo(field.name, hints[field.name], _default(field), field.metadata.get("doc", ""))
         for field in declared
     ]
+
+
+def _default(field: Field[Any]) -> object:
+    """The default of an option. Raises TypeError for one without: options can be left out."""
+    if field.default is not MISSING:
+        return field.default
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    raise TypeError(f"option '{field.name}' has no default")
 
 
 def make_options(pass_class: type[ModulePass], values: Mapping[str, object]) -> PassOptions:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from hloopt.diagnostics import PipelineError, did_you_mean
+from hloopt.diagnostics import HloError, PipelineError, did_you_mean
 from hloopt.passes.base import ModulePass
-from hloopt.passes.options import make_options
+from hloopt.passes.options import make_options, option_infos
+from hloopt.passes.plugins import ENTRY_POINTS as ENTRY_POINTS
+from hloopt.passes.plugins import offered, package_of, place_in_package, place_in_pass
 
 PASSES = {
     "add-special-case-copies": "hloopt.passes.copy_insertion.passes:AddSpecialCaseCopies",
@@ -119,38 +121,41 @@ ALIASES = {
 }
 """Other names that people know passes by, those of XLA's source files among them."""
 
-ENTRY_POINTS = "hloopt.passes"
-"""The entry-point group in which other packages offer passes; scanned only when a name is not
-ours or a full listing is asked for. In a package's pyproject.toml:
-
-    [project.entry-points."hloopt.passes"]
-    my-pass = "my_package.my_pass:MyPass"
-"""
-
 
 def pass_names(*, plugins: bool = True) -> list[str]:
     """The names of all passes, sorted."""
-    return sorted({*PASSES, *(_plugins() if plugins else ())})
+    return sorted({*PASSES, *(offered() if plugins else ())})
 
 
 def find_pass(name: str) -> type[ModulePass]:
     """The pass called `name`; `_` and `-` are the same. Raises PipelineError."""
     key = name.replace("_", "-")
     key = ALIASES.get(key, key)
-    home = PASSES.get(key) or _plugins().get(key)
-    if home is None:
+    home = PASSES.get(key)
+    if home is not None:
+        module, _, attribute = home.partition(":")
+        return _checked(name, home, getattr(import_module(module), attribute))
+    entry = offered().get(key)
+    if entry is None:
         raise PipelineError(f"unknown pass '{name}'", help=_hint(key), code="HLO601")
-    module, _, attribute = home.partition(":")
     try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+        found = _checked(name, entry.value, entry.load())
+        option_infos(found)
+    except PipelineError:
+        raise
+    except (Exception, SystemExit) as error:  # the border of another package
         raise PipelineError(
-            f"pass '{name}' cannot be loaded from {home}: {error}", code="HLO602"
-        ) from error
+            f"pass '{name}' cannot be loaded from {entry.value}: {type(error).__name__}: {error}",
+            help=f"mend or uninstall {package_of(entry)}",
+            code="HLO602",
+        ).noted(place_in_package(error, entry)) from error
+    found.name = key
+    return found
+
+
+def _checked(name: str, home: str, found: object) -> type[ModulePass]:
     if not (isinstance(found, type) and issubclass(found, ModulePass)):
         raise PipelineError(f"pass '{name}': {home} is no subclass of ModulePass", code="HLO602")
-    if home is not PASSES.get(key):
-        found.name = key
     return found
 
 
@@ -168,11 +173,15 @@ def _hint(key: str) -> str:
 def create_pass(name: str, options: Mapping[str, object] | None = None) -> ModulePass:
     """A pass ready to run. Raises PipelineError for an unknown pass or option."""
     pass_class = find_pass(name)
-    return pass_class(make_options(pass_class, options or {}))
-
-
-def _plugins() -> dict[str, str]:
-    from importlib.metadata import entry_points
-
-    found = entry_points(group=ENTRY_POINTS)
-    return {entry.name.replace("_", "-"): entry.value for entry in found}
+    try:
+        return pass_class(make_options(pass_class, options or {}))
+    except HloError:
+        raise
+    except (Exception, SystemExit) as error:
+        place = place_in_pass(error, pass_class)
+        if place is None:
+            raise
+        raise PipelineError(
+            f"pass '{name}' does not take its options: {type(error).__name__}: {error}",
+            code="HLO603",
+        ).noted(place) from error

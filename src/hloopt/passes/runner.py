@@ -21,6 +21,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.passes.base import PassContext, Remark
 from hloopt.passes.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
+from hloopt.passes.plugins import place_in_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_changes
 from hloopt.verifier.verify import VerifiedState
@@ -205,7 +206,7 @@ class _Execution:
             run.changed = answer
             if self.runner.verify and run.changed:
                 verify_changes(module, self.verified, self.runner.verifier_options)
-        except Exception as error:  # the border where any failure of a pass is reported
+        except (Exception, SystemExit) as error:  # the border where any failure is reported
             self._failed(step, run, before, error)
         run.seconds = time.perf_counter() - started
         validator = self.runner.validator
@@ -224,11 +225,13 @@ class _Execution:
 
     # -- failures ---------------------------------------------------------------------------
 
-    def _failed(self, step: PassStep, run: PassRun, before: str, error: Exception) -> None:
+    def _failed(self, step: PassStep, run: PassRun, before: str, error: BaseException) -> None:
         """Restore the module; raise PassFailure unless the step says to go on."""
         run.changed = False
         run.failed = True
         reason = describe_failure(error, self.module)
+        is_foreseen = isinstance(error, HloVerifyError | Miscompiled | PassRefused | PipelineError)
+        place = None if is_foreseen else place_in_pass(error, type(step.made))
         restore(self.module, before)
         self.verified = VerifiedState()
         run.skipped = reason
@@ -237,7 +240,8 @@ class _Execution:
         if self.runner.write_reproducer is not None and not is_refused:
             where = self.runner.write_reproducer(step, before, reason)
         if step.on_error == "skip":
-            self.result.warnings.append(f"pass '{run.name}' failed and was skipped: {reason}")
+            said = f"pass '{run.name}' failed and was skipped: {reason}"
+            self.result.warnings.append(f"{said}; {place}" if place else said)
             return
         if isinstance(error, PassRefused):
             raise PassRefused(f"{run.name}: {reason}", span=error.span, help=error.help) from error
@@ -247,10 +251,10 @@ class _Execution:
             f"pass '{run.name}' failed: {reason}",
             help=f"the module is unchanged; {where}" if where else None,
             code=_failure_code(error),
-        ) from error
+        ).noted(place) from error
 
 
-def _failure_code(error: Exception) -> str | None:
+def _failure_code(error: BaseException) -> str | None:
     if isinstance(error, HloVerifyError):
         return "HLO701"
     return error.code if isinstance(error, Miscompiled) else None
@@ -260,7 +264,7 @@ def _names(step: FixpointStep) -> str:
     return ", ".join(s.made.name if isinstance(s, PassStep) else "…" for s in step.steps)
 
 
-def describe_failure(error: Exception, module: Module) -> str:
+def describe_failure(error: BaseException, module: Module) -> str:
     """Why a pass failed: the exception, the instruction it was looking at, the module."""
     if isinstance(error, HloVerifyError):
         return f"the module it leaves is invalid: {error.message} (module {module.name})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from hloopt.diagnostics import PipelineError
 from hloopt.passes.conditions import CONDITIONS
 from hloopt.passes.options import option_infos, options_schema
 from hloopt.passes.pipeline import DEFAULT_ITERATIONS, OnError
@@ -18,7 +19,7 @@ _CONDITION_TYPES: dict[type, dict[str, object]] = {
 
 def pipeline_schema() -> dict[str, object]:
     """The schema, plug-ins' passes included. Imports every pass."""
-    names = pass_names()
+    names = list(filter(_can_be_loaded, pass_names()))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hloopt pipeline",
@@ -78,6 +79,15 @@ _NESTED = (
         },
     ),
 )  # fmt: skip
+
+
+def _can_be_loaded(name: str) -> bool:
+    """Whether a pass is there, for that of another package may be broken."""
+    try:
+        find_pass(name)
+    except PipelineError:
+        return False
+    return True
 
 
 def _pass_schema(name: str) -> dict[str, object]:

@@ -166,8 +166,10 @@ def _operations_table(findings: ScheduleFindings, top: int) -> ReportTable:
     shown, rest = findings.hidings[:top], findings.hidings[top:]
     has_loops = any(run.runs != 1 for run, _ in findings.hidings)
     count = counted(len(findings.hidings), "operation")
-    other = "; times but the first are of one run" if has_loops else ""
-    table = ReportTable(f"{count}, most exposed first{other}", gap=2)
+    first = (
+        "most exposed in all runs first; other times" if has_loops else "most exposed first; times"
+    )
+    table = ReportTable(f"{count}, {first} of one run", gap=2)
     heads = ("exposed", "hidden", "latency", "runs", "bytes", "on")
     for name in ("in all", *heads) if has_loops else heads:
         table.add_column(name, justify="right")

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from hloopt.diagnostics import HloError, raised_at
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.kernels.sorting import top_values
@@ -62,7 +63,7 @@ def run_custom_call(plans: Plans, instruction: Instruction, *operands: Value) ->
     target = custom_call_target(instruction)
     function = _TARGETS.get(target) or _plugin(target)
     if function is not None:
-        value = _with_arrays(function(instruction, *operands))
+        value = _with_arrays(_called(function, target, instruction, operands))
         if not has_shape(value, instruction.shape):
             raise RunError(
                 f'the function for the custom call target "{target}" gave {value_text(value)}, '
@@ -80,6 +81,28 @@ def run_custom_call(plans: Plans, instruction: Instruction, *operands: Value) ->
     )
 
 
+def _called(
+    function: CustomCall, target: str, instruction: Instruction, operands: tuple[Value, ...]
+) -> Any:
+    """What a function gives. Raises RunError, with the place, where one of a user fails."""
+    package = (getattr(function, "__module__", None) or "").partition(".")[0]
+    try:
+        return function(instruction, *operands)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, HloError) or package == "hloopt":
+            raise
+        raise RunError(
+            f'the function for the custom call target "{target}" failed: '
+            f"{type(error).__name__}: {error}" + _place(error, package),
+            code="HLO501",
+        ) from error
+
+
+def _place(error: BaseException, package: str) -> str:
+    where = raised_at(error, package)
+    return f"; raised at {where}" if where else ""
+
+
 def _with_arrays(value: Value) -> Value:
     """A value with arrays in place of NumPy's scalars, which it makes of arrays of rank 0."""
     if isinstance(value, tuple):
@@ -94,9 +117,11 @@ def _plugin(target: str) -> CustomCall | None:
     for entry in entry_points(group=ENTRY_POINTS, name=target):
         try:
             function: CustomCall = entry.load()
-        except (ImportError, AttributeError) as error:
+        except (Exception, SystemExit) as error:
+            package = entry.value.partition(":")[0].partition(".")[0]
             raise RunError(
-                f'custom call "{target}" cannot be loaded from {entry.value}: {error}',
+                f'custom call "{target}" cannot be loaded from {entry.value}: {error}'
+                + _place(error, package),
                 code="HLO501",
             ) from error
         return function
