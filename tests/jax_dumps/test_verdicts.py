@@ -71,7 +71,8 @@ def test_memory_gives_no_verdict_before_it_is_what_runs(
         reason = joined(out).partition("no verdict against")[2]
         assert "the module is not scheduled" in reason
         assert ("is not partitioned" in reason) is not dumps.is_partitioned(stage)
-        assert ("copies are not inserted" in reason) is (stage not in COPIED)
+        is_measured = "copies are not inserted" in reason or "not flattened" in reason
+        assert is_measured is (stage not in COPIED)
 
 
 COPIED = ("inside_copies", "after_copies", *FINAL)
@@ -113,7 +114,7 @@ def test_what_is_not_partitioned_has_nothing_of_devices(
             assert_no_verdict(out)
             assert "not partitioned" in joined(out)
             assert "same on all" not in out
-            assert "no collectives" not in out
+            assert "no collectives between" not in out
 
 
 @pytest.mark.parametrize("stage", EARLY)
@@ -137,11 +138,14 @@ def test_a_pass_is_not_praised_for_copies_that_xla_puts_back(
     if stage not in dumps.stages:
         pytest.skip("a program on one device is not partitioned")
     out = run("opt", dumps.stages[stage], "-p", "simplify", "-o", tmp_path / "o.hlo")
-    if "temporaries" in out:
-        table = out[out.index("memory ") :]
-        assert not _PERCENTAGE.search(table)
-        assert list(green_words(table)) == []
-        assert "sizes only, no verdict" in joined(table)
+    lines = out.splitlines()
+    table = [n for n, line in enumerate(lines) if re.match("memory .* change", joined(line))]
+    assert table or stage in EARLY or dumps.program == "moe"  # which has no loops
+    if table:
+        change = "\n".join(lines[table[0] :])
+        assert not _PERCENTAGE.search(change)
+        assert list(green_words(change)) == []
+        assert "sizes only, no verdict" in joined(change)
 
 
 @pytest.mark.parametrize("stage", EARLY)

@@ -246,3 +246,12 @@ def test_styles_stay_on_what_they_are_on() -> None:
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert shown(Text("a\x1b[2Jb\u202ec")) == [r"a\x1b[2Jb\u202ec"]
     assert shown(Text("a\x9b2J"), soft_wrap=True) == [r"a\x9b2J"]
+
+
+def test_a_column_that_is_not_shown_takes_no_room() -> None:
+    table = ReportTable(gap=2)
+    table.add_column("size", justify="right")
+    table.add_column("share", justify="right", shown=False)
+    table.add_column("name")
+    table.add_row("1 B", "10.0%", "a")
+    assert shown(table) == ["size  name", "──────────", " 1 B  a"]

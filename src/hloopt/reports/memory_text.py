@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import counted
 from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
-from hloopt.memory.statistics import MemorySizes, MemoryStatistics
+from hloopt.memory.statistics import MemorySizes
 from hloopt.reports.memory_chart import memory_chart
 from hloopt.reports.memory_groups import BufferGroup, grouped, source_notes_of
 from hloopt.reports.sources import cut_source
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from hloopt.reports.table import ReportTable
 
 KIND_STYLES = {
-    **{"parameter": "cyan", "output": "green", "constant": "magenta", "temporary": "yellow"},
-    **{"thread-local": "blue", "": "dim"},
+    **{"parameter": "cyan", "output": "blue", "constant": "magenta", "temporary": "yellow"},
+    **{"thread-local": "bright_blue", "": "dim"},
 }
+"""Of these none is green: that is the colour of what fits."""
 _HEAD_NAMES = {"buffer": "from", "scope": "scope", "source": "source"}
 
 
@@ -40,6 +41,8 @@ def render_memory(
     limit: int | None = None,
 ) -> None:
     """Print sizes, memory over the schedule and the `top` groups of buffers live at the peak.
+
+    Shares of a whole that is in doubt are left out.
 
     Of the allocations the largest are listed, `allocations` of them. `by` and `depth` say what a
     group is (see `memory_groups`); what is beyond `limit` bytes is red in the picture.
@@ -83,18 +86,15 @@ def _summary(report: MemoryReport) -> ReportTable:
     table.add_row("temporaries", human_bytes(device.temp), "as they are packed")
     table.add_row("total", human_bytes(statistics.total), "arguments + outputs - aliased + temp.")
     table.add_row("constants", human_bytes(statistics.constant), "not in the total")
-    table.add_row("fragmentation", *_fragmentation(statistics))
+    wasted = statistics.fragmentation
+    part = "" if report.doubts else f"{wasted / max(statistics.heap, 1):.1%} "
+    table.add_row("fragmentation", human_bytes(wasted), f"{part}of the heap is never in use")
     table.add_row(
         "peak", Text(human_bytes(report.peak), style="bold"), "the most in use at one time"
     )
     for name, size in _host_rows(statistics.host):
         table.add_row(f"host {name}", human_bytes(size), "in host memory, not in the total")
     return table
-
-
-def _fragmentation(statistics: MemoryStatistics) -> tuple[str, str]:
-    share = statistics.fragmentation / statistics.heap if statistics.heap else 0
-    return human_bytes(statistics.fragmentation), f"{share:.1%} of the heap is never in use"
 
 
 def _host_rows(host: MemorySizes) -> list[tuple[str, int]]:
@@ -132,7 +132,7 @@ def _live_table(report: MemoryReport, top: int, by: str, depth: int) -> ReportTa
     shown, hidden = groups[:top], groups[top:]
     table = ReportTable(f"{counted(len(report.live_at_peak), 'buffer')} live at the peak")
     table.add_column("size", justify="right")
-    table.add_column("share", justify="right")
+    table.add_column("share", justify="right", shown=not report.doubts)
     table.add_column("kind")
     table.add_column("shape")
     table.add_column(_HEAD_NAMES[by], cut=cut_source if by == "source" else origin)

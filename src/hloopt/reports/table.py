@@ -34,6 +34,7 @@ class _Column:
     cut: Cut = head
     wraps: bool = False
     stays: bool = True
+    is_shown: bool = True
 
     @property
     def is_figure(self) -> bool:
@@ -81,15 +82,18 @@ class ReportTable:
         cut: Cut = head,
         wraps: bool = False,
         stays: bool | None = None,
+        shown: bool = True,
     ) -> None:
         """Add a column to the right of the others.
 
         `stays`: whether it is shown on the narrowest page, as that by which the table is sorted
         must be. Names stay unless this says no, figures where it says yes; the first does.
+        `shown`: whether it is shown on any page; rows have a cell for it all the same.
         """
         is_kept = stays if stays is not None else justify == "left"
         is_first_figure = justify == "right" and not self._columns
-        self._columns.append(_Column(title, justify, style, cut, wraps, is_kept or is_first_figure))
+        keeps = is_kept or is_first_figure
+        self._columns.append(_Column(title, justify, style, cut, wraps, keeps, shown))
 
     def add_row(self, *cells: Cell, style: str = "") -> None:
         """Add a row; cells left out at its end are empty."""
@@ -130,7 +134,8 @@ class ReportTable:
 
     def _layout(self, page: int) -> list[_Shape]:
         """The columns that are shown on a page."""
-        shapes = [self._shape(number) for number in range(len(self._columns))]
+        shown = [number for number, column in enumerate(self._columns) if column.is_shown]
+        shapes = [self._shape(number) for number in shown]
         mark = 0  # room for what says that figures are left out
         while sum(shape.width + self.gap for shape in shapes) - self.gap + mark > page:
             droppable = [shape for shape in shapes if not shape.column.stays]
