@@ -45,7 +45,7 @@ class FinalOrder:
             found.setdefault(computation, post_order(computation))
         return found
 
-    # -- what is alike ------------------------------------------------------------------------------
+    # -- what is alike ----------------------------------------------------------------------------
 
     def _classify(self, computation: Computation) -> None:
         for instruction in post_order(computation):

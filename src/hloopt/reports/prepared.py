@@ -56,7 +56,7 @@ class PreparedModule:
         if is_flat and not count and not _lacks_copies(module, backend):
             return cls(module, stage, tuple(notices), tuple(doubts))
         notices.append(_copies_notice(stage, count))
-        doubts.append("copies are not inserted yet" if is_flat else "it is not flattened yet")
+        doubts.append("copies are not inserted yet" if is_flat else "calls are not flattened yet")
         return cls(prepared, stage, tuple(notices), tuple(doubts))
 
 

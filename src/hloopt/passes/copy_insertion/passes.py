@@ -113,7 +113,8 @@ class AddSpecialCaseCopies(ModulePass):
         require_flat_calls(module)
         facts = Facts.of(module, _backend(self.options.alias_info))
         changed = add_special_case_copies(module, facts, self.options.execution_threads, context)
-        repair_schedule(module.computations.values())
+        if changed:
+            repair_schedule(module.computations.values())
         return changed
 
 
