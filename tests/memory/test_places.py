@@ -26,16 +26,14 @@ def check(module: Module) -> None:
     """Temporaries add up to the timeline, and no two lie in one byte at one time."""
     analysis = MemoryAnalysis.of(module)
     report = analysis.report()
-    if len(analysis.assignment.traces) > 1:  # the timeline is of the fullest heap
-        return
     buffers = placed_buffers(analysis)
-    in_heap = {analysis.name(v) for t in analysis.assignment.traces.values() for v in t.root}
     change = [0] * (len(report.timeline) + 1)
     by_start: dict[int, list[PlacedBuffer]] = {}
     for buffer in buffers:
         first, last = buffer.live
         assert 0 <= first <= last
-        if buffer.kind == "temporary" and buffer.name in in_heap:
+        if buffer.in_timeline:
+            assert buffer.kind == "temporary"
             change[first] += buffer.size
             change[min(last + 1, len(report.timeline))] -= buffer.size
             by_start.setdefault(buffer.allocation, []).append(buffer)

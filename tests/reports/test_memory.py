@@ -6,7 +6,6 @@ import io
 import json
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 
 import pytest
 from rich.console import Console
@@ -23,7 +22,6 @@ from hloopt.reports.memory_diff import (
     render_memory_change,
 )
 from hloopt.reports.memory_groups import GROUPINGS, grouped
-from hloopt.reports.memory_html import memory_page, packed
 from hloopt.reports.memory_json import memory_to_json
 from hloopt.reports.memory_model import MemoryFindings, exhausted
 from hloopt.reports.memory_text import render_largest, render_memory
@@ -286,7 +284,7 @@ def test_the_json_model_keeps_its_names() -> None:
         {
             **{"name": "str", "computation": "str", "opcode": "str", "shape": "str"},
             **{"size": "int", "kind": "str", "op_name": "str", "source": "str"},
-            **{"allocation": "int", "offset": "int", "live": ["int"]},
+            **{"allocation": "int", "offset": "int", "live": ["int"], "in_timeline": "bool"},
             **{"source_basis": "str", "stack": "NoneType"},
         }
     ]
@@ -310,54 +308,6 @@ def test_the_trace_counts_memory_over_the_positions() -> None:
     assert [e["name"] for e in events if e["ph"] == "X"] == model["instructions"]
     (peak,) = (e for e in events if e["ph"] == "i")
     assert (peak["ts"], peak["args"]) == (3, {"bytes": model["peak"]})
-
-
-# -- page -----------------------------------------------------------------------------------------
-
-
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: set[str | None] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids.add(dict(attrs).get("id"))
-        if tag not in ("meta", "input"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def test_the_page_is_whole_and_needs_no_network() -> None:
-    page = memory_page(findings(20_000).model)
-    tags = Tags()
-    tags.feed(page)
-    assert tags.open == []
-    assert "http" not in page
-    assert "RESOURCE_EXHAUSTED" in page
-    asked = set(re.findall(r'\$\("(\w+)"\)', page))
-    assert {"time", "packing", "filter", "rows"} <= asked <= tags.ids
-
-
-def test_the_page_has_each_text_once_and_each_buffer() -> None:
-    model = findings(None).model
-    data = packed(model)
-    assert len(set(data["texts"])) == len(data["texts"])
-    columns = data["buffers"]
-    for number, buffer in enumerate(model["buffers"]):
-        for name in ("name", "shape", "kind", "op_name", "computation"):
-            assert data["texts"][columns[name][number]] == buffer[name]
-        assert [columns["start"][number], columns["end"][number]] == buffer["live"]
-        assert columns["size"][number] == buffer["size"]
-
-
-def test_texts_cannot_end_the_script() -> None:
-    text = TEXT.replace("jit(f)/f", "</script><b>")
-    found = MemoryFindings.of(parse_module(text), load_target("h100_sxm"))
-    page = memory_page(found.model)
-    assert page.count("</script>") == 2
 
 
 # -- what entered and left the peak ---------------------------------------------------------------

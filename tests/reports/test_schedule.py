@@ -5,20 +5,16 @@ from __future__ import annotations
 import io
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from rich.console import Console
-from tests.simulation.programs import ADD, programs
+from tests.simulation.programs import ADD
 from tests.simulation.test_execution import LOOP, LOOP_ENTRY
 
-from hloopt.analysis.latency import TableModel
 from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
-from hloopt.ir import Module
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_diff import (
     compare_schedules,
@@ -26,12 +22,9 @@ from hloopt.reports.schedule_diff import (
     schedule_change_to_json,
 )
 from hloopt.reports.schedule_findings import ScheduleFindings
-from hloopt.reports.schedule_html import packed, schedule_page
 from hloopt.reports.schedule_json import schedule_to_json
 from hloopt.reports.schedule_run import ScheduleSettings, set_devices
 from hloopt.reports.schedule_text import render_schedule
-from hloopt.reports.schedule_timeline import Timeline
-from hloopt.reports.schedule_trace import schedule_trace
 from hloopt.reports.units import CycleUnit
 from hloopt.simulation.hiding import Reason
 from hloopt.text import parse_module
@@ -189,112 +182,6 @@ def test_a_target_gives_times() -> None:
     findings = find(cost_model=CostModelChoice(target="h100_sxm"))
     assert findings.unit.seconds == 1e-6
     assert re.search(r"makespan +[\d.]+ us", rendered(findings))
-
-
-# -- the timeline ---------------------------------------------------------------------------------
-
-
-@given(programs())
-def test_slices_of_a_lane_do_not_overlap(program: tuple[Module, TableModel]) -> None:
-    findings = ScheduleFindings.of(program[0], ScheduleSettings())
-    timeline = Timeline.of(findings)
-    last: dict[int, float] = {}
-    for piece in timeline.slices:
-        assert 0 <= piece.begin < piece.end <= findings.simulation.makespan
-        assert piece.begin >= last.get(piece.lane, 0.0) - 1e-9
-        last[piece.lane] = piece.end
-    main = sum(piece.end - piece.begin for piece in timeline.slices if piece.lane == 0)
-    assert main == pytest.approx(findings.simulation.makespan)
-
-
-def test_loops_are_laid_out_within_the_time_of_all_trips() -> None:
-    findings = find(LOOPED)
-    timeline = Timeline.of(findings)
-    assert timeline.lanes == ["main", "main 1", "all-reduce"]
-    spans = {computation.name: span for computation, span in timeline.spans.items()}
-    assert spans["condition"][1] == spans["body"][0]
-    assert spans["e"] == (0, findings.simulation.makespan)
-    (beside,) = (p for p in timeline.slices if p.lane == 2)
-    assert spans["body"][0] <= beside.begin < beside.end <= spans["body"][1]
-
-
-def test_memory_changes_in_the_order_of_time() -> None:
-    times = [time for time, _ in Timeline.of(find()).memory]
-    assert times == sorted(set(times))
-
-
-class _Page(HTMLParser):
-    """Collects what a page loads, its tags and its data."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loads: list[str] = []
-        self.ids: set[str] = set()
-        self.scripts: list[str] = []
-        self._in_script = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.loads += [value or "" for name, value in attrs if name in ("src", "href")]
-        self.ids.add(found.get("id") or "")
-        self._in_script = tag == "script"
-        if self._in_script:
-            self.scripts.append("")
-
-    def handle_data(self, data: str) -> None:
-        if self._in_script:
-            self.scripts[-1] += data
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_script = False
-
-
-def test_the_page_needs_nothing_else() -> None:
-    findings = find(TEXT.replace("jit(f)/gather", "</script><b>"))
-    timeline = Timeline.of(findings)
-    page = _Page()
-    page.feed(schedule_page(findings, timeline))
-    assert page.loads == []
-    assert json.loads(page.scripts[0]) == json.loads(json.dumps(packed(findings, timeline)))
-    wanted = set(re.findall(r'\$\("(\w+)"\)', page.scripts[1]))
-    assert wanted <= page.ids
-
-
-def test_columns_of_the_page_fit_together() -> None:
-    findings = find()
-    data = packed(findings, Timeline.of(findings))
-    lengths = {len(column) for column in data["slices"].values()}
-    assert len(lengths) == 1
-    for number, operation in enumerate(data["operations"]):
-        drawn = [i for i, n in enumerate(data["slices"]["operation"]) if n == number]
-        assert operation["start"] in {data["texts"][data["slices"]["name"][i]] for i in drawn}
-
-
-def test_the_trace_is_as_the_trace_event_format_wants_it() -> None:
-    """Chrome's Trace Event Format: complete, counter, flow and metadata events."""
-    findings = find(LOOPED)
-    trace = json.loads(json.dumps(schedule_trace(findings, Timeline.of(findings))))
-    events = trace["traceEvents"]
-    assert {event["ph"] for event in events} == {"M", "X", "C", "s", "f"}
-    for event in events:
-        assert {"name", "ph", "ts", "pid", "tid"} <= event.keys()
-        assert event["ts"] >= 0
-        if event["ph"] == "X":
-            assert event["dur"] > 0
-    threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert list(threads.values()) == ["main", "main 1", "all-reduce"]
-    assert {e["tid"] for e in events if e["ph"] == "X"} == set(threads)
-    arrows = [{k: e[k] for k in ("id", "name", "cat")} for e in events if e["ph"] in "sf"]
-    assert len(arrows) == 2
-    assert arrows[0] == arrows[1]
-    for event in events:
-        if event["ph"] in "sf":  # an arrow is bound to the slice around it
-            assert any(
-                e["ph"] == "X"
-                and e["tid"] == event["tid"]
-                and e["ts"] <= event["ts"] < e["ts"] + e["dur"]
-                for e in events
-            )
 
 
 # -- before and after -----------------------------------------------------------------------------

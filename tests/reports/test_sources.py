@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.reports.pages import column_texts
 
 from hloopt.files import load
 from hloopt.ir import Module
@@ -275,8 +276,7 @@ def test_schedules_say_the_line_of_each_operation_and_slice() -> None:
     trace = schedule_trace(findings, timeline)
     lines = {e["name"]: e["args"].get("source") for e in trace["traceEvents"] if e["ph"] == "X"}
     assert lines["a"] == "/home/me/project/model.py:20"
-    columns = packed(findings, timeline)
-    shown = {columns["texts"][number] for number in columns["slices"]["source"]}
+    shown = column_texts(packed(findings, timeline)["slices"]["source"])
     assert "/home/me/project/model.py:30" in shown
 
 

@@ -169,7 +169,8 @@ def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
     if options["html"]:
         from hloopt.reports.memory_html import memory_page
 
-        texts[options["html"]] = memory_page(model)
+        by = "source" if options["by"] == "source" else "scope"
+        texts[options["html"]] = memory_page(model, by=by, depth=options["depth"])
     if options["trace"]:
         import json
 

@@ -33,16 +33,20 @@ class PlacedBuffer:
     live: tuple[int, int]
     """First and last position, both included, at which it is needed; it ends before the position
     at which another value takes over its place."""
+    in_timeline: bool
+    """Whether the timeline counts it while it is alive: it is a temporary of the heap that needs
+    most, and no table of pointers. What is set aside throughout counts in `throughout`."""
 
 
 def placed_buffers(analysis: MemoryAnalysis) -> list[PlacedBuffer]:
     """What lies in the allocations at which time, by position and allocation.
 
-    At no time two share a byte, and the temporaries alive at a position add up to what the
-    timeline has there, beside what is set aside throughout. What has no size is left out, and what
-    no step of the schedule needs. Near-linear in the values.
+    At no time two share a byte, and those `in_timeline` that are alive at a position add up to what
+    the timeline has there, beside what is set aside throughout. What has no size is left out, and
+    what no step of the schedule needs. Near-linear in the values.
     """
     of_trace = {v: root for t in analysis.assignment.traces.values() for v, root in t.root.items()}
+    in_fullest_heap = set(analysis.trace.root.values())
     of_value = analysis.assignment.buffers.of_value
     placed: list[PlacedBuffer] = []
     for number, allocation in enumerate(analysis.assignment.allocations):
@@ -54,11 +58,15 @@ def placed_buffers(analysis: MemoryAnalysis) -> list[PlacedBuffer]:
             key = (True, root) if root is not None else (False, of_value[value].number)
             groups.setdefault(key, []).append(value)
         for (is_traced, root), values in groups.items():
+            in_timeline = is_traced and root in in_fullest_heap
             for value, live in _spans(analysis, values):
                 size = analysis.value_size(root if is_traced else value)
                 if size:
                     place = number, allocation.offsets[value]
-                    placed.append(_placed(analysis, value, size, allocation.kind, place, live))
+                    found = _placed(
+                        analysis, value, size, allocation.kind, place, live, in_timeline
+                    )
+                    placed.append(found)
     return sorted(placed, key=lambda b: (b.live, b.allocation, b.offset))
 
 
@@ -83,6 +91,7 @@ def _placed(
     kind: AllocationKind,
     place: tuple[int, int],
     live: tuple[int, int],
+    in_timeline: bool,
 ) -> PlacedBuffer:
     instruction = analysis.flow.definer[value]
     return PlacedBuffer(
@@ -96,4 +105,5 @@ def _placed(
         analysis.line(value),
         *place,
         live,
+        in_timeline,
     )

@@ -15,12 +15,15 @@ from hloopt.reports.stage_notices import stage_to_json
 from hloopt.simulation import ComputationRun
 from hloopt.simulation.hiding import Hiding
 
+_MOST_POINTS = 20_000
+
 
 def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
     """All of it but when each instruction runs. Times in cycles of the model, sizes in bytes.
 
     Times of an operation are those of one run of its computation, which runs `runs` times. The
-    memory's timeline is that of `Timeline`: `[time, bytes]` where the number of bytes changes.
+    memory's timeline is that of `Timeline`: `[time, bytes]` where the number of bytes changes, in
+    all trips of loops, or the most of the trips where those are too many.
     """
     simulation, memory = findings.simulation, findings.memory
     stacks = StackTable()
@@ -36,7 +39,7 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
             "peak": memory.peak,
             "arguments": memory.arguments,
             "limit": memory.limit,
-            "timeline": Timeline.of(findings).memory,
+            "timeline": Timeline.of(findings).memory(_MOST_POINTS),
         },
         "computations": [
             _computation_to_json(findings, run) for run in simulation.runs.values() if run.runs

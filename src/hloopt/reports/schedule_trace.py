@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
+from hloopt.ir import Opcode
 from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.schedule_findings import ScheduleFindings
-from hloopt.reports.schedule_timeline import Slice, Timeline
+from hloopt.reports.schedule_frames import Slice
+from hloopt.reports.schedule_timeline import Rest, Timeline, Visit
 from hloopt.simulation import Operation
 
 _PROCESS = 1
@@ -14,7 +18,10 @@ _PROCESS = 1
 
 def schedule_trace(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
     """The trace-event format of Chrome: a thread per lane, memory as a counter, and an arrow from
-    each start to what waits for it. A microsecond per abstract cycle. Linear.
+    each start to what waits for it. A microsecond per abstract cycle.
+
+    All trips of loops, up to `MOST_SLICES`; of more the first, and a slice for the others. Linear
+    in that.
     """
     seconds = findings.unit.seconds
     scale = 1.0 if seconds is None else seconds * 1e6
@@ -23,20 +30,47 @@ def schedule_trace(findings: ScheduleFindings, timeline: Timeline) -> dict[str, 
     for lane, name in enumerate(timeline.lanes):
         events.append(_named("thread_name", lane, name))
         events.append(_event("M", "thread_sort_index", lane, 0.0, args={"sort_index": lane}))
-    arrows: dict[Operation, int] = {}
-    for piece in timeline.slices:
-        events.append(_slice_event(findings, piece, scale))
-        if piece.operation is not None and piece.operation.exposed > 0:
-            number = arrows.setdefault(piece.operation, len(arrows))
-            end = {"ph": "f", "bp": "e"} if piece.is_wait else {"ph": "s"}
-            arrow = _event("", "waited for", piece.lane, piece.begin * scale, cat="operation")
-            events.append(arrow | end | {"id": number})
-    for time, size in timeline.memory:
+    arrows = count()
+    for visit in timeline.visits():
+        if isinstance(visit, Rest):
+            events += _rest_events(visit, scale)
+        else:
+            events += _visit_events(findings, visit, scale, arrows)
+    for time, size in timeline.memory():
         events.append(_event("C", "memory (bytes)", 0, time * scale, args={"in use": size}))
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
-def _slice_event(findings: ScheduleFindings, piece: Slice, scale: float) -> dict[str, Any]:
+def _visit_events(
+    findings: ScheduleFindings, visit: Visit, scale: float, arrows: Iterator[int]
+) -> Iterator[dict[str, Any]]:
+    """The slices of one run of a computation, and the arrows between them."""
+    numbers: dict[Operation, int] = {}
+    for piece in visit.frame.slices:
+        begin = (visit.begin + piece.begin * visit.scale) * scale
+        duration = (piece.end - piece.begin) * visit.scale * scale
+        yield _slice_event(findings, piece, begin, duration)
+        if piece.operation is not None and piece.operation.exposed > 0:
+            if piece.operation not in numbers:
+                numbers[piece.operation] = next(arrows)
+            end = {"ph": "f", "bp": "e"} if piece.is_wait else {"ph": "s"}
+            arrow = _event("", "waited for", piece.lane, begin, cat="operation")
+            yield arrow | end | {"id": numbers[piece.operation]}
+
+
+def _rest_events(rest: Rest, scale: float) -> Iterator[dict[str, Any]]:
+    """A slice in each lane that the trips left out have slices in."""
+    name = f"%{rest.call.instruction.name}"
+    if rest.call.instruction.opcode is Opcode.WHILE:
+        name = f"{rest.trips:,} more {'trip' if rest.trips == 1 else 'trips'} of {name}"
+    begin, duration = rest.begin * scale, (rest.end - rest.begin) * scale
+    for lane in sorted({lane for frame, _ in rest.call.frames for lane in frame.lanes}):
+        yield _event("X", name, lane, begin, dur=duration, cat="trips")
+
+
+def _slice_event(
+    findings: ScheduleFindings, piece: Slice, begin: float, duration: float
+) -> dict[str, Any]:
     instruction, operation = piece.instruction, piece.operation
     name = f"wait for {instruction.name}" if piece.is_wait else instruction.name
     arguments: dict[str, Any] = {
@@ -54,15 +88,8 @@ def _slice_event(findings: ScheduleFindings, piece: Slice, scale: float) -> dict
             "hidden": findings.unit.label(operation.hidden),
             "exposed": findings.unit.label(operation.exposed),
         }
-    return _event(
-        "X",
-        name,
-        piece.lane,
-        piece.begin * scale,
-        dur=(piece.end - piece.begin) * scale,
-        cat="wait" if piece.is_wait else "operation" if operation else "instruction",
-        args=arguments,
-    )
+    kind = "wait" if piece.is_wait else "operation" if operation else "instruction"
+    return _event("X", name, piece.lane, begin, dur=duration, cat=kind, args=arguments)
 
 
 def _event(phase: str, name: str, thread: int, time: float, **more: Any) -> dict[str, Any]:

@@ -1,93 +1,115 @@
-const { buffers, texts, allocations } = data;
-const count = buffers.size.length, positions = Math.max(data.positions, 1);
-const text = (column, i) => texts[buffers[column][i]];
-const THROUGHOUT = new Set(["parameter", "output", "constant"]);
-const KINDS = { parameter: "#0891b2", output: "#16a34a", constant: "#a855f7", temporary: "#d97706" };
+const { buffers, allocations, setAside } = data;
+const bufferCount = buffers.size.length, positions = Math.max(data.positions, 1);
+const columns = textColumns(buffers), asideColumns = textColumns(setAside);
+const text = (name, i) => columns[name].textAt(i);
+const asideText = (name, i) => asideColumns[name].textAt(i);
+const kinds = column(allocations.kind), instructions = column(data.instructions);
 const ROWS = 100;
 
 // -- data --------------------------------------------------------------------------------------
 
-const timeline = new Float64Array(positions);
-for (let k = 0; k < data.timeline.length; k++) {
-  const end = k + 1 < data.timeline.length ? data.timeline[k + 1][0] : positions;
-  timeline.fill(data.timeline[k][1], data.timeline[k][0], end);
+const start = new Int32Array(bufferCount), end = new Int32Array(bufferCount);  // both included
+for (let i = 0, at = 0; i < bufferCount; i++) {
+  start[i] = at += buffers.start[i];
+  end[i] = at + buffers.length[i] - 1;
 }
-
-// Of an allocation that is set aside throughout, its largest buffer stands for it.
-const standsFor = new Map();
-for (let i = 0; i < count; i++) {
-  const allocation = buffers.allocation[i], best = standsFor.get(allocation);
-  if (!THROUGHOUT.has(text("kind", i))) continue;
-  if (best === undefined || buffers.size[i] > buffers.size[best]) standsFor.set(allocation, i);
-}
-const isThroughout = i => standsFor.get(buffers.allocation[i]) === i;
-const isTemporary = i => !THROUGHOUT.has(text("kind", i));
-const isAlive = (i, at) =>
-  isTemporary(i) ? buffers.start[i] <= at && at <= buffers.end[i] : isThroughout(i);
+const inTimeline = i => buffers.inTimeline[i] === "1";
+const asideKinds = data.setAsideKinds.map(kind => ({ ...kind, size: 0 }));
+for (let i = 0; i < setAside.size.length; i++)
+  asideKinds.find(({ kind }) => kind === asideText("kind", i)).size += setAside.size[i];
+const fillOfKind = new Map(asideKinds.map(({ kind, fill }) => [kind, fill]));
 
 // Spaces of addresses to look at: each allocation of temporaries, and all one above the other.
 const spaces = [];
-allocations.forEach((allocation, number) => {
-  if (allocation.kind === "temporary" && allocation.size)
-    spaces.push({ label: "temporaries" + (allocation.color ? `, S(${allocation.color})` : ""),
-      size: allocation.size, base: new Map([[number, 0]]) });
+allocations.size.forEach((size, number) => {
+  const space = allocations.color[number];
+  if (kinds.textAt(number) === "temporary" && size)
+    spaces.push({ label: "temporaries" + (space ? `, S(${space})` : ""),
+      size, base: new Map([[number, 0]]) });
 });
 spaces.sort((a, b) => b.size - a.size);
 const everything = { label: "all allocations", size: 0, base: new Map() };
-allocations.map((allocation, number) => ({ allocation, number }))
-  .filter(({ allocation }) => allocation.size && allocation.kind !== "thread-local")
-  .sort((a, b) => (a.allocation.kind === "temporary") - (b.allocation.kind === "temporary")
-    || b.allocation.size - a.allocation.size)
-  .forEach(({ allocation, number }) => {
+allocations.size.map((size, number) => ({ size, number, kind: kinds.textAt(number) }))
+  .filter(({ size, kind }) => size && kind !== "thread-local")
+  .sort((a, b) => (a.kind === "temporary") - (b.kind === "temporary") || b.size - a.size)
+  .forEach(({ size, number }) => {
     everything.base.set(number, everything.size);
-    everything.size += allocation.size;
+    everything.size += size;
   });
 spaces.push(everything);
 spaces.forEach((space, k) => $("space").append(new Option(`${space.label}: ${bytes(space.size)}`, k)));
 
-// -- state -------------------------------------------------------------------------------------
+// -- stacks ------------------------------------------------------------------------------------
 
-const view = { left: 0, right: positions, bottom: 0, top: 1 };
-let space = spaces[0], at = data.peakPosition, matches = null, share = null, selected = -1, shown = [];
+// What is set aside throughout, then groups of temporaries, from the bottom to the top. `above`
+// is where each ends, by position.
+let stacks = [], grouping = null;
 
-function chooseSpace(number) {
-  space = spaces[number];
-  shown = [];
-  for (let i = 0; i < count; i++) if (space.base.has(buffers.allocation[i])) shown.push(i);
-  shown.sort((a, b) => buffers.size[b] - buffers.size[a]);
-  view.bottom = 0;
-  view.top = Math.max(space.size, 1);
-  redraw();
+const groupOf = i => +grouping.groups[columns[grouping.column].numberAt(i)];
+const fillOfGroup = group =>
+  group < grouping.labels.length - grouping.hasRest ? "c" + (group + 1) : "other";
+const fillOf = i => fillOfKind.get(text("kind", i)) ?? fillOfGroup(groupOf(i));
+
+// Bytes alive by position, of buffers that the timeline counts.
+function sumOver(isWanted) {
+  const change = new Float64Array(positions + 1);
+  for (let i = 0; i < bufferCount; i++) {
+    if (!inTimeline(i) || !isWanted(i)) continue;
+    change[start[i]] += buffers.size[i];
+    change[Math.min(end[i] + 1, positions)] -= buffers.size[i];
+  }
+  for (let p = 1; p <= positions; p++) change[p] += change[p - 1];
+  return change.subarray(0, positions);
 }
 
-function applyFilter() {
-  const wanted = $("filter").value.trim().toLowerCase();
-  matches = share = null;
-  if (wanted) {
-    const hits = texts.map(value => value.toLowerCase().includes(wanted));
-    const columns = ["name", "op_name", "source", "shape", "opcode"];
-    matches = new Uint8Array(count);
-    const change = new Float64Array(positions + 1);
-    for (let i = 0; i < count; i++) {
-      matches[i] = columns.some(column => hits[buffers[column][i]]);
-      if (!matches[i] || !(isTemporary(i) || isThroughout(i))) continue;
-      change[isTemporary(i) ? buffers.start[i] : 0] += buffers.size[i];
-      change[isTemporary(i) ? Math.min(buffers.end[i] + 1, positions) : positions] -= buffers.size[i];
-    }
-    share = new Float64Array(positions);
-    let sum = 0;
-    for (let p = 0; p < positions; p++) share[p] = sum += change[p];
+function group(number) {
+  grouping = data.groupings[number];
+  stacks = asideKinds.filter(({ size }) => size)
+    .map(({ label, fill, size }) => ({ label, fill, sizes: new Float64Array(positions).fill(size) }));
+  grouping.labels.forEach((label, k) =>
+    stacks.push({ label, fill: fillOfGroup(k), sizes: sumOver(i => groupOf(i) === k) }));
+  const below = new Float64Array(positions);
+  for (const stack of stacks) {
+    for (let p = 0; p < positions; p++) below[p] += stack.sizes[p];
+    stack.above = below.slice();
   }
   list();
   redraw();
 }
 
-function colorOf(i) {
-  const by = $("color").value;
-  if (by === "kind") return KINDS[text("kind", i)] || "#888";
-  const label = by === "scope" ? text("op_name", i).split("/").slice(0, 3).join("/") : text(by, i);
-  if (!label) return "#888";
-  return colorOfText(label);
+const total = p => stacks.length ? stacks[stacks.length - 1].above[p] : 0;
+
+// -- state -------------------------------------------------------------------------------------
+
+const view = { left: 0, right: positions, bottom: 0, top: 1 };
+let space = spaces[0], at = data.peakPosition, matches = null, found = null, selected = -1, shown = [];
+
+function chooseSpace(number) {
+  space = spaces[number];
+  shown = [];
+  for (let i = 0; i < bufferCount; i++) if (space.base.has(buffers.allocation[i])) shown.push(i);
+  shown.sort((a, b) => buffers.size[b] - buffers.size[a]);
+  view.bottom = 0;
+  view.top = Math.max(space.size, 1);
+  list();
+  redraw();
+}
+
+const SEARCHED = ["name", "op_name", "source", "shape", "opcode"];
+let asideMatches = null;
+
+function applyFilter() {
+  const wanted = $("filter").value.trim().toLowerCase();
+  matches = found = asideMatches = null;
+  if (wanted) {
+    matches = search(columns, SEARCHED, wanted, bufferCount);
+    asideMatches = search(asideColumns, SEARCHED, wanted, setAside.size.length);
+    let aside = 0;
+    for (let i = 0; i < setAside.size.length; i++) if (asideMatches[i]) aside += setAside.size[i];
+    found = sumOver(i => matches[i]).map(size => size + aside);
+  }
+  list();
+  redraw();
 }
 
 // -- drawing -----------------------------------------------------------------------------------
@@ -97,47 +119,60 @@ const positionAt = (x, width) =>
   view.left + (x - LABELS) / (width - LABELS) * (view.right - view.left);
 
 // Marks of the peak and of the chosen position, over the whole height.
-function marks({ context, width, height, ink }) {
-  for (const [position, color] of [[at, ink], [data.peakPosition, "#dc2626"]]) {
+function marks({ context, width, height }, from) {
+  for (const [position, name] of [[at, "ink"], [data.peakPosition, "bad"]]) {
     if (position < view.left || position >= view.right) continue;
-    context.fillStyle = color;
-    context.fillRect(xOf(position + .5, width), 0, 1, height);
+    context.fillStyle = color(name);
+    context.fillRect(xOf(position + .5, width), from, 1, height);
   }
+}
+
+// Text in front of the picture, on a ground of its own.
+function caption({ context, width }, words, x, y) {
+  const wide = context.measureText(words).width + 6, left = Math.min(Math.max(x, LABELS), width - wide);
+  context.fillStyle = color("page");
+  context.fillRect(left, y - 11, wide, 14);
+  context.fillStyle = color("bad");
+  context.textAlign = "left";
+  context.fillText(words, left + 3, y);
 }
 
 function drawTime() {
   const picture = prepare($("time")), { context, width, height } = picture;
   const top = Math.max(data.peak, 1) * 1.05;
-  const yOf = size => height - size / top * height;
-  axis(picture, 0, top, yOf);
-  const series = [[timeline, KINDS.temporary, .75], [null, KINDS.parameter, .75]];
-  if (share) series.push([share, "#dc2626", .8]);
-  for (const [values, color, alpha] of series) {
-    context.fillStyle = color;
-    context.globalAlpha = alpha;
-    for (let x = LABELS; x < width; x++) {
-      const first = Math.floor(positionAt(x, width));
-      const last = Math.max(first + 1, Math.ceil(positionAt(x + 1, width)));
-      let most = values ? 0 : data.throughout;
-      if (values)
-        for (let p = Math.max(first, 0); p < Math.min(last, positions); p++)
-          if (values[p] > most) most = values[p];
-      const y = yOf(most);
-      context.fillRect(x, y, 1, height - y);
+  const yOf = size => height - size / top * (height - AXIS);
+  timeAxis(picture, view, xOf, p => p.toLocaleString("en"), 1);
+  sizeAxis(picture, 0, top, yOf);
+  for (let x = LABELS; x < width; x++) {
+    const first = Math.max(Math.floor(positionAt(x, width)), 0);
+    const last = Math.min(Math.max(first + 1, Math.ceil(positionAt(x + 1, width))), positions);
+    let most = first, mostFound = first;  // the fullest position of this column of pixels
+    for (let p = first; p < last; p++) {
+      if (total(p) > total(most)) most = p;
+      if (found && found[p] > found[mostFound]) mostFound = p;
     }
+    if (most >= positions) continue;
+    context.globalAlpha = found ? .3 : 1;
+    let y = height;
+    for (const { fill, above } of stacks) {
+      const upper = yOf(above[most]);
+      context.fillStyle = color(fill);
+      context.fillRect(x, upper, 1, y - upper);
+      y = upper;
+    }
+    context.globalAlpha = 1;
+    if (!found) continue;
+    context.fillStyle = color("ink");
+    context.fillRect(x, yOf(found[mostFound]), 1, height - yOf(found[mostFound]));
   }
-  context.globalAlpha = 1;
-  context.fillStyle = "#dc2626";
-  context.textAlign = "left";
   if (data.limit !== null && data.limit <= top) {
+    context.fillStyle = color("bad");
     context.fillRect(LABELS, yOf(data.limit), width - LABELS, 2);
-    context.fillText("limit " + bytes(data.limit), LABELS + 4, yOf(data.limit) + 13);
+    caption(picture, "limit " + bytes(data.limit), LABELS + 4, yOf(data.limit) + 13);
   }
-  marks(picture);
-  if (data.peakPosition < view.left || data.peakPosition >= view.right) return;
-  context.fillStyle = "#dc2626";
-  context.fillText("peak " + bytes(data.peak),
-    Math.min(xOf(data.peakPosition + .5, width) + 4, width - 90), 10);
+  marks(picture, AXIS);
+  if (data.peakPosition >= view.left && data.peakPosition < view.right)
+    caption(picture, "peak " + bytes(data.peak), xOf(data.peakPosition + .5, width) + 3, AXIS + 10);
 }
 
 const boxes = [];  // what is drawn, the smallest last: for the pointer
@@ -145,7 +180,7 @@ const boxes = [];  // what is drawn, the smallest last: for the pointer
 function drawPacking() {
   const picture = prepare($("packing")), { context, width, height } = picture;
   const yOf = size => height - (size - view.bottom) / (view.top - view.bottom) * height;
-  axis(picture, view.bottom, view.top, yOf);
+  sizeAxis(picture, view.bottom, view.top, yOf);
   context.save();
   context.beginPath();
   context.rect(LABELS, 0, width - LABELS, height);
@@ -158,68 +193,84 @@ function drawPacking() {
   }
   if (selected >= 0 && space.base.has(buffers.allocation[selected])) {
     const base = space.base.get(buffers.allocation[selected]) + buffers.offset[selected];
-    const x = xOf(buffers.start[selected], width), y = yOf(base + buffers.size[selected]);
+    const x = xOf(start[selected], width), y = yOf(base + buffers.size[selected]);
     context.globalAlpha = 1;
-    context.strokeStyle = picture.ink;
-    context.lineWidth = 2;
-    context.strokeRect(x, y, xOf(buffers.end[selected] + 1, width) - x, yOf(base) - y);
+    context.strokeStyle = color("ink");
+    context.lineWidth = 3;
+    context.strokeRect(x, y, xOf(end[selected] + 1, width) - x, yOf(base) - y);
   }
   context.restore();
-  marks(picture);
+  marks(picture, 0);
 }
 
 // What is smaller than two pixels is drawn once per pixel: it would not show more often.
 function drawBox(i, context, width, height, yOf, taken, isDim) {
   const base = space.base.get(buffers.allocation[i]) + buffers.offset[i];
-  if (buffers.end[i] < view.left || buffers.start[i] >= view.right) return;
+  if (end[i] < view.left || start[i] >= view.right) return;
   if (base >= view.top || base + buffers.size[i] <= view.bottom) return;
-  const x = xOf(buffers.start[i], width), y = yOf(base + buffers.size[i]);
-  const wide = Math.max(xOf(buffers.end[i] + 1, width) - x, .7);
+  const x = xOf(start[i], width), y = yOf(base + buffers.size[i]);
+  const wide = Math.max(xOf(end[i] + 1, width) - x, .7);
   const high = Math.max(yOf(base) - y, .7);
   if (wide < 2 && high < 2) {
     const pixel = Math.max(y | 0, 0) * Math.ceil(width) + Math.max(x | 0, 0);
     if (taken[pixel]) return;
     taken[pixel] = 1;
   }
-  context.globalAlpha = isDim ? .12 : .85;
-  context.fillStyle = colorOf(i);
+  const fill = fillOf(i);
+  context.globalAlpha = isDim ? .15 : 1;
+  context.fillStyle = color(fill);
   context.fillRect(x, y, wide > 4 ? wide - .5 : wide, high > 4 ? high - .5 : high);
   boxes.push(i);
-  if (wide < 60 || high < 13 || isDim) return;
-  const left = Math.max(x, LABELS), room = Math.floor((x + wide - left - 6) / 6);
-  if (room < 4) return;
-  context.globalAlpha = 1;
-  context.fillStyle = "#fff";
-  context.textAlign = "left";
-  context.fillText(text("name", i).slice(0, room), left + 3, Math.min(y + 11, height - 3));
+  if (high < 13 || isDim) return;
+  const left = Math.max(x, LABELS), right = Math.min(x + wide, width);
+  boxLabel(context, text("name", i), fill, left, Math.min(Math.max(y, 0) + 11, height - 3), right - left);
 }
 
-let isWaiting = false;
-function redraw() {
-  if (isWaiting) return;
-  isWaiting = true;
-  requestAnimationFrame(() => { isWaiting = false; drawTime(); drawPacking(); });
-}
+draw = () => { drawTime(); drawPacking(); };
 
-// -- what is alive -----------------------------------------------------------------------------
+// -- legends and what is alive -----------------------------------------------------------------
+
+function legends() {
+  const moment = at === data.peakPosition ? "at the peak" : `at position ${at.toLocaleString("en")}`;
+  const entries = stacks.map(({ label, fill, sizes }) => ({ fill, label, figure: bytes(sizes[at] ?? 0) }));
+  if (found) entries.push({ fill: "ink", label: "what the filter finds", figure: bytes(found[at]) });
+  legend($("timeLegend"), entries, moment + ":");
+  const counts = new Map();
+  for (const i of shown) {
+    const kind = text("kind", i), label = fillOfKind.has(kind)
+      ? asideKinds.find(aside => aside.kind === kind).label : grouping.labels[groupOf(i)];
+    counts.set(label, (counts.get(label) ?? 0) + 1);
+  }
+  const labels = [...asideKinds, ...grouping.labels.map((label, k) => ({ label, fill: fillOfGroup(k) }))];
+  legend($("packingLegend"), labels.filter(({ label }) => counts.has(label)).map(({ label, fill }) =>
+    ({ fill, label, figure: count(counts.get(label), "buffer") })));
+}
 
 function list() {
+  if (!grouping) return;
+  legends();
   const alive = [];
-  let sum = 0;
-  for (let i = 0; i < count; i++)
-    if (isAlive(i, at) && (!matches || matches[i])) { alive.push(i); sum += buffers.size[i]; }
-  alive.sort((a, b) => buffers.size[b] - buffers.size[a]);
-  const name = texts[data.instructions[at]] || "";
-  $("alive").textContent = `${alive.length.toLocaleString("en")} buffers`
-    + `${matches ? " of the filter" : ""}, ${bytes(sum)}, are alive at position ${at}`
-    + ` of ${data.positions}${name ? `: %${name}` : ""}${at === data.peakPosition ? " (the peak)" : ""}`
+  for (let i = 0; i < bufferCount; i++)
+    if (inTimeline(i) && start[i] <= at && at <= end[i] && (!matches || matches[i]))
+      alive.push({ i, size: buffers.size[i] });
+  for (let i = 0; i < setAside.size.length; i++)
+    if (!asideMatches || asideMatches[i]) alive.push({ aside: i, size: setAside.size[i] });
+  alive.sort((a, b) => b.size - a.size);
+  const sum = alive.reduce((all, { size }) => all + size, 0);
+  const name = data.positions ? instructions.textAt(at) : "";
+  $("alive").textContent = count(alive.length, "buffer") + (matches ? " of the filter" : "")
+    + `, ${bytes(sum)}, alive at position ${at.toLocaleString("en")}`
+    + ` of ${data.positions.toLocaleString("en")}${name ? `: %${name}` : ""}`
+    + (at === data.peakPosition ? " (the peak)" : "")
     + (alive.length > ROWS ? `; the ${ROWS} largest` : "");
-  $("rows").replaceChildren(...alive.slice(0, ROWS).map(i => {
-    const cells = [bytes(buffers.size[i]), (100 * buffers.size[i] / Math.max(data.peak, 1)).toFixed(1) + " %",
-      text("kind", i), text("shape", i), buffers.start[i], buffers.end[i], "%" + text("name", i),
-      text("op_name", i), text("source", i)];
-    return tableRow(cells, () => show(i));
-  }));
+  const top = alive.slice(0, ROWS);
+  fillRows($("rows"), top.map(({ i, aside, size }) => {
+    const of = name => aside === undefined ? text(name, i) : asideText(name, aside);
+    const part = data.hasShares ? [share(size, data.peak)] : [];
+    return [bytes(size), ...part, of("kind"), of("shape"),
+      aside === undefined ? start[i] : 0, aside === undefined ? end[i] : positions - 1,
+      "%" + of("name"), of("op_name"), of("source")];
+  }), row => { if (top[row].aside === undefined) show(top[row].i); });
 }
 
 // Zoom to a buffer's lifetime.
@@ -229,8 +280,8 @@ function show(i) {
     $("space").value = spaces.length - 1;
     chooseSpace(spaces.length - 1);
   }
-  const margin = Math.max((buffers.end[i] - buffers.start[i]) * .2, 5);
-  setTime(buffers.start[i] - margin, buffers.end[i] + 1 + margin);
+  const margin = Math.max((end[i] - start[i]) * .2, 5);
+  setTime(start[i] - margin, end[i] + 1 + margin);
   $("packing").scrollIntoView({ block: "nearest" });
 }
 
@@ -250,8 +301,8 @@ function setTime(left, right) {
 }
 
 function setAddresses(bottom, top) {
-  const length = Math.min(Math.max(top - bottom, 64), space.size);
-  view.bottom = Math.min(Math.max(bottom, 0), space.size - length);
+  const length = Math.min(Math.max(top - bottom, 64), Math.max(space.size, 1));
+  view.bottom = Math.min(Math.max(bottom, 0), Math.max(space.size, 1) - length);
   view.top = view.bottom + length;
   redraw();
 }
@@ -287,11 +338,12 @@ const handle = (canvas, lines) => navigate(canvas, {
 
 function timeLines(event) {
   const position = Math.floor(positionAt(event.offsetX, $("time").clientWidth));
-  if (position < 0 || position >= positions) return null;
-  return [`position ${position}: %${texts[data.instructions[position]] || ""}`, bytes(timeline[position]),
-    `${bytes(data.throughout)} set aside throughout, `
-    + `${bytes(timeline[position] - data.throughout)} temporaries`,
-    share && `${bytes(share[position])} of the filter`];
+  if (position < 0 || position >= data.positions) return null;
+  return [`position ${position.toLocaleString("en")}: %${instructions.textAt(position)}`,
+    `${bytes(total(position))} in use`,
+    ...stacks.filter(({ sizes }) => sizes[position]).reverse()
+      .map(({ label, sizes }) => `${bytes(sizes[position])} ${tail(label, 60)}`),
+    found && `${bytes(found[position])} of the filter`];
 }
 
 function packingLines(event) {
@@ -301,10 +353,10 @@ function packingLines(event) {
   for (let k = boxes.length - 1; k >= 0; k--) {
     const i = boxes[k], base = space.base.get(buffers.allocation[i]) + buffers.offset[i];
     if (address < base || address >= base + buffers.size[i]) continue;
-    if (position < buffers.start[i] - slack || position > buffers.end[i] + 1 + slack) continue;
+    if (position < start[i] - slack || position > end[i] + 1 + slack) continue;
     return [`%${text("name", i)} (${text("opcode", i)}) in %${text("computation", i)}`,
       text("shape", i), `${bytes(buffers.size[i])}, ${text("kind", i)}`, text("op_name", i),
-      text("source", i), `positions ${buffers.start[i]} to ${buffers.end[i]}`,
+      text("source", i), `positions ${start[i].toLocaleString("en")} to ${end[i].toLocaleString("en")}`,
       `allocation ${buffers.allocation[i]} + ${buffers.offset[i].toLocaleString("en")}`];
   }
   return null;
@@ -313,7 +365,7 @@ function packingLines(event) {
 handle($("time"), timeLines);
 handle($("packing"), packingLines);
 $("filter").addEventListener("input", applyFilter);
-$("color").addEventListener("change", redraw);
+$("by").addEventListener("change", () => group($("by").value));
 $("space").addEventListener("change", () => chooseSpace($("space").value));
 $("peak").onclick = () => {
   const half = Math.max((view.right - view.left) / 8, 10);
@@ -321,12 +373,7 @@ $("peak").onclick = () => {
   choose(data.peakPosition);
 };
 $("all").onclick = reset;
-addEventListener("resize", redraw);
-for (const [kind, color] of Object.entries(KINDS)) {
-  const box = document.createElement("i");
-  box.style.background = color;
-  $("legend").append(box, kind);
-}
-if (count && buffers.op_name.every(name => !texts[name])) $("color").value = "shape";
+data.groupings.forEach(({ name }, k) => $("by").append(new Option(name, k)));
+$("by").value = data.by;
 chooseSpace(0);
-list();
+group(data.by);

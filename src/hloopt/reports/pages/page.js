@@ -2,11 +2,15 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const tip = document.getElementById("tip");
 
-// Show lines of text beside the pointer, or nothing without lines.
-function showTip(event, lines) {
+// Show lines of text beside a place in the window, inside of it; nothing without lines.
+function showTip({ clientX, clientY }, lines) {
   tip.style.display = lines ? "block" : "none";
   if (!lines) return;
   tip.textContent = lines.filter(Boolean).join("\n");
-  tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8) + "px";
-  tip.style.top = Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8) + "px";
+  const place = (at, size, room) =>
+    Math.max(8, at + 14 + size + 8 <= room ? at + 14 : Math.min(at - 14 - size, room - size - 8)) + "px";
+  tip.style.left = place(clientX, tip.offsetWidth, innerWidth);
+  tip.style.top = place(clientY, tip.offsetHeight, innerHeight);
 }
+
+addEventListener("keydown", event => { if (event.key === "Escape") showTip(event, null); });

@@ -1,9 +1,23 @@
-const { slices, texts, operations, lanes } = data;
-const count = slices.lane.length, makespan = Math.max(data.makespan, 1e-9);
-const text = (column, i) => texts[slices[column][i]];
-const WAIT = "#dc2626", HIDDEN = "#16a34a", MEMORY = "#d97706";
-const AXIS = 20, ROWS = 200;
-const isMain = lane => lanes[lane].startsWith("main");
+const { slices, operations, lanes, frames } = data;
+const sliceCount = slices.kind.length, makespan = Math.max(data.makespan, 1e-9);
+const columns = textColumns(slices);
+const text = (name, i) => columns[name].textAt(i);
+const [WORK, WAITING, CALL, FLIGHT] = "0123";  // kinds of slices
+const ROWS = 200;
+const ROUNDING = .002;  // cycles: times are rounded to thousandths
+const LEAST_TRIP = 16;  // pixels of a trip that is drawn by itself
+const MOST_DEPTH = 200;  // calls in calls that are drawn one by one
+
+// Times from the steps between them.
+function summed(steps) {
+  let sum = 0;
+  return Float64Array.from(steps, step => (sum += Math.round(step * 1000)) / 1000);
+}
+
+const bounds = summed(slices.steps);  // begin and end of one slice after the other
+slices.begin = bounds.filter((_, k) => k % 2 === 0);
+slices.end = bounds.filter((_, k) => k % 2 === 1);
+for (const { memory } of frames) memory.time = summed(memory.steps);
 
 // -- units -------------------------------------------------------------------------------------
 
@@ -17,48 +31,6 @@ function time(cycles) {
   return (seconds * 1e9).toFixed(0) + " ns";
 }
 
-// -- lanes -------------------------------------------------------------------------------------
-
-const heights = lanes.map((_, lane) => isMain(lane) ? 30 : 18), tops = [];
-let bottom = AXIS;
-for (const height of heights) { tops.push(bottom); bottom += height + 4; }
-$("lanes").style.height = bottom + 2 + "px";
-const first = lanes.map(() => count);  // the slices of a lane are neighbors
-for (let i = count - 1; i >= 0; i--) first[slices.lane[i]] = i;
-const sliceOf = new Map();  // by operation, what is drawn of it beside the main stream
-for (let i = 0; i < count; i++)
-  if (slices.operation[i] >= 0 && !slices.wait[i]) sliceOf.set(slices.operation[i], i);
-
-// -- state -------------------------------------------------------------------------------------
-
-const view = { left: 0, right: makespan };
-let selected = -1, matches = null;
-
-function applyFilter() {
-  const wanted = $("filter").value.trim().toLowerCase();
-  matches = null;
-  if (wanted) {
-    const hits = texts.map(value => value.toLowerCase().includes(wanted));
-    matches = new Uint8Array(count);
-    for (let i = 0; i < count; i++)
-      matches[i] = ["name", "op_name", "opcode"].some(column => hits[slices[column][i]]);
-  }
-  list(wanted);
-  redraw();
-}
-
-function colorOf(i) {
-  const by = $("color").value;
-  if (slices.operation[i] >= 0) return HIDDEN;
-  if (by === "scope") return colorOfText(text("op_name", i).split("/").slice(0, 3).join("/"));
-  return colorOfText(by === "name" ? text("name", i).replace(/[.\d]+/g, "") : text(by, i));
-}
-
-// -- drawing -----------------------------------------------------------------------------------
-
-const xOf = (t, width) => LABELS + (t - view.left) / (view.right - view.left) * (width - LABELS);
-const timeAt = (x, width) => view.left + (x - LABELS) / (width - LABELS) * (view.right - view.left);
-
 // A time with as many digits as tell it from one a `step` away.
 function tick(cycles, step) {
   if (data.secondsPerCycle === null) return cycles.toLocaleString("en", { maximumFractionDigits: 3 });
@@ -68,162 +40,339 @@ function tick(cycles, step) {
   return (cycles * data.secondsPerCycle / scale).toFixed(Math.min(digits, 9)) + " " + unit;
 }
 
-function drawAxis({ context, width, height, ink }) {
-  const raw = (view.right - view.left) / Math.max(width / 130, 1);
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * ([1, 2, 5, 10].find(k => k * power >= raw));
-  context.fillStyle = ink;
-  context.textAlign = "center";
-  for (let t = Math.ceil(view.left / step) * step; t <= view.right; t += step) {
-    const x = xOf(t, width);
-    context.globalAlpha = .8;
-    if (x > LABELS + 24 && x < width - 30) context.fillText(tick(t, step), x, 12);
-    context.globalAlpha = .12;
-    context.fillRect(x, AXIS - 4, 1, height);
-  }
-  context.globalAlpha = 1;
-}
+// -- lanes -------------------------------------------------------------------------------------
 
-// The first slice of a lane that ends after the left edge.
-function firstVisible(lane, end) {
-  let low = first[lane], high = end;
+const heights = lanes.map((_, lane) => lane < data.mainLanes ? 30 : 18), tops = [];
+let bottom = AXIS;
+for (const height of heights) { tops.push(bottom); bottom += height + 4; }
+$("lanes").style.height = bottom + 2 + "px";
+const flightOf = new Map();  // by operation, what is drawn of it beside the main stream
+for (let i = 0; i < sliceCount; i++) if (slices.kind[i] === FLIGHT) flightOf.set(slices.operation[i], i);
+const frameOf = new Map(frames.map(frame => [frame.name, frame]));
+const callOf = new Map();  // by slice
+for (const frame of frames) for (const call of frame.calls) callOf.set(call.slice, call);
+
+// The first of some sorted things for which something holds.
+function firstWhere(low, high, holds) {
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (slices.end[middle] < view.left) low = middle + 1; else high = middle;
+    if (holds(middle)) high = middle; else low = middle + 1;
   }
   return low;
 }
 
-function drawLane(picture, lane) {
-  const { context, width } = picture, top = tops[lane], height = heights[lane];
-  let end = first[lane], drawn = -1, drawnWait = -1;
-  while (end < count && slices.lane[end] === lane) end++;
-  for (let i = firstVisible(lane, end); i < end && slices.begin[i] < view.right; i++) {
-    const isWait = slices.wait[i] === 1, isDim = matches !== null && !matches[i];
-    const x = Math.max(xOf(slices.begin[i], width), LABELS);
-    const right = Math.min(xOf(slices.end[i], width), width);
-    // What is thinner than a pixel is drawn once per pixel; waiting shows through.
-    if (right < (isWait ? drawnWait : drawn) + .5) continue;
-    const wide = Math.max(right - x, .8);
-    drawn = x + wide;
-    if (isWait) drawnWait = drawn;
-    context.globalAlpha = isDim ? .15 : .9;
-    context.fillStyle = isWait ? WAIT : colorOf(i);
-    context.fillRect(x, top, wide > 3 ? wide - .5 : wide, height);
-    const operation = operations[slices.operation[i]];
-    if (operation && !isWait && operation.exposed > 0 && operation.at) {
-      const from = Math.max(xOf(operation.at[1], width), LABELS);
-      context.fillStyle = WAIT;
-      if (right > from) context.fillRect(from, top, Math.max(right - from, .8), height);
+// -- colours -----------------------------------------------------------------------------------
+
+let grouping = null;
+
+function fillOf(i) {
+  const kind = slices.kind[i];
+  if (kind !== WORK) return kind === WAITING ? "wait" : kind === CALL ? "call" : "flight";
+  return fillOfGroup(+grouping.groups[columns[grouping.column].numberAt(i)]);
+}
+
+const fillOfGroup = group =>
+  group < grouping.labels.length - grouping.hasRest ? "c" + (group + 1) : "other";
+
+// How long each lane of a frame has each colour in one run, calls included.
+function add(busy, lane, fill, time) {
+  if (!busy.has(lane)) busy.set(lane, new Map());
+  busy.get(lane).set(fill, (busy.get(lane).get(fill) ?? 0) + time);
+}
+
+function measure() {
+  for (let number = frames.length - 1; number >= 0; number--) {  // callees first
+    const frame = frames[number];
+    frame.busy = new Map();
+    for (const [lane, from, to] of frame.lanes)
+      for (let i = from; i < to; i++) {
+        const length = slices.end[i] - slices.begin[i];
+        const exposed = slices.kind[i] === FLIGHT ? Math.min(operations[slices.operation[i]].exposed, length) : 0;
+        if (length - exposed > ROUNDING) add(frame.busy, lane, fillOf(i), length - exposed);
+        if (exposed) add(frame.busy, lane, "wait", exposed);
+      }
+    for (const call of frame.calls) {
+      call.busy = new Map();
+      for (const [callee, times] of call.frames)
+        for (const [lane, fills] of frames[callee].busy)
+          for (const [fill, time] of fills) {
+            add(call.busy, lane, fill, time * times * call.scale);
+            add(frame.busy, lane, fill, time * times * call.scale);
+          }
     }
-    const room = Math.floor((wide - 6) / 6);
-    if (room < 4 || isDim) continue;
-    context.globalAlpha = 1;
-    context.fillStyle = "#fff";
-    context.textAlign = "left";
-    const label = isWait ? "wait" : text("name", i);
-    context.fillText(label.slice(0, room), x + 3, top + height / 2 + 4);
   }
 }
+
+const isUsed = fill => [...frames[0].busy.values()].some(fills => fills.has(fill));
+
+function group(number) {
+  grouping = data.groupings[number];
+  measure();
+  legend($("lanesLegend"), [
+    ...grouping.labels.map((label, k) => ({ fill: fillOfGroup(k), label,
+      figure: `${time(grouping.sums[k])}, ${share(grouping.sums[k], makespan)}` })),
+    ...data.waiting ? [{ fill: "wait", hatched: true, label: "waits, exposed",
+      figure: `${time(data.waiting)}, ${share(data.waiting, makespan)}` }] : [],
+    ...isUsed("flight") ? [{ fill: "flight", label: "in flight, hidden" }] : [],
+    ...callOf.size ? [{ fill: "call", label: "loops and calls, in the lane below" }] : [],
+  ]);
+  redraw();
+}
+
+// -- state -------------------------------------------------------------------------------------
+
+const view = { left: 0, right: makespan };
+let selected = null, matches = null;
+
+function applyFilter() {
+  const wanted = $("filter").value.trim().toLowerCase();
+  matches = wanted ? search(columns, ["name", "op_name", "opcode", "source"], wanted, sliceCount) : null;
+  list(wanted);
+  redraw();
+}
+
+// -- drawing -----------------------------------------------------------------------------------
+
+const xOf = (t, width) => LABELS + (t - view.left) / (view.right - view.left) * (width - LABELS);
+const timeAt = (x, width) => view.left + (x - LABELS) / (width - LABELS) * (view.right - view.left);
+
+// The trips of a call that reach into a part of its time: numbers of the first and the last.
+function tripsWithin(call, begin, scale, left, right) {
+  const from = begin + call.begin * scale, period = call.period * scale;
+  const rounds = Math.max(...call.frames.map(([, times]) => times));
+  if (!period) return [0, -1];
+  const at = t => Math.min(Math.max(Math.floor((t - from) / period), 0), rounds - 1);
+  return [at(left), at(right)];
+}
+
+// What runs in a trip of a call: visit(frame, begin, scale).
+function inTrip(call, begin, scale, trip, visit) {
+  let at = begin + (call.begin + trip * call.period) * scale;
+  for (const [callee, times] of call.frames) {
+    if (trip >= times) continue;
+    visit(frames[callee], at, scale * call.scale);
+    at += frames[callee].duration * scale * call.scale;
+  }
+}
+
+function drawFrame(picture, frame, begin, scale, depth) {
+  for (const [lane, from, to] of frame.lanes) drawSlices(picture, lane, from, to, begin, scale);
+  const { calls } = frame, perCycle = (picture.width - LABELS) / (view.right - view.left);
+  const first = firstWhere(0, calls.length, k => begin + calls[k].end * scale >= view.left);
+  for (let k = first; k < calls.length && begin + calls[k].begin * scale < view.right; k++) {
+    const call = calls[k];
+    if (call.period * scale * perCycle < LEAST_TRIP || depth > MOST_DEPTH)
+      drawTogether(picture, call, begin, scale);
+    else {
+      const [low, high] = tripsWithin(call, begin, scale, view.left, view.right);
+      for (let trip = low; trip <= high; trip++)
+        inTrip(call, begin, scale, trip, (callee, at, inner) => drawFrame(picture, callee, at, inner, depth + 1));
+    }
+  }
+}
+
+// A part of a lane in a colour of the palette; waiting has lines across it. What the filter does not
+// find is dim.
+function fillPart(context, fill, x, y, wide, high) {
+  context.fillStyle = fill === "wait" ? hatched(context, fill) : color(fill === "dim" ? "other" : fill);
+  context.fillRect(x, y, wide, high);
+}
+
+function drawSlices({ context, width }, lane, from, to, begin, scale) {
+  const top = tops[lane], height = heights[lane];
+  const shares = new Map();  // of a column of pixels the part that each colour has
+  let column = -1;
+  const flush = () => { drawShares(context, shares, 1, column, 1, lane); shares.clear(); };
+  const add = (x, fill, part) => {
+    if (Math.floor(x) !== column) { flush(); column = Math.floor(x); }
+    if (part > 0) shares.set(fill, (shares.get(fill) ?? 0) + part);
+  };
+  // Whole pixels are filled; what two colours have a part of is shared by them.
+  const stretch = (fill, left, right, label) => {
+    const first = Math.ceil(left), last = Math.floor(right);
+    if (first >= last) {
+      add(left, fill, Math.min(first, right) - left);
+      if (first < right) add(first, fill, right - first);
+      return;
+    }
+    add(left, fill, first - left);
+    context.globalAlpha = fill === "dim" ? .2 : 1;
+    const wide = last - first;
+    fillPart(context, fill, first, top, wide > 4 ? wide - .5 : wide, height);
+    if (label) boxLabel(context, label, fill, first, top + height / 2 + 4, wide);
+    context.globalAlpha = 1;
+    add(last, fill, right - last);
+  };
+  const first = firstWhere(from, to, i => begin + slices.end[i] * scale >= view.left);
+  for (let i = first; i < to && begin + slices.begin[i] * scale < view.right; i++) {
+    const x = Math.max(xOf(begin + slices.begin[i] * scale, width), LABELS);
+    const right = Math.min(xOf(begin + slices.end[i] * scale, width), width);
+    if (right <= x) continue;
+    const operation = slices.kind[i] === FLIGHT ? operations[slices.operation[i]] : null;
+    const wait = operation ? xOf(begin + (slices.end[i] - operation.exposed) * scale, width) : right;
+    const end = Math.min(Math.max(wait, x), right);
+    const fill = matches && !matches[i] ? "dim" : fillOf(i);
+    const hasLabel = fill !== "dim" && fill !== "wait";
+    if (end > x) stretch(fill, x, end, hasLabel ? labelOf(i) : "");
+    if (right > end) stretch("wait", end, right, "");
+  }
+  flush();
+}
+
+// Of a stretch of a lane the share of the time that each colour has, one above the other.
+function drawShares(context, fills, time, x, wide, lane) {
+  let y = tops[lane] + heights[lane], sum = 0;
+  for (const part of fills.values()) sum += part;
+  for (const fill of ORDER) {
+    const high = (fills.get(fill) ?? 0) / Math.max(time, sum) * heights[lane];
+    if (!high) continue;
+    y -= high;
+    context.globalAlpha = fill === "dim" ? .2 : 1;
+    fillPart(context, fill, x, y, wide, high);
+  }
+  context.globalAlpha = 1;
+}
+
+const ORDER = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "other", "call", "flight", "dim", "wait"];
+
+const trips = ({ isLoop, trips }) => isLoop ? " × " + count(trips, "trip") : "";
+const labelOf = i => text("name", i) + (callOf.has(i) ? trips(callOf.get(i)) : "");
+
+// Trips that are too short to be told apart.
+function drawTogether({ context, width }, call, begin, scale) {
+  const x = Math.max(xOf(begin + call.begin * scale, width), LABELS);
+  const right = Math.min(xOf(begin + call.end * scale, width), width);
+  for (const [lane, fills] of right > x ? call.busy : [])
+    drawShares(context, matches ? dimmed(fills) : fills, call.end - call.begin, x, Math.max(right - x, .8), lane);
+}
+
+// What the filter finds is not told trip by trip: nothing stands out.
+const dimmed = fills => new Map([["dim", [...fills.values()].reduce((sum, time) => sum + time, 0)]]);
 
 function drawLanes() {
-  const picture = prepare($("lanes")), { context, width, ink } = picture;
-  drawAxis(picture);
+  const picture = prepare($("lanes")), { context, width } = picture;
+  timeAxis(picture, view, xOf, tick, 0);
   lanes.forEach((name, lane) => {
-    context.globalAlpha = .06;
-    context.fillStyle = ink;
+    context.globalAlpha = .35;
+    context.fillStyle = color("call");
     context.fillRect(LABELS, tops[lane], width - LABELS, heights[lane]);
-    context.globalAlpha = .8;
-    context.textAlign = "right";
-    context.fillText(name.slice(0, 13), LABELS - 6, tops[lane] + heights[lane] / 2 + 4);
     context.globalAlpha = 1;
-    drawLane(picture, lane);
+    context.fillStyle = color("ink");
+    context.textAlign = "right";
+    context.fillText(tail(name, 13), LABELS - 6, tops[lane] + heights[lane] / 2 + 4);
   });
-  context.globalAlpha = 1;
-  if (selected < 0) return;
-  context.strokeStyle = ink;
-  context.lineWidth = 2;
-  for (const i of [selected, sliceOf.get(slices.operation[selected])]) {
-    if (i === undefined) continue;
-    const x = Math.max(xOf(slices.begin[i], width), LABELS), right = xOf(slices.end[i], width);
-    if (right >= LABELS && x < width)
-      context.strokeRect(x, tops[slices.lane[i]], Math.max(right - x, 2), heights[slices.lane[i]]);
+  drawFrame(picture, frames[0], 0, 1, 0);
+  if (!selected) return;
+  context.strokeStyle = color("ink");
+  context.lineWidth = 3;
+  const flight = flightOf.get(slices.operation[selected.i]);
+  for (const i of new Set([selected.i, flight ?? selected.i])) {
+    const [begin, end] = [slices.begin[i], slices.end[i]].map(t => selected.begin + t * selected.scale);
+    const x = Math.max(xOf(begin, width), LABELS), right = xOf(end, width), lane = laneOf(i);
+    if (right >= LABELS && x < width) context.strokeRect(x, tops[lane], Math.max(right - x, 2), heights[lane]);
   }
 }
 
-function memoryAt(t) {
-  let low = 0, high = data.memory.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (data.memory[middle][0] <= t) low = middle + 1; else high = middle;
+// The lane of a slice.
+function laneOf(i) {
+  for (const frame of frames)
+    for (const [lane, from, to] of frame.lanes) if (from <= i && i < to) return lane;
+}
+
+// -- memory ------------------------------------------------------------------------------------
+
+// The most bytes in use between two times while a frame runs.
+function memoryWithin(frame, begin, scale, left, right, depth = 0) {
+  const { calls, memory } = frame, at = t => (t - begin) / scale;
+  let most = 0;
+  const next = firstWhere(0, memory.time.length, k => memory.time[k] > at(left));
+  for (let k = next; k < memory.time.length && memory.time[k] < at(right); k++)
+    most = Math.max(most, memory.bytes[k]);
+  const first = firstWhere(0, calls.length, k => calls[k].end > at(left));
+  // A call that has begun hides what was in use before it.
+  if (next > 0 && !(first < calls.length && calls[first].begin <= at(left)))
+    most = Math.max(most, memory.bytes[next - 1]);
+  for (let k = first; k < calls.length && calls[k].begin < at(right); k++) {
+    const call = calls[k];
+    if (right - left >= call.period * scale || depth > MOST_DEPTH) {
+      for (const [callee] of call.frames) most = Math.max(most, frames[callee].peak);
+      continue;
+    }
+    const [low, high] = tripsWithin(call, begin, scale, left, right);
+    for (let trip = low; trip <= high; trip++)
+      inTrip(call, begin, scale, trip, (callee, from, inner) => {
+        if (from < right && from + callee.duration * inner > left)
+          most = Math.max(most, memoryWithin(callee, from, inner, left, right, depth + 1));
+      });
   }
-  return low - 1;
+  return most;
 }
 
 function drawMemory() {
   const picture = prepare($("memory")), { context, width, height } = picture;
   const top = Math.max(data.peak, 1) * 1.05, yOf = size => height - size / top * height;
-  axis(picture, 0, top, yOf);
-  context.fillStyle = MEMORY;
-  context.globalAlpha = .75;
+  sizeAxis(picture, 0, top, yOf);
   for (let x = LABELS; x < width; x++) {
-    let k = Math.max(memoryAt(timeAt(x, width)), 0), most = 0;
-    const end = timeAt(x + 1, width);
-    do most = Math.max(most, data.memory[k]?.[1] ?? 0);
-    while (++k < data.memory.length && data.memory[k][0] < end);
-    context.fillRect(x, yOf(most), 1, height - yOf(most));
+    const most = memoryWithin(frames[0], 0, 1, timeAt(x, width), timeAt(x + 1, width));
+    const inArguments = Math.min(most, data.arguments);
+    context.fillStyle = color("c1");
+    context.fillRect(x, yOf(most), 1, yOf(inArguments) - yOf(most));
+    context.fillStyle = color("c7");
+    context.fillRect(x, yOf(inArguments), 1, height - yOf(inArguments));
   }
-  context.globalAlpha = 1;
   if (data.limit === null || data.limit > top) return;
-  context.fillStyle = WAIT;
+  context.fillStyle = color("bad");
   context.fillRect(LABELS, yOf(data.limit), width - LABELS, 2);
 }
 
-let isWaiting = false;
-function redraw() {
-  if (isWaiting) return;
-  isWaiting = true;
-  requestAnimationFrame(() => { isWaiting = false; drawLanes(); drawMemory(); });
-}
+draw = () => { drawLanes(); drawMemory(); };
 
 // -- what is selected --------------------------------------------------------------------------
 
 const explanation = operation => [operation.why,
   operation.under.length ? "under it: " + operation.under.map(([name, t]) => `%${name} ${time(t)}`).join(", ")
     : "nothing runs under it"];
+const figures = operation =>
+  `${time(operation.latency)}: ${time(operation.hidden)} hidden, ${time(operation.exposed)} exposed`;
+const length = ({ i, scale }) => time((slices.end[i] - slices.begin[i]) * scale);
 
-function select(i) {
-  selected = i;
-  const operation = i < 0 ? null : operations[slices.operation[i]];
-  $("selected").textContent = i < 0 ? "" : operation ? `%${operation.start} … %${operation.done}`
-    : `%${text("name", i)}: ${time(slices.end[i] - slices.begin[i])}`;
-  $("why").textContent = i < 0 ? "" : operation
-    ? [`${time(operation.latency)}: ${time(operation.hidden)} hidden, ${time(operation.exposed)} exposed`,
-      ...explanation(operation), operation.opName].filter(Boolean).join("\n")
-    : [`${text("opcode", i)} in %${text("computation", i)}`, text("op_name", i)].filter(Boolean).join("\n");
+function select(hit) {
+  selected = hit;
+  const operation = hit ? operations[slices.operation[hit.i]] : null;
+  $("selected").textContent = !hit ? "" : operation ? `%${operation.start} … %${operation.done}`
+    : `%${labelOf(hit.i)}: ${length(hit)}`;
+  $("why").textContent = !hit ? "" : (operation
+    ? [figures(operation), ...explanation(operation), operation.opName, operation.source]
+    : [`${text("opcode", hit.i)} in %${text("computation", hit.i)}`, text("op_name", hit.i), text("source", hit.i)])
+    .concat(hit.trips).filter(Boolean).join("\n");
   redraw();
 }
 
+// The first run of an operation.
 function show(number) {
-  const { at } = operations[number];
+  const { at, computation } = operations[number];
   if (!at) return;
   const margin = Math.max((at[2] - at[0]) * .6, makespan * 1e-7);
   setTime(at[0] - margin, at[2] + margin);
-  select(sliceOf.get(number) ?? -1);
+  const i = flightOf.get(number);
+  select(i === undefined ? null : { i, begin: frameOf.get(computation).first, scale: 1, trips: [] });
   $("lanes").scrollIntoView({ block: "nearest" });
 }
 
 function list(wanted) {
   const chosen = [];
+  $("rows").closest(".scroll").hidden = !operations.length;
+  if (!operations.length) $("operations").textContent = "No operation runs beside the main stream";
   operations.forEach((operation, number) => {
-    const words = `${operation.start} ${operation.opName} ${operation.kind}`.toLowerCase();
+    const words = `${operation.start} ${operation.opName} ${operation.kind} ${operation.source}`.toLowerCase();
     if (chosen.length < ROWS && words.includes(wanted)) chosen.push(number);
   });
-  $("rows").replaceChildren(...chosen.map(number => {
+  fillRows($("rows"), chosen.map(number => {
     const o = operations[number];
-    return tableRow([o.exposed > 0 ? time(o.exposed) : "", time(o.hidden), time(o.latency), o.runs, bytes(o.bytes),
-      o.group ?? "", o.kind, "%" + o.start, "%" + o.computation, o.why], () => show(number));
-  }));
+    return [time(o.exposed * o.runs), time(o.exposed), time(o.hidden), time(o.latency),
+      o.runs.toLocaleString("en"), bytes(o.bytes), o.group ?? "", o.kind, "%" + o.start,
+      "%" + o.computation, o.why];
+  }), row => show(chosen[row]));
 }
 
 // -- moving about ------------------------------------------------------------------------------
@@ -235,43 +384,63 @@ function setTime(left, right) {
   redraw();
 }
 
-const reset = () => { select(-1); setTime(0, makespan); };
+const reset = () => { select(null); setTime(0, makespan); };
 
-function sliceAt(event) {
-  const width = $("lanes").clientWidth, t = timeAt(event.offsetX, width);
-  const slack = 2 * (view.right - view.left) / width;
-  const lane = tops.findIndex((top, k) => event.offsetY >= top && event.offsetY < top + heights[k] + 4);
-  if (lane < 0) return -1;
-  let best = -1;
-  for (let i = firstVisible(lane, count); i < count && slices.lane[i] === lane; i++) {
-    if (slices.begin[i] > t + slack) break;
-    if (slices.end[i] < t - slack) continue;
-    const isBetter = best < 0 || slices.wait[i] > slices.wait[best]
-      || slices.end[i] - slices.begin[i] > slices.end[best] - slices.begin[best];
-    if (isBetter) best = i;
-    if (slices.begin[i] <= t && t < slices.end[i]) return i;
+// What is in a lane at a time, or at most `slack` away: { i, begin, scale, trips }.
+function sliceIn(frame, begin, scale, lane, t, slack, trips, depth = 0) {
+  let best = null;
+  const { calls } = frame;
+  const k = firstWhere(0, calls.length, k => begin + calls[k].end * scale > t);
+  if (k < calls.length && begin + calls[k].begin * scale <= t && depth < MOST_DEPTH) {
+    const call = calls[k], [trip] = tripsWithin(call, begin, scale, t, t);
+    const name = call.isLoop ? [`trip ${(trip + 1).toLocaleString("en")} of ${call.trips.toLocaleString("en")} of %${text("name", call.slice)}`] : [];
+    inTrip(call, begin, scale, trip, (callee, at, inner) => {
+      if (at <= t && t < at + callee.duration * inner)
+        best = sliceIn(callee, at, inner, lane, t, slack, [...trips, ...name], depth + 1) ?? best;
+    });
+  }
+  if (best) return best;
+  let far = Infinity;
+  for (const [of, from, to] of frame.lanes) {
+    if (of !== lane) continue;
+    const first = firstWhere(from, to, i => begin + slices.end[i] * scale >= t - slack);
+    for (let i = first; i < to && begin + slices.begin[i] * scale <= t + slack; i++) {
+      const left = begin + slices.begin[i] * scale, right = begin + slices.end[i] * scale;
+      const distance = Math.max(left - t, t - right, 0);
+      if (distance < far || (distance === far && slices.kind[i] === WAITING))
+        [far, best] = [distance, { i, begin, scale, trips }];
+    }
   }
   return best;
 }
 
+function sliceAt(event) {
+  const width = $("lanes").clientWidth, t = timeAt(event.offsetX, width);
+  const lane = tops.findIndex((top, k) => event.offsetY >= top && event.offsetY < top + heights[k] + 4);
+  return lane < 0 ? null
+    : sliceIn(frames[0], 0, 1, lane, t, 2 * (view.right - view.left) / width, []);
+}
+
 function laneLines(event) {
-  const i = sliceAt(event);
-  if (i < 0) return null;
-  const operation = operations[slices.operation[i]];
+  const hit = sliceAt(event);
+  if (!hit) return null;
+  const { i } = hit, operation = operations[slices.operation[i]];
   const place = `${text("opcode", i)} in %${text("computation", i)}`;
   if (!operation)
-    return [`%${text("name", i)}: ${time(slices.end[i] - slices.begin[i])}`, place, text("op_name", i),
-      `from ${time(slices.begin[i])}`];
-  return [slices.wait[i] ? `waits ${time(operation.exposed)} for %${operation.start}` : `%${operation.start}`,
-    place, `${bytes(operation.bytes)}${operation.group ? ` on ${operation.group} devices` : ""}`
-      + `, ${operation.runs} run${operation.runs === 1 ? "" : "s"}`,
-    `${time(operation.latency)}: ${time(operation.hidden)} hidden, ${time(operation.exposed)} exposed`,
-    ...explanation(operation), operation.opName];
+    return [`%${labelOf(i)}: ${length(hit)}`, place, text("op_name", i), text("source", i),
+      `from ${time(hit.begin + slices.begin[i] * hit.scale)}`, ...hit.trips];
+  return [slices.kind[i] === WAITING ? `waits ${time(operation.exposed)} for %${operation.start}` : `%${operation.start}`,
+    place, `${bytes(operation.bytes)}${operation.group ? ` on ${count(operation.group, "device")}` : ""}`
+      + `, ${count(operation.runs, "run")}`,
+    figures(operation), ...explanation(operation), operation.opName, operation.source, ...hit.trips];
 }
 
 function memoryLines(event) {
-  const t = timeAt(event.offsetX, $("memory").clientWidth), k = memoryAt(t);
-  return k < 0 ? null : [`${bytes(data.memory[k][1])} in use at ${time(t)}`];
+  const t = timeAt(event.offsetX, $("memory").clientWidth);
+  if (t < 0 || t >= makespan) return null;
+  const size = memoryWithin(frames[0], 0, 1, t, t + makespan * 1e-9);
+  return [`${bytes(size)} in use at ${time(t)}`, `${bytes(Math.min(size, data.arguments))} arguments`,
+    `${bytes(Math.max(size - data.arguments, 0))} temporaries and results`];
 }
 
 const handle = (canvas, lines, choose) => navigate(canvas, {
@@ -290,20 +459,22 @@ const handle = (canvas, lines, choose) => navigate(canvas, {
 handle($("lanes"), laneLines, event => select(sliceAt(event)));
 handle($("memory"), memoryLines, () => {});
 $("filter").addEventListener("input", applyFilter);
-$("color").addEventListener("change", redraw);
-data.computations.forEach(({ name, runs }, k) =>
-  $("computation").append(new Option(`%${name}` + (runs === 1 ? "" : `, one of ${runs} runs`), k)));
+$("by").addEventListener("change", () => group($("by").value));
+data.groupings.forEach(({ name }, k) => $("by").append(new Option(name, k)));
+frames.forEach(({ name, runs }, k) =>
+  $("computation").append(new Option(`%${name}` + (runs === 1 ? "" : `, first of ${runs.toLocaleString("en")} runs`), k)));
 $("computation").addEventListener("change", () => {
-  const { begin, end } = data.computations[$("computation").value];
-  setTime(begin, end);
+  const { first, duration } = frames[$("computation").value];
+  setTime(first, first + duration);
 });
 $("worst").onclick = () => operations.length && show(0);
 $("all").onclick = reset;
-addEventListener("resize", redraw);
-for (const [label, color] of [["waits / exposed", WAIT], ["in flight, hidden", HIDDEN]]) {
-  const box = document.createElement("i");
-  box.style.background = color;
-  $("legend").append(box, label);
-}
+legend($("memoryLegend"), [
+  { fill: "c7", label: "arguments", figure: bytes(data.arguments) },
+  { fill: "c1", label: "temporaries and results",
+    figure: `up to ${bytes(Math.max(data.peak - data.arguments, 0))}` },
+  ...data.limit === null ? [] : [{ fill: "bad", label: "limit", figure: bytes(data.limit)
+    + (data.limit > Math.max(data.peak, 1) * 1.05 ? ", above the picture" : "") }],
+]);
 list("");
-redraw();
+group(0);

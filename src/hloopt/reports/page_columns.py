@@ -1,0 +1,138 @@
+"""Columns of texts as pages hold them, and the groups that colours of a picture stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from string import digits
+from typing import Any
+
+_LEAST_SHARE = 0.001
+"""Of all weight: what has less is no group of its own."""
+
+
+@dataclass(slots=True)
+class TextColumn:
+    """Texts of things in a row, each different one stored once."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The different texts by first use, each with its number."""
+    at: list[int] = field(default_factory=list)
+    """By thing the number of its text."""
+
+    def add(self, text: str) -> None:
+        self.at.append(self.numbers.setdefault(text, len(self.numbers)))
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> TextColumn:
+        column = cls()
+        for text in texts:
+            column.add(text)
+        return column
+
+    def packed(self) -> dict[str, Any]:
+        """`at` is empty where all things have the one text there is."""
+        return {
+            "texts": _packed_texts(self.numbers),
+            "at": self.at if len(self.numbers) > 1 else [],
+        }
+
+    def weights(self, weights: Iterable[float]) -> list[float]:
+        """By text the sum over its things."""
+        sums = [0.0] * len(self.numbers)
+        for number, weight in zip(self.at, weights, strict=True):
+            sums[number] += weight
+        return sums
+
+
+def _packed_texts(texts: Iterable[str]) -> list[int | str]:
+    """Of each text how much of the one before it begins with, and the rest: paths are alike."""
+    result: list[int | str] = []
+    before = ""
+    for text in texts:
+        shared = next(
+            (n for n, (a, b) in enumerate(zip(before, text, strict=False)) if a != b), None
+        )
+        shared = min(len(before), len(text)) if shared is None else shared
+        result += shared, text[shared:]
+        before = text
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """One way to tell things apart: a colour for each of the heaviest groups, one for the rest."""
+
+    name: str
+    column: str
+    """The name of the texts that decide."""
+    labels: list[str]
+    """Of the groups, the heaviest first; where there are more, the last is all others."""
+    has_rest: bool
+    sums: list[float]
+    """Of the weights in each group."""
+    group_of: list[int]
+    """By text of the column the number of its group; some number where it has no weight."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        column: str,
+        texts: Sequence[str],
+        weights: Sequence[float],
+        *,
+        label: Callable[[str], str] = str,
+        most: int,
+    ) -> Grouping:
+        """Groups of texts with one label, at most `most` and the rest. O(n log n).
+
+        What has too little weight to be seen is in the rest; texts of no weight are of no group.
+        """
+        assert most < len(digits)
+        labels = [label(text) or f"(no {column})" for text in texts]
+        sums: dict[str, float] = {}
+        for text, weight in zip(labels, weights, strict=True):
+            if weight > 0:
+                sums[text] = sums.get(text, 0.0) + weight
+        ranked = sorted(sums, key=lambda text: -sums[text])
+        least = _LEAST_SHARE * sum(sums.values())
+        shown = [text for text in ranked[:most] if sums[text] >= least]
+        rest = ranked[len(shown) :]
+        rank = {text: number for number, text in enumerate(shown)}
+        group_of = [rank.get(text, len(shown)) for text in labels]
+        group_sums = [sums[text] for text in shown]
+        if rest:
+            shown.append(rest[0] if len(rest) == 1 else f"{len(rest):,} more")
+            group_sums.append(sum(sums[text] for text in rest))
+        return cls(name, column, shown, bool(rest), group_sums, group_of)
+
+    def packed(self) -> dict[str, Any]:
+        """`groups` has a digit per text."""
+        return {
+            "name": self.name,
+            "column": self.column,
+            "labels": self.labels,
+            "hasRest": self.has_rest,
+            "groups": "".join(map(str, self.group_of)),
+        }
+
+
+def scope_groupings(
+    texts: Sequence[str], weights: Sequence[float], *, depth: int, most: int
+) -> Iterator[Grouping]:
+    """Groupings of op_names by their first parts: by `depth` of them, and by each number of parts
+    that tells more of them apart than the one before."""
+    parts = [text.split("/") for text in texts]
+    longest = max(map(len, parts), default=0)
+    before = 1
+    for count in range(1, min(longest, _MOST_PARTS) + 1):
+        scopes = ["/".join(each[:count]) for each in parts]
+        different = len(set(scopes))
+        if different > before or count == depth:
+            plural = "" if count == 1 else "s"
+            yield Grouping.of(f"scope, {count} part{plural}", "op_name", scopes, weights, most=most)
+        before = different
+
+
+_MOST_PARTS = 10
