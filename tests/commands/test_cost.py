@@ -123,6 +123,23 @@ def test_times_as_a_page(timed: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "abstract units" in capsys.readouterr().out
 
 
+def test_measured_times_make_a_roofline(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile, page = timed.with_name("p.pbtxt"), timed.with_name("page.html")
+    profile.write_text('costs { name: "l" cost_us: 100 }')
+    command = ["cost", str(timed), "--target", "h100_sxm", "--html", str(page)]
+    assert main(command) == 0
+    assert "share of the least time over flops per byte" in capsys.readouterr().out
+    assert "<circle" not in page.read_text(encoding="utf-8")
+    assert main([*command, "--profile", str(profile)]) == 0
+    out = capsys.readouterr().out
+    assert "measured flop/s over flops per byte" in out
+    assert "500.0 us" in out
+    assert page.read_text(encoding="utf-8").count("<circle") == 1
+    assert main([*command, "--profile", str(profile), "--format", "json"]) == 0
+    (report,) = json.loads(capsys.readouterr().out)
+    assert report["measured"] == {"source": str(profile), "seconds": pytest.approx(500e-6)}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

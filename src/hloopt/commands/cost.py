@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,11 @@ from hloopt.commands.common import (
 )
 from hloopt.commands.cost_model_options import cost_model_options
 from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
+
+if TYPE_CHECKING:
+    from hloopt.ir import Module
+    from hloopt.reports.cost import CostReport
+    from hloopt.targets import Target
 
 
 @click.command(cls=HloCommand)
@@ -37,7 +43,9 @@ from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
 @top_option("rows of the table", 10)
 @click.option("--latency", is_flag=True, help="times by a cost model, and where they are from")
 @cost_model_options(default_target=DEFAULT_TARGET)
-@click.option("--html", metavar="FILE", help="also write the roofline as a page; -: nothing else")
+@click.option(
+    "--html", metavar="FILE", help="also write the picture and a table as a page; -: nothing else"
+)
 @format_option
 @color_option
 def command(
@@ -54,30 +62,30 @@ def command(
     """Flops, bytes with and without fusion, and the least time on a target.
 
     Counted as XLA's HloCostAnalysis does, with loops times their trip counts. What the figures
-    assume is printed below the table.
+    assume is printed below the table. The picture is of where the time goes by flops per byte; with
+    measured times (--profile, --cost-table) it is a roofline with a point per instruction.
 
     \b
     hloopt cost step.hlo --target b200 --by scope --depth 4
-    hloopt cost step.hlo --html roofline.html
+    hloopt cost step.hlo --html cost.html
+    hloopt cost step.hlo --profile pgle.pbtxt --html roofline.html
     hloopt cost step.hlo --latency --profile pgle.pbtxt
     """
     if latency:
         if by != "instruction" or html is not None:
             raise click.UsageError("--latency has no --by and no --html")
         return _show_times(files, cost_model, top, output_format, color)
-    if cost_model.name or cost_model.cost_table or cost_model.profile:
-        raise click.UsageError(
-            "--cost-model, --cost-table and --profile are about times: say --latency, too"
-        )
+    if cost_model.name:
+        raise click.UsageError("--cost-model is about times: say --latency, too")
     from hloopt.files import STANDARD_STREAM, find_inputs, load, write_whole
-    from hloopt.reports.cost import analyze_cost, cost_to_json
+    from hloopt.reports.cost import cost_to_json
     from hloopt.targets import load_target
 
     target = load_target(cost_model.target or DEFAULT_TARGET)
     paths = find_inputs(files)
     check_pictures({"html": html}, paths)
     with at_work(paths) as each:
-        reports = [(path, analyze_cost(load(path), target)) for path in each]
+        reports = [(path, _analyze(load(path), target, cost_model)) for path in each]
     if html is not None:
         from hloopt.reports.cost_html import cost_page
 
@@ -96,6 +104,14 @@ def command(
     for report in print_titles(console, reports, files):
         render_cost(report, console, by=by, depth=depth, top=top)
     return 0
+
+
+def _analyze(module: Module, target: Target, choice: CostModelChoice) -> CostReport:
+    """With the measured times of a profile or cost table, where one is given."""
+    from hloopt.reports.cost import analyze_cost
+    from hloopt.reports.cost_measured import MeasuredTimes
+
+    return analyze_cost(module, target, MeasuredTimes.of(module, choice))
 
 
 def _show_times(

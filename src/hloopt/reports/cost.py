@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.model import Cost
@@ -24,6 +24,9 @@ from hloopt.reports.sources import StackTable, source_notes
 from hloopt.reports.stage_notices import cost_notices
 from hloopt.reports.units import some
 from hloopt.targets import Target
+
+if TYPE_CHECKING:
+    from hloopt.reports.cost_measured import MeasuredTimes
 
 NO_SCOPE = "(no op_name)"
 
@@ -66,9 +69,19 @@ class CostReport:
     """What the figures are of, where that is not one device."""
     assumptions: list[str]
     """What the figures rest on, one sentence each."""
+    measured: MeasuredTimes | None = None
+    """What a profile or cost table says, if one is given."""
+
+    @property
+    def measured_seconds(self) -> float:
+        """The measured time of all runs of the rows that have one."""
+        known = {} if self.measured is None else self.measured.seconds
+        return sum(known[row.name] * row.runs.times for row in self.rows if row.name in known)
 
 
-def analyze_cost(module: Module, target: Target) -> CostReport:
+def analyze_cost(
+    module: Module, target: Target, measured: MeasuredTimes | None = None
+) -> CostReport:
     """The report for a verified module. O(instructions)."""
     costs = CostAnalysis(module)
     roofline = Roofline(costs, target)
@@ -91,8 +104,23 @@ def analyze_cost(module: Module, target: Target) -> CostReport:
         sum(row.seconds for row in rows if row.bound.is_compute),
         CostSources(module, costs, runs_of),
         cost_notices(Stage.of(module)),
-        _assumptions(module, roofline, costs),
+        _assumptions(module, roofline, costs) + _measured_notes(rows, measured),
+        measured,
     )
+
+
+def _measured_notes(rows: list[CostRow], measured: MeasuredTimes | None) -> list[str]:
+    if measured is None:
+        return []
+    known = [row for row in rows if row.name in measured.seconds]
+    notes = [f"{measured.source} has times of {len(known):,} of {len(rows):,} instructions"]
+    fast = [row for row in known if measured.seconds[row.name] < row.bound.seconds]
+    if fast:
+        notes.append(
+            "these take less than the least time on the target, so times, module or target do not "
+            "belong together: " + some([f"%{row.name}" for row in fast])
+        )
+    return notes
 
 
 def _row(instruction: Instruction, runs: Runs, cost: Cost, bound: Bound) -> CostRow:
@@ -246,6 +274,9 @@ def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, An
         "seconds": report.seconds,
         "compute_seconds": report.compute_seconds,
         "memory_seconds": report.seconds - report.compute_seconds,
+        "measured": None
+        if report.measured is None
+        else {"source": report.measured.source, "seconds": report.measured_seconds},
         "by": by,
         "groups": [
             _group_to_json(report, group, rows.get(group.label), stacks)

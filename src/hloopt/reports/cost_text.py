@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost.runs import ONCE
 from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped, source_notes_of
-from hloopt.reports.cost_chart import roofline_chart
+from hloopt.reports.cost_chart import intensity_chart
 from hloopt.reports.sources import cut_source
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import (
@@ -38,7 +38,7 @@ def render_cost(
     depth: int = 3,
     top: int = 10,
 ) -> None:
-    """Print totals, the roofline, and the `top` groups that take most time."""
+    """Print totals, where the time goes by flops per byte, and the `top` groups that take most."""
     from rich.text import Text
 
     width = page_width(console)
@@ -48,7 +48,7 @@ def render_cost(
     console.print(_summary(report), width=width)
     if report.rows:
         console.print()
-        console.print(roofline_chart(report, width))
+        console.print(intensity_chart(report, width))
         console.print()
         console.print(_table(report, by, depth, top), width=width)
     notes = source_notes_of(report) if by == "source" else []
@@ -75,6 +75,9 @@ def _summary(report: CostReport) -> ReportTable:
         table.add_row("unfused", human_bytes(total.unfused_bytes), factor)
     table.add_row("intensity", human_ratio(total.intensity), "flops per byte" + _ridge(report))
     table.add_row("least time", human_seconds(report.seconds), _split(report))
+    if report.measured is not None:
+        seconds = report.measured_seconds
+        table.add_row("measured", human_seconds(seconds), f"of what {report.measured.source} names")
     return table
 
 
