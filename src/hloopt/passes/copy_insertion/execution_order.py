@@ -40,6 +40,8 @@ class Order(Enum):
     UNORDERED = auto()
 
 
+_SHOWS = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
+"""What runs no time: whoever waits for it may wait for its operand."""
 BEFORE = frozenset((Order.BEFORE_START, Order.BEFORE_END, Order.EXCLUSIVE_BEFORE))
 
 
@@ -58,9 +60,6 @@ class ExecutionOrder:
         """Counts edges added."""
         self._positions = positions
         self._reachability: dict[Computation, Reachability] = {}
-        self._added: dict[Instruction, dict[Instruction, None]] = {}
-        self._added_after: dict[Instruction, dict[Instruction, None]] = {}
-        """The edges added, by either end."""
 
     # -- instructions -----------------------------------------------------------------------------
 
@@ -103,8 +102,6 @@ class ExecutionOrder:
     def add_edge(self, before: Instruction, after: Instruction) -> None:
         """Let an instruction run after another one of its computation."""
         after.add_control_predecessor(before)
-        self._added.setdefault(after, {})[before] = None
-        self._added_after.setdefault(before, {})[after] = None
         self.version += 1
         reachability = self._reachability.get(after.parent)
         if reachability is not None:
@@ -113,18 +110,23 @@ class ExecutionOrder:
     def release(self, copy: Instruction) -> None:
         """Drop the control edges of a copy that goes away.
 
-        Orders that were decided on and lead through it become edges between others: something may
-        rely on them.
+        Orders that lead through it become edges between others, for something may rely on them.
+        That two copies stand in is not one of them: it is the order of the old and the new state
+        of a loop, where one of the two needs no copy.
         """
-        before = [p for p in self._added.get(copy, ()) if p in copy.control_predecessors]
-        after = [s for s in self._added_after.get(copy, ()) if s in copy.control_successors]
+        before = [p for p in copy.control_predecessors if p.opcode is not Opcode.COPY]
+        after = [s for s in copy.control_successors if s.opcode is not Opcode.COPY]
         copy.drop_control_dependencies()
         for predecessor in before:
             for follower in (*copy.users, *after):
                 if follower.users or not follower.is_root:  # else it is the last anyway
                     self.add_edge(predecessor, follower)
+        source = copy.operands[0]
+        while source.opcode in _SHOWS:
+            source = source.operands[0]
         for successor in after:
-            self.add_edge(copy.operands[0], successor)
+            if source.operands or source.called:
+                self.add_edge(source, successor)
 
     @property
     def is_scheduled(self) -> bool:
