@@ -104,7 +104,7 @@ def test_a_schedule_that_cannot_be_found_is_a_failed_pass(
 ) -> None:
     options = ["--explain", "work", "--scheduler", "hard_memory_limit=true,memory_limit=1"]
     assert main(["schedule", module, *options]) == 3
-    assert "no order that needs at most 1 bytes was found" in capsys.readouterr().err
+    assert "no order that needs at most 1 byte was found" in capsys.readouterr().err
 
 
 def test_limits_are_those_of_the_streams(

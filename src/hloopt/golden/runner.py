@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hloopt.diagnostics import Source
+from hloopt.diagnostics import Source, counted
 from hloopt.golden.programs import (
     PROGRAMS,
     Program,
@@ -142,7 +142,7 @@ def _account(outcome: Outcome) -> list[str]:
 def _beginning(output: bytes) -> str:
     lines = output.decode(errors="replace").rstrip().splitlines()
     if len(lines) > _SHOWN_LINES:
-        lines[_SHOWN_LINES:] = [f"… {len(lines) - _SHOWN_LINES:,} more lines"]
+        lines[_SHOWN_LINES:] = [f"… {counted(len(lines) - _SHOWN_LINES, 'more line')}"]
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from hloopt.diagnostics import HloError, did_you_mean
+from hloopt.diagnostics import HloError, counted, did_you_mean
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.inputs import GivenKey
@@ -71,10 +71,10 @@ def _parse_key(key: str, entry: Computation, device_count: int, path: str) -> Gi
     leaf, device = int(found["leaf"] or 0), found["device"]
     leaves = len(parameter.shape.leaves())
     if leaf >= leaves:
-        count = "1 array" if leaves == 1 else f"{leaves} arrays"
+        count = counted(leaves, "array")
         raise _wrong_key(path, f"'{key}': %{parameter.name} has {count}, counted from 0")
     if device is not None and int(device) >= device_count:
-        count = "1 device" if device_count == 1 else f"{device_count} devices"
+        count = counted(device_count, "device")
         raise _wrong_key(path, f"'{key}': the program runs on {count}, counted from 0")
     return GivenKey(parameter.parameter_number, leaf, None if device is None else int(device))
 

@@ -10,6 +10,7 @@ from operator import mul
 
 import numpy as np
 
+from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import Array
 from hloopt.ir.instruction import Instruction
@@ -33,7 +34,10 @@ def reshaped_sizes(source: Shape, sizes: Sequence[int], target: Shape) -> Sequen
         count = prod(sizes[d] for d in of_source)
         others = prod(result[d] for d in of_target if d != free)
         if count % others:
-            raise RunError(f"{count} elements are no multiple of {others}", code="HLO501")
+            raise RunError(
+                f"{counted(count, 'element is', 'elements are')} no multiple of {others}",
+                code="HLO501",
+            )
         result[free] = count // others
     return result
 

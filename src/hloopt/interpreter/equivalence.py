@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from hloopt.diagnostics import counted
 from hloopt.interpreter.comparison import Difference, first_difference
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.interpreter.evaluation import Device, Observer
@@ -80,7 +81,7 @@ class RunSettings(NamedTuple):
         if self.memory is not None and total > self.memory:
             raise cannot_run(
                 max(sizes, key=sizes.__getitem__),
-                f"the inputs would take {total:,} bytes, the limit is {self.memory:,}",
+                f"the inputs would take {counted(total, 'byte')}, the limit is {self.memory:,}",
                 "HLO503",
                 MORE_MEMORY,
             )
@@ -142,7 +143,7 @@ class Reference:
     def _other_signature(self, module: Module) -> str:
         parameters = module.entry.parameters
         if len(parameters) != len(self._parameters):
-            return f"{len(self._parameters)} parameters before, {len(parameters)} after"
+            return f"{counted(len(self._parameters), 'parameter')} before, {len(parameters)} after"
         for parameter, shape in zip(parameters, self._parameters, strict=True):
             if not _same_values(parameter.shape, shape):
                 number = parameter.parameter_number

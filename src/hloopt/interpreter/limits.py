@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import cannot_run
 from hloopt.ir.instruction import Instruction
 
@@ -47,7 +48,10 @@ class Limits:
     def _look(self, instruction: Instruction) -> None:
         if self.done > self.steps:
             raise cannot_run(
-                instruction, f"stopped after {self.steps:,} steps", "HLO503", _MORE_STEPS
+                instruction,
+                f"stopped after {counted(int(self.steps), 'step')}",
+                "HLO503",
+                _MORE_STEPS,
             )
         if self.on_steps is not None and self.done == self._pause:
             self.on_steps(self.done)
@@ -55,7 +59,8 @@ class Limits:
         if self.held > self.memory:
             raise cannot_run(
                 instruction,
-                f"values would take {self.held:,} bytes here, the limit is {self.memory:,}",
+                f"values would take {counted(self.held, 'byte')} here, the limit is "
+                f"{self.memory:,}",
                 "HLO503",
                 MORE_MEMORY,
             )

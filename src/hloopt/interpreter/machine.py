@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hloopt.diagnostics import counted
 from hloopt.interpreter.devices.deadlock import deadlock
 from hloopt.interpreter.devices.exchange import grid_of
 from hloopt.interpreter.devices.meetings import Going, Meetings
@@ -24,7 +25,8 @@ def devices_of(replicas: int, partitions: int) -> list[Device]:
     count = replicas * partitions
     if count > MOST_DEVICES:
         raise RunError(
-            f"the program is for {count:,} devices, {MOST_DEVICES:,} is the most it can be run on",
+            f"the program is for {counted(count, 'device')}, {MOST_DEVICES:,} is the most it can "
+            "be run on",
             help="--devices RxP: run it on fewer",
         )
     return [

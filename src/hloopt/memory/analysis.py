@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.source_lines import SourceLine, SourceLines
 from hloopt.collector import collector_paused
+from hloopt.diagnostics import counted
 from hloopt.ir import Module
 from hloopt.ir.attribute_format import braces
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
@@ -206,8 +207,12 @@ class MemoryAnalysis:
             )
         if self.ranges.conflicts:
             result.append(
-                f"{self.ranges.conflicts} values are written over while they are needed: XLA "
-                "inserts copies there before it assigns buffers, and these are not counted."
+                counted(
+                    self.ranges.conflicts,
+                    "value is written over while it is needed",
+                    "values are written over while they are needed",
+                )
+                + ": XLA inserts copies there before it assigns buffers, and these are not counted."
             )
         if self.flow.unions:
             result.append(
@@ -225,8 +230,13 @@ class MemoryAnalysis:
         )
         if copied:
             result.append(
-                f"{copied} arguments, constants or results lie in the memory of collectives: "
-                "XLA:GPU copies those before it assigns buffers, and these copies are not counted."
+                counted(
+                    copied,
+                    "argument, constant or result lies",
+                    "arguments, constants or results lie",
+                )
+                + " in the memory of collectives: XLA:GPU copies those before it assigns buffers, "
+                "and these copies are not counted."
             )
         if HOST_MEMORY_SPACE in colors:
             result.append("Buffers in host memory, S(5), are listed apart; they count in the peak.")

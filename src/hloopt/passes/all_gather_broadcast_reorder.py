@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import format_ints, parse_ints
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.computation import Computation
@@ -41,7 +42,8 @@ class AllGatherBroadcastReorder(ModulePass):
             before, after = shape_bytes(broadcast.shape), shape_bytes(broadcast.operands[0].shape)
             context.applied(
                 gather,
-                f"each device sends the {after:,} bytes that %{broadcast.name} makes {before:,} of",
+                f"each device sends the {counted(after, 'byte')} that %{broadcast.name} makes "
+                f"{before:,} of",
             )
             context.count("all-gathers moved")
             changed[gather.parent] = None
@@ -53,7 +55,7 @@ class AllGatherBroadcastReorder(ModulePass):
 def why_not(gather: Instruction) -> str | None:
     """Why an all-gather stays where it is; None where it can go before its broadcast."""
     if len(gather.operands) != 1:
-        return f"it has {len(gather.operands)} operands"
+        return f"it has {counted(len(gather.operands), 'operand')}"
     broadcast = gather.operands[0]
     if broadcast.opcode is not Opcode.BROADCAST:
         return f"it gathers %{broadcast.name}, which is no broadcast"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.replication.groups import GroupReplication
+from hloopt.diagnostics import counted
 from hloopt.ir.collective_devices import group_sizes
 from hloopt.ir.computation import Computation
 from hloopt.ir.device_counts import device_counts
@@ -82,7 +83,7 @@ def _why_not(collective: Instruction, size: int | None, *, is_same: bool) -> str
     if size == 1:
         return None
     if collective.opcode in _OF_SHARDS:
-        return f"its replica groups hold {size} devices"
+        return f"its replica groups hold {counted(size, 'device')}"
     if not is_same:
         return f"%{collective.operands[0].name} may differ within its replica groups"
     reduction = collective.called[0]

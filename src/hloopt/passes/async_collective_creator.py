@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hloopt.analysis.dataflow.forwarding import is_in_place_permute
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -92,7 +93,7 @@ class AsyncCollectiveCreator(ModulePass):
         ignores = self.options.should_ignore_size_check
         if size >= least or (ignores(collective) if callable(ignores) else ignores):
             return None
-        return f"its {size:,} bytes are less than {least:,}"
+        return f"its {counted(size, 'byte is', 'bytes are')} less than {least:,}"
 
     def _split(self, collective: Instruction) -> AsyncPair:
         opcode = collective.opcode

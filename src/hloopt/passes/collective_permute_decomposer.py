@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
+from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import parse_int_lists
 from hloopt.ir.collective_devices import device_groups, join, transfer_mode
 from hloopt.ir.collective_mode import collective_mode
@@ -114,17 +115,19 @@ class CollectivePermuteDecomposer(ModulePass):
     def why_not(self, permute: Instruction, grid: Grid) -> str | None:
         """Why a permute in a loop's body stays as it is; None where it can be split."""
         if len(permute.operands) != 1 or not permute.shape.is_array:
-            return f"it has {len(permute.operands)} operands"
+            return f"it has {counted(len(permute.operands), 'operand')}"
         size, least = shape_bytes(permute.shape), self.options.threshold_in_bytes
         if size < least:
-            return f"it has {size:,} bytes, and threshold_in_bytes is {least:,}"
+            return f"it has {counted(size, 'byte')}, and threshold_in_bytes is {least:,}"
         target_of = dict(_pairs(permute))
         if has_cycle(target_of):
             return "its pairs have a cycle: each send would wait for a recv that waits for it"
         if permute.has_control_dependencies:
             return "it has control dependencies"
         if grid.device_count > MOST_DEVICES:
-            return f"which of {grid.device_count:,} devices meet in others is not looked at"
+            return (
+                f"which of {counted(grid.device_count, 'device')} meet in others is not looked at"
+            )
         mode, of_transfers = collective_mode(permute), transfer_mode(permute, grid)
         if grid.device_count > 1 and mode is not of_transfers:
             return f"its pairs are {mode} and would be {of_transfers} in a send"

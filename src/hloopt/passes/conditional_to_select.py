@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.call_graph import CallContext, CallGraph
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -65,7 +66,7 @@ def _why_not(
 ) -> str | None:
     """Why the conditional must stay, or None where selects can take its place."""
     if len(conditional.called) != 2:
-        return f"it has {len(conditional.called)} branches, not two"
+        return f"it has {counted(len(conditional.called), 'branch', 'branches')}, not two"
     if conditional.has_control_dependencies:
         return "it has control dependencies"
     if effects.of(conditional):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
+from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import parse_ints, parse_window
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -133,18 +134,20 @@ class Foldable:
         most = max((_elements(o.shape) for o in instruction.operands), default=0)
         if most >= options.max_operand_elements:
             limit = options.max_operand_elements
-            return f"an operand has {most:,} elements, max_operand_elements is {limit:,}"
+            return f"an operand has {counted(most, 'element')}, max_operand_elements is {limit:,}"
         result = _elements(instruction.shape)
         if result > options.max_result_elements:
             limit = options.max_result_elements
-            return f"the result has {result:,} elements, max_result_elements is {limit:,}"
+            return f"the result has {counted(result, 'element')}, max_result_elements is {limit:,}"
         times = _operations(instruction, most, result)
         if times > options.max_operations:
-            return f"takes {times:,} operations, max_operations is {options.max_operations:,}"
+            return (
+                f"takes {counted(times, 'operation')}, max_operations is {options.max_operations:,}"
+            )
         if instruction.opcode in _APPLIES:
             steps = times * max(len(c) - len(c.parameters) for c in instruction.called)
             if steps > times and steps > options.max_steps:
-                return f"takes {steps:,} steps, max_steps is {options.max_steps:,}"
+                return f"takes {counted(steps, 'step')}, max_steps is {options.max_steps:,}"
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hloopt.diagnostics import HloVerifyError
+from hloopt.diagnostics import HloVerifyError, counted
 from hloopt.ir.clone import own_computations
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -24,7 +24,8 @@ def permute_fusion_operands(fusion: Instruction, permutation: Sequence[int]) -> 
     count = len(fusion.operands)
     if sorted(permutation) != list(range(count)):
         raise HloVerifyError(
-            f"{list(permutation)} is no permutation of the {count} operands of %{fusion.name}",
+            f"{list(permutation)} is no permutation of the {counted(count, 'operand')} of "
+            f"%{fusion.name}",
             span=span,
         )
     if list(permutation) == list(range(count)):

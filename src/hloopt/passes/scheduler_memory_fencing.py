@@ -9,7 +9,7 @@ from itertools import accumulate
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
 from hloopt.analysis.reachability import Reachability
-from hloopt.diagnostics import PassRefused
+from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -58,7 +58,7 @@ class SchedulerMemoryFencing(ModulePass):
                 windows[computation] = _Windows(computation)
             start = windows[computation].fenced_start(readers, self.options.slack_windows)
             if start is not None and windows[computation].fence(readers, start):
-                context.applied(start, f"waits for the readers of {buffer.size:,} bytes")
+                context.applied(start, f"waits for the readers of {counted(buffer.size, 'byte')}")
                 context.count("buffers fenced")
         return module.version != before
 

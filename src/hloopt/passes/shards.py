@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.device_values import DeviceValues
+from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape
@@ -29,7 +30,7 @@ def shard_slice(part: Instruction, values: DeviceValues) -> ShardSlice | str:
     whole = part.operands[0].shape
     cut = [d for d in range(whole.rank) if part.shape.dimensions[d] != whole.dimensions[d]]
     if len(cut) != 1:
-        return f"%{part.name} slices {len(cut)} dimensions, not one"
+        return f"%{part.name} slices {counted(len(cut), 'dimension')}, not one"
     (dimension,) = cut
     index = part.operands[1 + dimension]
     offsets = values.of(index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
@@ -88,7 +89,9 @@ def _drop_unused_operands(sort: Instruction, context: PassContext) -> list[Instr
         return []
     stays = set(kept)
     dropped = [operand for i, operand in enumerate(sort.operands) if i not in stays]
-    context.applied(sort, f"{len(dropped)} of {len(sort.operands)} operands are not read")
+    context.applied(
+        sort, f"{len(dropped)} of {counted(len(sort.operands), 'operand')} are not read"
+    )
     context.count("operands removed", len(dropped))
     _keep_operands(sort, kept, read)
     return dropped

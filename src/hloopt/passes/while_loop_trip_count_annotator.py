@@ -7,6 +7,7 @@ import json
 from hloopt.analysis.loops.annotation import backend_config
 from hloopt.analysis.loops.induction import induction_variable, lagging_variable, plus_constant
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
+from hloopt.diagnostics import counted
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -68,7 +69,7 @@ def _annotate(loop: Instruction, trips: LoopTrips, context: PassContext) -> None
         return
     loop.set_attribute("backend_config", json.dumps(after, separators=(",", ":")))
     if trips.computed is not None:
-        context.applied(loop, f"it makes {trips.computed:,} trips")
+        context.applied(loop, f"it makes {counted(trips.computed, 'trip')}")
         context.count("trip counts found")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import nest_values
@@ -98,5 +99,5 @@ def _why_not(array: Instruction, effects: SideEffects) -> str | None:
         return "it has a side effect"
     rows = prod(shape.dimensions[: shape.dimensions.index(0)])
     if rows > _MOST_ROWS:
-        return f"a literal with {rows:,} empty rows is too large to write"
+        return f"a literal with {counted(rows, 'empty row')} is too large to write"
     return None

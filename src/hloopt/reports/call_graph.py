@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.call_graph import CallContext, CallGraph, CallGraphNode
+from hloopt.diagnostics import counted
 from hloopt.reports.call_tree import calls_of, sites_text, tree_lines
 from hloopt.reports.units import middle, page_width
 
@@ -75,7 +76,7 @@ def _print_summary(graph: CallGraph, console: Console) -> None:
         Text.assemble(
             "Call graph of ",
             (graph.module.name, "bold"),
-            f": {len(graph.nodes):,} computations, {sites:,} call sites",
+            f": {counted(len(graph.nodes), 'computation')}, {counted(sites, 'call site')}",
         )
     )
     console.print(Text(", ".join(parts)))
@@ -161,7 +162,7 @@ def call_graph_to_dot(graph: CallGraph) -> str:
         style = "dashed" if node.context is CallContext.EMBEDDED else "solid"
         style = "bold" if node.computation.is_entry else style
         color = ", color=orange" if node.why_not_flat() else ""
-        label = _quoted(f"{name}\n{len(node.computation):,} instructions")
+        label = _quoted(f"{name}\n{counted(len(node.computation), 'instruction')}")
         lines.append(f"  {_quoted(name)} [label={label}, style={style}{color}]")
     for node in graph.nodes.values():
         for callee, sites in calls_of(node).items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from hloopt.analysis.call_graph import CallContext, CallGraphNode, CallSite
+from hloopt.diagnostics import counted
 
 _MOST_ENDS = 3
 """Embedded computations that call nothing: more of one caller share a line of a tree."""
@@ -44,7 +45,7 @@ def _roots(roots: list[CallGraphNode]) -> list[_Line]:
         is_end = not (root.callees or root.computation.is_entry)
         (ends if is_end else lines).append((_root_text(root), root))
     if len(ends) > _MOST_ENDS:
-        ends = [(f"{len(ends):,} computations called by nothing", None)]
+        ends = [(f"{counted(len(ends), 'computation')} called by nothing", None)]
     return lines + ends
 
 
@@ -67,11 +68,12 @@ def _children(node: CallGraphNode) -> list[_Line]:
 
 def _root_text(node: CallGraphNode) -> str:
     role = "entry" if node.computation.is_entry else "called by nothing"
-    return f"{node.computation.name}: {len(node.computation):,} instrs ({role})"
+    return f"{node.computation.name}: {counted(len(node.computation), 'instr')} ({role})"
 
 
 def _call_text(callee: CallGraphNode, sites: list[CallSite]) -> str:
-    return f"{callee.computation.name}: {len(callee.computation):,} instrs ({sites_text(sites)})"
+    size = counted(len(callee.computation), "instr")
+    return f"{callee.computation.name}: {size} ({sites_text(sites)})"
 
 
 def sites_text(sites: list[CallSite]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
 from hloopt.analysis.source_lines import SourceLines
+from hloopt.diagnostics import counted
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.ir.shape_size import shape_bytes
@@ -161,8 +162,9 @@ def render_loops(reports: list[LoopReport], console: Console) -> None:
         return
     console.print(_table(reports), width=page_width(console))
     for report in reports:
-        if report.disagrees:
-            text = f"known_trip_count states {report.stated:,} trips, body and condition make "
+        if report.disagrees and report.stated is not None:
+            stated = counted(report.stated, "trip")
+            text = f"known_trip_count states {stated}, body and condition make "
             note = Text.assemble(
                 ("WRONG ANNOTATION ", "bold red"), (f"%{report.name}: ", "bold"), text,
                 (f"{report.trips:,}", "bold red"),

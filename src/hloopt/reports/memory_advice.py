@@ -231,7 +231,8 @@ def _shardings(advice: Advice, page: _Page) -> None:
     devices = found[0].devices
     page.line(
         "shard",
-        f"{counted(len(found), 'buffer')} at the peak hold the same on all {devices} devices: at "
+        f"{counted(len(found), 'buffer')} at the peak hold the same on all "
+        f"{counted(devices, 'device')}: at "
         f"most {human_bytes(advice.sharded_bound)} less if each keeps a part; gathering takes time "
         "and memory",
     )

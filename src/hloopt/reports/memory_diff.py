@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.stage import Stage
-from hloopt.diagnostics import HloError
+from hloopt.diagnostics import HloError, counted
 from hloopt.ir.module import Module
 from hloopt.memory.backends import common_backend
 from hloopt.memory.model import LiveBuffer, MemoryReport
@@ -90,7 +90,8 @@ def compare_memory(
     count = max(sum(1 for _ in module.instructions()) for module in (before, after))
     if wanted is None and count > AUTOMATIC:
         return None, (
-            f"no memory report: {count:,} instructions, more than {AUTOMATIC:,}; --memory makes it"
+            f"no memory report: {counted(count, 'instruction')}, more than {AUTOMATIC:,}; "
+            "--memory makes it"
         )
     if reason := why_not_compared([Stage.of(module) for module in (before, after)]):
         return None, f"memory is not compared: {reason}; `hloopt memory` shows each"

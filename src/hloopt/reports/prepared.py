@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from hloopt.analysis.stage import Stage
+from hloopt.diagnostics import counted
 from hloopt.ir import Module, Opcode
 from hloopt.ir.clone import clone_module
 from hloopt.ir.shape import HOST_MEMORY_SPACE
@@ -81,7 +82,7 @@ def _copies(module: Module) -> Counter[tuple[str, str]]:
 
 def _copies_notice(stage: Stage, count: int) -> str:
     flattened = "flattened and " if stage.flat.holds is False else ""
-    copies = "1 copy" if count == 1 else f"{count:,} copies" if count else "its copies"
+    copies = counted(count, "copy", "copies") if count else "its copies"
     return (
         f"before copy insertion: figures are of the module {flattened}with {copies} inserted; for "
         "XLA's own give the text after optimizations"

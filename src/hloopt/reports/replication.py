@@ -11,6 +11,7 @@ from typing import Any
 from hloopt.analysis.replication import ALL, Agreement, Axis, ReplicationAnalysis
 from hloopt.analysis.replication.redundancy import RedundantWork, find_redundancy
 from hloopt.analysis.source_lines import SourceLines
+from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.shape import format_shape
@@ -136,7 +137,8 @@ def _origin(instruction: Instruction) -> str:
 def _notes(module: Module, unseen: int, unknown_loops: list[Instruction]) -> Iterator[str]:
     if unseen:
         yield (
-            f"{unseen:,} instructions are in reducers, comparators and asynchronous computations, "
+            f"{counted(unseen, 'instruction is', 'instructions are')} in reducers, comparators "
+            "and asynchronous computations, "
             "which the analysis does not look into"
         )
     unknown = Counter(i.opcode for i in module.instructions() if i.opcode.value in _OPAQUE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hloopt.cost_models import cost_model_to_json, describe
+from hloopt.diagnostics import counted
 from hloopt.ir import Instruction, Module
 from hloopt.ir.find import find_instructions
 from hloopt.ir.schedule import set_schedule
@@ -261,7 +262,7 @@ def _choice(decision: Decision) -> str:
         return f"with its scheduling group {decision.group}"
     candidates = [node for node in decision.ready if not node.obstacle]
     if decision.comparisons:
-        return f"the best of {len(candidates):,} candidates"
+        return f"the best of {counted(len(candidates), 'candidate')}"
     if any(node.instruction is decision.instruction for node in candidates):
         return "the only candidate"
     return "it takes no time, so it goes where it is ready"

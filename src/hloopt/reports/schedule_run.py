@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from hloopt.analysis.latency import LatencyModel
 from hloopt.cost_models import CostModelChoice
-from hloopt.diagnostics import HloError
+from hloopt.diagnostics import HloError, counted
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU, backend_of
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
@@ -84,6 +84,7 @@ def set_devices(module: Module, count: int) -> None:
     """Let a module run on `count` devices: more or fewer partitions. Raises HloError."""
     if count % module.replica_count:
         raise HloError(
-            f"{count} devices are no multiple of the module's {module.replica_count} replicas"
+            f"{counted(count, 'device is', 'devices are')} no multiple of the module's "
+            f"{counted(module.replica_count, 'replica')}"
         )
     module.set_attribute("num_partitions", str(count // module.replica_count))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.stage import Fact, Stage
+from hloopt.diagnostics import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,13 +22,13 @@ def partition_notices(stage: Stage) -> tuple[str, ...]:
     fact, count = stage.partitioned, stage.devices
     if fact.holds is False:
         return (
-            f"not partitioned: figures are of the whole program over {count} devices; "
+            f"not partitioned: figures are of the whole program over {counted(count, 'device')}; "
             + _PARTITIONED_TEXT,
         )
     if fact.holds is None:
         return (
             f"not known whether it is partitioned ({fact.evidence}): if it is not, figures are of "
-            f"the whole program over {count} devices; {_PARTITIONED_TEXT}",
+            f"the whole program over {counted(count, 'device')}; {_PARTITIONED_TEXT}",
         )
     return ()
 
@@ -46,7 +47,7 @@ def cost_notices(stage: Stage) -> tuple[str, ...]:
 def partition_doubt(stage: Stage) -> str:
     """Why figures are not known to be those of one device, as a clause; else empty."""
     if stage.partitioned.holds is False:
-        return f"the module is not partitioned over its {stage.devices} devices"
+        return f"the module is not partitioned over its {counted(stage.devices, 'device')}"
     if stage.partitioned.holds is None:
         return "it is not known whether the module is partitioned"
     return ""

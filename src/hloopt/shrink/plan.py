@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hloopt.collector import collector_paused
+from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import parse_slices
 from hloopt.ir.module import Module
 from hloopt.shrink.errors import first_problem, not_too_deep
@@ -78,7 +79,7 @@ class ShrinkPlan:
         for reason, size in ordered[:_MOST_REASONS]:
             yield f"{size:,} stays: {reason}"
         if len(ordered) > _MOST_REASONS:
-            yield f"{len(ordered) - _MOST_REASONS} more sizes stay"
+            yield f"{counted(len(ordered) - _MOST_REASONS, 'more size stays', 'more sizes stay')}"
 
 
 @not_too_deep()
@@ -167,5 +168,5 @@ def _entry_dimensions(flow: Flow) -> Iterator[tuple[str, int, Factor]]:
 
 def _change(before: int, after: int) -> str:
     if before == after:
-        return f"nothing in {before:,} elements"
-    return f"{before:,} → {after:,} elements"
+        return f"nothing in {counted(before, 'element')}"
+    return f"{before:,} → {counted(after, 'element')}"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hloopt.diagnostics import counted
 from hloopt.interpreter.devices.exchange import Incoming
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.plan import Plans
@@ -170,7 +171,8 @@ def _all_to_all(gathered: Gathered) -> list[Value]:
         if len(gathered.brought[0]) != len(gathered.members):
             raise cannot_run(
                 instruction,
-                f"{len(gathered.brought[0])} operands for groups of {len(gathered.members)}",
+                f"{counted(len(gathered.brought[0]), 'operand')} for groups of "
+                f"{len(gathered.members)}",
             )
         return [_shaped(instruction, received) for received in _by_operand(gathered)]
     dimension = _dimension(instruction)
@@ -196,7 +198,8 @@ def _ragged_all_to_all(gathered: Gathered) -> list[Value]:
         per_receiver, rest = divmod(len(starts), len(outputs))
         if rest:
             raise cannot_run(
-                gathered.instruction, f"{len(starts)} offsets for groups of {len(outputs)}"
+                gathered.instruction,
+                f"{counted(len(starts), 'offset')} for groups of {len(outputs)}",
             )
         for number, (start, size, target) in enumerate(zip(starts, sizes, targets, strict=True)):
             output = outputs[number // per_receiver]
@@ -315,7 +318,8 @@ def _window(
     for offset, size, limit in zip(offsets, sizes, array.shape, strict=False):
         if not 0 <= offset <= offset + size <= limit:
             raise cannot_run(
-                gathered.instruction, f"a slice {offset}:{offset + size} of {limit} elements"
+                gathered.instruction,
+                f"a slice {offset}:{offset + size} of {counted(limit, 'element')}",
             )
     return tuple(slice(o, o + size) for o, size in zip(offsets, sizes, strict=False))
 

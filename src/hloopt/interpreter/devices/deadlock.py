@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from hloopt.diagnostics import counted
 from hloopt.interpreter.devices.meetings import Meetings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir.instruction import Instruction
@@ -29,7 +30,7 @@ def deadlock(meetings: Meetings, finished: Collection[int]) -> RunError:
         for (place, whom), devices in unreceived.items()
     ]
     if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"and so on at {len(lines) - _MOST_LINES} more places"]
+        lines[_MOST_LINES:] = [f"and so on at {counted(len(lines) - _MOST_LINES, 'more place')}"]
     awaited = {device for _, whom in (*waits, *unreceived) for device in whom}
     over = sorted(awaited.intersection(finished))
     if over:

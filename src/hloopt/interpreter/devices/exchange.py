@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device
 from hloopt.ir.attribute_values import (
@@ -80,7 +81,8 @@ def _groups(instruction: Instruction, grid: Grid) -> Iterator[tuple[int, ...]]:
     if groups.named_count > MOST_DEVICES:  # of a formula, which may stand for any number
         raise cannot_run(
             instruction,
-            f"it names {groups.named_count:,} devices, and the program runs on {grid.device_count}",
+            f"it names {counted(groups.named_count, 'device')}, and the program runs on "
+            f"{grid.device_count}",
         )
     for group in groups.lists() or (tuple(members(mode, grid)[1]),):
         _check_range(instruction, group, mode, grid)

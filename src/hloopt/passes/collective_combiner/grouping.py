@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.ordering import dependencies
 
@@ -69,7 +70,8 @@ def _why_end(current: Group, size: int, limits: Limits, *, depends: bool) -> str
     total = current.byte_count + size
     if total > limits.byte_count:
         return (
-            f"would make {total:,} bytes of the combined one, and combine_threshold_in_bytes is "
+            f"would make {counted(total, 'byte')} of the combined one, and "
+            "combine_threshold_in_bytes is "
             f"{limits.byte_count:,}"
         )
     return ""

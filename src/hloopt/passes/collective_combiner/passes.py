@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hloopt.analysis.calls import loops_with_body
+from hloopt.diagnostics import counted
 from hloopt.ir.backend_config import is_pipelined
 from hloopt.ir.collective_mode import participants_key
 from hloopt.ir.computation import Computation
@@ -99,7 +100,7 @@ class _Combiner(ModulePass):
             context.applied(
                 collective,
                 f"one of {len(found.members)} combined into %{combined.name}, "
-                f"{found.byte_count:,} bytes",
+                f"{counted(found.byte_count, 'byte')}",
             )
         context.count(f"{self.opcode}s combined", len(found.members))
         context.count(f"combined {self.opcode}s made")
@@ -107,14 +108,16 @@ class _Combiner(ModulePass):
     def why_not(self, collective: Instruction) -> str | None:
         """Why a collective is not combined with any other; None where it could be."""
         if len(collective.operands) != 1 or collective.shape.is_tuple:
-            return f"it has {len(collective.operands)} operands already"
+            return f"it has {counted(len(collective.operands), 'operand')} already"
         if collective.has_control_dependencies:
             return "it has control dependencies"
         if frontend_attribute(collective, GROUP) is not None:
             return f"it has {GROUP}, so its place among others is fixed"
         size, limit = shape_bytes(collective.shape), self.options.combine_threshold_in_bytes
         if size > limit:
-            return f"it has {size:,} bytes alone, and combine_threshold_in_bytes is {limit:,}"
+            return (
+                f"it has {counted(size, 'byte')} alone, and combine_threshold_in_bytes is {limit:,}"
+            )
         return None
 
     def kind(self, collective: Instruction) -> tuple[Hashable, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.shape import compatible
 from hloopt.passes.collective_pipeliner.counted_loop import CountedLoop, NotPipelined
@@ -58,7 +59,7 @@ def _move_of(
     moved: Instruction, loop: CountedLoop, progressions: Progressions, options: PipelinerOptions
 ) -> Move:
     if len(moved.operands) != 1:
-        raise NotPipelined(f"it has {len(moved.operands)} operands, not one")
+        raise NotPipelined(f"it has {counted(len(moved.operands), 'operand')}, not one")
     check_control_dependencies(moved)
     if len(moved.users) != 1 and not options.pipeline_use_tree:
         raise NotPipelined("it has several users, and pipeline_use_tree is off")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hloopt.analysis.loops.integers import wrap
 from hloopt.analysis.side_effects import has_own_side_effect
+from hloopt.diagnostics import counted
 from hloopt.ir.custom_targets import SUNK
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
@@ -56,7 +57,7 @@ def _check_store(store: Store, loop: CountedLoop, progressions: Progressions) ->
     if store.dimension != 0:
         raise NotPipelined(f"%{name} does not store in slices of dimension 0")
     if sizes[0] != loop.trips:
-        raise NotPipelined(f"%{name} has {sizes[0]} slices, its loop {loop.trips} trips")
+        raise NotPipelined(f"%{name} has {sizes[0]} slices, its loop {counted(loop.trips, 'trip')}")
     if part != (1, *sizes[1:]):
         raise NotPipelined(f"%{name} does not store one whole slice")
     assert store.index is not None

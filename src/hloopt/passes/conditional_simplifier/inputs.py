@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -32,7 +33,7 @@ def drop_unused_inputs(branch: Computation, dead: DeadCode) -> None:
     (parameter,) = own.parameters
     keep_elements(parameter, read)
     for conditional, number in callers:
-        unread = f"{count - len(read)} of {count} inputs of %{branch.name} are not read"
+        unread = f"{count - len(read)} of {counted(count, 'input')} of %{branch.name} are not read"
         dead.context.applied(conditional, unread)
         _pass_only(conditional, number + 1, read, dead)
 

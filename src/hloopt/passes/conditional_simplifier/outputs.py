@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -53,6 +54,8 @@ def drop_unused_outputs(conditional: Instruction, dead: DeadCode) -> list[Comput
         branch.set_root(make_tuple(branch, outputs))
         dead.remove_dead([root])
     count = len(shape.elements) or 1
-    dead.context.applied(conditional, f"{count - len(read)} of {count} outputs are not read")
+    dead.context.applied(
+        conditional, f"{count - len(read)} of {counted(count, 'output')} are not read"
+    )
     keep_elements(conditional, read)
     return list(copies.values())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from hloopt.diagnostics import counted
 from hloopt.ir import Instruction
 
 if TYPE_CHECKING:
@@ -80,8 +81,9 @@ class Decision:
         ]
         before = len(self.comparisons) - len(self.decided)
         indirect = f"; {before} comparisons before, among others" if before else ""
-        return f"of {len(self.comparisons) + 1} candidates better than {', '.join(won)}" + (
-            indirect + held
+        return (
+            f"of {counted(len(self.comparisons) + 1, 'candidate')} better than {', '.join(won)}"
+            + (indirect + held)
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hloopt.diagnostics import PassRefused
+from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir import Computation, Instruction
 from hloopt.ir.schedule import set_schedule
 from hloopt.memory.backends import CPU, GPU
@@ -63,7 +63,8 @@ def keep_limit(
         if peak <= limit:
             context.applied(
                 scheduling.module.entry.root,
-                f"kept the hard memory limit of {limit:,} bytes: the peak is {peak:,}, that of "
+                f"kept the hard memory limit of {counted(limit, 'byte')}: the peak is {peak:,}, "
+                "that of "
                 f"the plain order {plain:,}; found by {attempt.what}",
             )
             return
@@ -72,7 +73,8 @@ def keep_limit(
     _begin_with(scheduling, best)
     peak_of_best = Peak.of(scheduler.life)
     raise PassRefused(
-        f"no order that needs at most {limit:,} bytes was found: the best of {tried} needs "
+        f"no order that needs at most {counted(limit, 'byte')} was found: the best of {tried} "
+        "needs "
         f"{least:,}, at '%{peak_of_best.at.name}' in '%{peak_of_best.at.parent.name}' "
         "(the entry's parameters not counted)",
         help=f"alive there: {peak_of_best.largest()}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hloopt.diagnostics import counted
 from hloopt.ir import Computation, Instruction
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, Pressure
 
@@ -53,7 +54,7 @@ class Peak:
     def largest(self) -> str:
         """The largest buffers in one line: what they are, how large, and who keeps them alive."""
         shown = ", ".join(
-            f"%{buffer.instruction.name} ({buffer.size:,} bytes"
+            f"%{buffer.instruction.name} ({counted(buffer.size, 'byte')}"
             + (f", until %{buffer.until.name})" if buffer.until is not None else ")")
             for buffer in self.buffers[:_SHOWN]
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.latency import LatencyModel
 from hloopt.cost_models import latency_model
-from hloopt.diagnostics import PassRefused
+from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir import Instruction, Module
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 
@@ -35,6 +35,6 @@ def _refuse_gaps(missing: list[Instruction]) -> None:
     if missing:
         names = ", ".join(f"%{instruction.name}" for instruction in missing[:_SHOWN])
         raise PassRefused(
-            f"Found {len(missing)} missing instructions. Discarding the profile.",
+            f"Found {counted(len(missing), 'missing instruction')}. Discarding the profile.",
             help=f"the profile does not name {names}{' …' if len(missing) > _SHOWN else ''}",
         )

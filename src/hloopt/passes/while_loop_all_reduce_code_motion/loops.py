@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.analysis.calls import loops_with_body
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import canonical_literal
@@ -45,7 +46,9 @@ class SharedBody:
         """Which element of the next state a value is. Raises NotMovable if it is several."""
         positions = self._positions.get(value, ())
         if len(positions) != 1:
-            raise NotMovable(f"%{value.name} is {len(positions)} elements of the next state")
+            raise NotMovable(
+                f"%{value.name} is {counted(len(positions), 'element')} of the next state"
+            )
         return positions[0]
 
     def require_unread_by_conditions(self, index: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.groups import GroupReplication
+from hloopt.diagnostics import counted
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_mode import replica_groups
 from hloopt.ir.computation import Computation
@@ -168,6 +169,6 @@ def _check_form(collective: Instruction) -> None:
     if collective.attributes.get("constrain_layout") == "true":
         raise NotMovable("its layout is constrained")
     if (count := replica_groups(collective).named_count) > MOST_DEVICES:
-        raise NotMovable(f"it names {count:,} devices")
+        raise NotMovable(f"it names {counted(count, 'device')}")
     if collective.has_control_dependencies:
         raise NotMovable("it has control dependencies")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hloopt.analysis.loops.expressions import constant_value
 from hloopt.analysis.loops.sources import source_of
 from hloopt.analysis.loops.trip_count import loop_trips
+from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.reduction_kind import reduction_kind
@@ -52,7 +53,9 @@ def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> 
     assert element is not None
     size = trips * collective.shape.element_count() * element.bytes
     if size > most_bytes:
-        raise NotMovable(f"its results are {size:,} bytes in all trips, more than {most_bytes:,}")
+        raise NotMovable(
+            f"its results are {counted(size, 'byte')} in all trips, more than {most_bytes:,}"
+        )
     sizes = list(updates[0].operands[1].shape.dimensions)
     offsets = [0] * len(sizes)
     moving: set[int] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.loops.trip_count import LoopTrips
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -17,7 +18,7 @@ def why_not_remove(loop: Instruction, trips: LoopTrips, effects: SideEffects) ->
     if trips.computed is None:
         return f"its trip count is not known: {trips.reason}"
     if trips.computed > 1:
-        return f"it makes {trips.computed:,} trips"
+        return f"it makes {counted(trips.computed, 'trip')}"
     if effects.of_computation(condition):
         return f"%{condition.name} has side effects"
     if loop.shape is not loop.operands[0].shape:

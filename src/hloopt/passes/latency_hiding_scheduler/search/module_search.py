@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hloopt.diagnostics import counted
 from hloopt.ir import Computation, Instruction
 from hloopt.passes.base import PassContext
 from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
@@ -139,7 +140,7 @@ class ModuleSearch:
         """What is wrong with the present orders, by the scheduler's own measures."""
         peak = self.scheduler.life.peak
         if peak > self.limit:
-            return f"the module would need {peak:,} bytes instead of {self.limit:,}"
+            return f"the module would need {counted(peak, 'byte')} instead of {self.limit:,}"
         for search in self.searches:
             reason = broken_rule(search.computation, self.scheduler)
             if reason is not None:
