@@ -119,7 +119,9 @@ def test_without_scopes_stacks_are_shapes() -> None:
 
 def test_every_buffer_is_there_with_its_texts() -> None:
     model = model_of(TEXT)
-    columns = packed(model)["buffers"]
+    data = packed(model)
+    columns = data["buffers"]
+    columns["name"] = {"texts": data["instructions"]["texts"], "at": columns["name"]}
     for name in ("name", "shape", "kind", "op_name", "computation", "opcode", "source"):
         texts = column_texts(columns[name])
         wanted = [buffer[name] for buffer in model["buffers"]]

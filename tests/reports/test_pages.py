@@ -15,7 +15,7 @@ from hloopt.reports.cost_html import cost_page
 from hloopt.reports.memory_html import memory_page
 from hloopt.reports.memory_model import MemoryFindings
 from hloopt.reports.page import Column, as_html, data_table, html_page
-from hloopt.reports.page_columns import Grouping, TextColumn, scope_groupings
+from hloopt.reports.page_columns import Grouping, TextColumn, packed_rows, scope_groupings
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_html import schedule_page
 from hloopt.reports.schedule_run import ScheduleSettings
@@ -217,6 +217,14 @@ def test_columns_have_each_text_once() -> None:
     assert column.packed()["texts"][:4] == [0, "layer/0/mul", 8, "add"]
     assert TextColumn.of(["same"] * 5).packed() == {"texts": [0, "same"], "at": []}
     assert TextColumn.of([]).packed() == {"texts": [], "at": []}
+
+
+def test_rows_are_columns() -> None:
+    rows = [{"name": "a/b", "size": 1, "at": None}, {"name": "a/c", "size": 2, "at": [1, 2]}]
+    packed = packed_rows(rows)
+    assert column_texts(packed.pop("name")) == ["a/b", "a/c"]
+    assert packed == {"size": [1, 2], "at": [None, [1, 2]]}
+    assert packed_rows([]) == {}
 
 
 def test_the_heaviest_texts_are_groups_and_the_others_are_the_rest() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from tests.reports.pages import column_texts
 from tests.reports.scheduled_modules import loop, nested, run_loop
 from tests.simulation.programs import programs
 
@@ -241,8 +242,8 @@ def test_frames_of_the_page_hold_every_slice_once() -> None:
             callees = [(frames[number], times) for number, times in call["frames"]]
             assert callees == own.frames
     assert at == len(slices["kind"]) == len(slices["operation"])
-    started = {o["start"] for o in data["operations"]}
-    assert started == {hiding.operation.start.name for _, hiding in findings.hidings}
+    started = column_texts(data["operations"]["start"])
+    assert started == [hiding.operation.start.name for _, hiding in findings.hidings]
 
 
 def test_the_trace_is_as_the_trace_event_format_wants_it() -> None:

@@ -11,7 +11,7 @@ from hloopt.reports.page import Column, as_html, data_table, facts_list, html_pa
 from hloopt.reports.page_columns import Grouping, TextColumn, scope_groupings
 from hloopt.reports.units import human_bytes
 
-_TEXTS = ("name", "computation", "opcode", "shape", "kind", "op_name", "source")
+_TEXTS = ("computation", "opcode", "shape", "kind", "op_name", "source")
 _MOST_GROUPS = 6
 """Of temporaries, each with a colour: more are hard to tell apart."""
 _SET_ASIDE = {
@@ -67,13 +67,18 @@ def _facts(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[str, Any]:
     """What the page's script reads: columns, and each text of a column once.
 
-    Of `buffers`, `start` is a difference to the one before and `length` a number of positions.
+    Of `buffers`, `start` is a difference to the one before, `length` a number of positions, and
+    `name` that of a text of `instructions`.
     """
     buffers = model["buffers"]
     peak = model["peak_instruction"]
     lengths = [last - first + 1 for first, last in (b["live"] for b in buffers)]
     starts = [0, *(b["live"][0] for b in buffers)]
     texts = {name: TextColumn.of(b[name] for b in buffers) for name in _TEXTS}
+    instructions = TextColumn.of(model["instructions"])
+    names = TextColumn(instructions.numbers)  # most of them are those of instructions
+    for buffer in buffers:
+        names.add(buffer["name"])
     weights = [
         0 if b["kind"] in _SET_ASIDE else b["size"] * length
         for b, length in zip(buffers, lengths, strict=True)
@@ -87,7 +92,7 @@ def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[
         "peakPosition": 0 if peak is None else peak["position"],
         "limit": None if model["fit"] is None else model["fit"]["limit"],
         "hasShares": not model["doubts"],
-        "instructions": TextColumn.of(model["instructions"]).packed(),
+        "instructions": instructions.packed(),
         "allocations": {
             "size": [a["size"] for a in model["allocations"]],
             "kind": TextColumn.of(a["kind"] for a in model["allocations"]).packed(),
@@ -100,6 +105,7 @@ def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[
             "start": [start - before for before, start in pairwise(starts)],
             "length": lengths,
             "inTimeline": "".join("01"[b["in_timeline"]] for b in buffers),
+            "name": names.at,
             **{name: column.packed() for name, column in texts.items()},
         },
         "setAside": {
@@ -115,7 +121,7 @@ def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[
     }
 
 
-_ASIDE_TEXTS = tuple(name for name in _TEXTS if name != "opcode")
+_ASIDE_TEXTS = ("name", *(name for name in _TEXTS if name != "opcode"))
 
 
 def _groupings(texts: dict[str, TextColumn], weights: list[int], depth: int) -> Iterator[Grouping]:

@@ -45,6 +45,16 @@ class TextColumn:
         return sums
 
 
+def packed_rows(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Rows with the same keys as columns, each key once and each text of a column once."""
+    keys = rows[0] if rows else ()
+    columns = {key: [row[key] for row in rows] for key in keys}
+    return {
+        key: TextColumn.of(values).packed() if isinstance(values[0], str) else values
+        for key, values in columns.items()
+    }
+
+
 def _packed_texts(texts: Iterable[str]) -> list[int | str]:
     """Of each text how much of the one before it begins with, and the rest: paths are alike."""
     result: list[int | str] = []

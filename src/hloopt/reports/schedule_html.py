@@ -13,7 +13,7 @@ from hloopt.ir import Opcode
 from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.page import Column, data_table, facts_list, html_page, notes_list
-from hloopt.reports.page_columns import Grouping, TextColumn, scope_groupings
+from hloopt.reports.page_columns import Grouping, TextColumn, packed_rows, scope_groupings
 from hloopt.reports.schedule_findings import ScheduleFindings
 from hloopt.reports.schedule_frames import Call, Frame, Slice
 from hloopt.reports.schedule_text import share, why
@@ -103,9 +103,9 @@ def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
         "arguments": findings.memory.arguments,
         "peak": findings.memory.peak,
         "limit": _limit(findings),
-        "operations": [
-            _operation(findings, run, hiding, timeline) for run, hiding in findings.hidings
-        ],
+        "operations": packed_rows(
+            [_operation(findings, run, hiding, timeline) for run, hiding in findings.hidings]
+        ),
     }
 
 

@@ -26,6 +26,14 @@ function column({ texts: packed, at }) {
   return { texts, numberAt: i => at.length ? at[i] : 0, textAt: i => texts[at.length ? at[i] : 0] ?? "" };
 }
 
+// The rows of a table as objects.
+function rowsOf(table) {
+  const entries = Object.entries(table).map(([key, values]) =>
+    [key, values.texts ? column(values).textAt : i => values[i]]);
+  const length = Math.max(0, ...Object.values(table).map(values => values.length ?? 0));
+  return Array.from({ length }, (_, i) => Object.fromEntries(entries.map(([key, at]) => [key, at(i)])));
+}
+
 // The columns of texts among those of a table.
 const textColumns = table => Object.fromEntries(Object.entries(table)
   .filter(([, value]) => value.texts).map(([name, value]) => [name, column(value)]));

@@ -1,6 +1,8 @@
 const { buffers, allocations, setAside } = data;
 const bufferCount = buffers.size.length, positions = Math.max(data.positions, 1);
-const columns = textColumns(buffers), asideColumns = textColumns(setAside);
+const asideColumns = textColumns(setAside), columns = {
+  ...textColumns(buffers), name: column({ texts: data.instructions.texts, at: buffers.name }),
+};
 const text = (name, i) => columns[name].textAt(i);
 const asideText = (name, i) => asideColumns[name].textAt(i);
 const kinds = column(allocations.kind), instructions = column(data.instructions);

@@ -1,4 +1,4 @@
-const { slices, operations, lanes, frames } = data;
+const { slices, lanes, frames } = data, operations = rowsOf(data.operations);
 const sliceCount = slices.kind.length, makespan = Math.max(data.makespan, 1e-9);
 const columns = textColumns(slices);
 const text = (name, i) => columns[name].textAt(i);
