@@ -115,9 +115,12 @@ def test_what_moves_a_constant_is_from_its_user() -> None:
     text = entry(
         f"a = f32[] constant(0), {at(1)}",
         "b = f32[8] broadcast(a), dimensions={}",
+        "k = f32[] copy(a)",
         "c = f32[8] copy(b)",
-        f"ROOT d = f32[8] add(p, c), {at(2)}",
+        f"d = f32[8] add(p, c), {at(2)}",
+        f'ROOT e = f32[8] custom-call(d, k), custom_call_target="f", {at(3)}',
     )
+    assert line_of(text, "k") == ("m.py:3", Basis.USER)
     assert line_of(text, "b") == ("m.py:2", Basis.USER)
     assert line_of(text, "c") == ("m.py:2", Basis.OPERAND)
 
@@ -135,6 +138,16 @@ def test_elements_of_tuples_are_what_was_put_there() -> None:
     assert line_of(text, "h") == ("m.py:2", Basis.OPERAND)
     assert line_of(text, "n", (0, 0)) == ("m.py:1", Basis.OPERAND)
     assert line_of(text, "n", (1,)) == ("m.py:1", Basis.OPERAND)
+
+
+def test_a_tuple_with_a_line_is_all_from_there() -> None:
+    text = entry(
+        f"a = f32[8] negate(p), {at(1)}",
+        "t = (f32[8]) tuple(a)",
+        f"c = (f32[8]) copy(t), {at(2)}",
+        "ROOT g = f32[8] get-tuple-element(c), index=0",
+    )
+    assert line_of(text, "g") == ("m.py:2", Basis.OPERAND)
 
 
 def test_a_table_of_pointers_is_from_its_user_or_from_nowhere() -> None:
@@ -196,6 +209,15 @@ FUSED = f"""f {{
 def test_a_fusion_is_from_what_is_nearest_to_its_root() -> None:
     text = FUSED + entry("ROOT a = f32[8] fusion(p), kind=kLoop, calls=f")
     assert line_of(text, "a") == ("m.py:6", Basis.CALLEE)
+
+
+def test_constants_do_not_tell_the_line_of_a_fusion() -> None:
+    text = (
+        f"f {{ q = f32[8] parameter(0)\n z = f32[] constant(0), {at(9)}\n "
+        f"b = f32[8] broadcast(z), dimensions={{}}\n s = f32[8] sine(q), {at(5)}\n "
+        "n = f32[8] abs(s)\n ROOT c = f32[8] add(b, n) }\n"
+    ) + entry("ROOT a = f32[8] fusion(p), kind=kLoop, calls=f")
+    assert line_of(text, "a") == ("m.py:5", Basis.CALLEE)
 
 
 def test_the_metadata_of_a_fusion_comes_first() -> None:
@@ -260,11 +282,22 @@ def test_functions_of_jax_are_at_the_line_that_calls_them() -> None:
 def test_what_has_no_op_name_in_a_called_computation_is_from_users_before_the_caller() -> None:
     text = (
         f"g {{ q = f32[8] parameter(0)\n s = f32[8] sine(q)\n ROOT n = f32[8] abs(s), {at(5)} }}\n"
-        + entry(f"ROOT c = f32[8] call(p), to_apply=g, {at(2)}")
+        + entry(
+            f"a = f32[8] negate(p), {at(1)}",
+            f"ROOT c = f32[8] call(a), to_apply=g, {at(2)}",
+        )
     )
     assert line_of(text, "s") == ("m.py:5", Basis.USER)
     alone = text.replace(f", {at(5)}", "")
     assert line_of(alone, "s") == ("m.py:2", Basis.CALLER)
+
+
+def test_parameters_are_what_is_passed_also_those_with_an_op_name() -> None:
+    text = RELU.replace("q = f32[8] parameter(0)", f"q = f32[8] parameter(0), {named('x')}")
+    text += entry(
+        f"a = f32[8] negate(p), {at(1)}", f"ROOT c = f32[8] call(a), to_apply=relu, {at(2)}"
+    )
+    assert line_of(text, "q") == ("m.py:1", Basis.OPERAND)
 
 
 def test_calls_pass_lines_on_through_calls() -> None:
@@ -333,6 +366,12 @@ def test_what_a_loop_keeps_is_what_it_begins_with() -> None:
     assert line_of(LOOP, "w") == ("(argument) w", Basis.ARGUMENT)
     assert line_of(LOOP, "s", (2,)) == ("(argument) w", Basis.ARGUMENT)
     assert line_of(LOOP, "v") == ("(argument) w", Basis.ARGUMENT)
+
+
+def test_what_a_loop_swaps_is_not_kept() -> None:
+    text = LOOP.replace("tuple(j, y, v)", "tuple(j, w, x)")
+    assert line_of(text, "w") == ("m.py:3", Basis.OPERAND)
+    assert line_of(text, "x") == ("m.py:3", Basis.OPERAND)
 
 
 def test_elements_of_a_loops_result_are_the_loops() -> None:
@@ -436,6 +475,21 @@ def test_remarks_say_the_line_of_an_instruction_or_of_what_it_moves() -> None:
     )
     found = {i.name: line_nearby(i) for i in module.instructions()}
     assert found == {"p": "", "a": "m.py:1", "b": "m.py:1", "c": "m.py:1", "d": ""}
+
+
+def test_a_removed_fusion_has_a_remark_like_any_other() -> None:
+    module = module_of(
+        "f { q = f32[8] parameter(0)\n ROOT c = f32[8] copy(q) }\n"
+        + entry("a = f32[8] fusion(p), kind=kLoop, calls=f", "ROOT b = f32[8] negate(p)")
+    )
+    fusion = find(module, "a")
+    module.entry.remove(fusion)
+    assert line_nearby(fusion) == ""
+
+
+def test_a_frame_zero_is_no_frame() -> None:
+    text = entry('ROOT a = f32[8] negate(p), metadata={op_name="x" stack_frame_id=0}')
+    assert line_of(text, "a") == ("", Basis.NONE)
 
 
 def test_long_chains_and_deep_calls_take_linear_time() -> None:

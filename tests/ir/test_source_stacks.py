@@ -180,6 +180,17 @@ def test_deep_stacks_are_cut_and_take_linear_time() -> None:
     assert len(lines("stack_frame_id=50000", tables)) == 128
 
 
+def test_equal_stacks_are_one() -> None:
+    places = ('source_file="a.py" source_line=3', 'op_type="x" source_file="a.py" source_line=3')
+    text = "\n".join(
+        f"  p{number} = f32[] parameter({number}), metadata={{{place}}}"
+        for number, place in enumerate(places)
+    )
+    module = parse_module(f"HloModule m\nENTRY e {{\n{text}\n}}")
+    first, second = (stack_of(parameter) for parameter in module.entry.parameters)
+    assert first is second
+
+
 def test_new_tables_count_at_once() -> None:
     module = module_with("stack_frame_id=1")
     assert lines("stack_frame_id=1") == ["train.py:12"]

@@ -119,12 +119,42 @@ def test_a_function_called_from_several_lines_costs_at_each_of_them() -> None:
     assert found["/home/me/project/model.py:30"].flops == 3 + 4  # the counter and its comparison
 
 
+def test_what_is_inside_of_it_without_an_op_name_does_too() -> None:
+    unnamed = CALLED_TWICE.replace('dimensions={}, metadata={op_name="max"}', "dimensions={}")
+    assert unnamed != CALLED_TWICE
+    bytes_of = {label: group.bytes_accessed for label, group in by_line(CALLED_TWICE).items()}
+    found = {label: group.bytes_accessed for label, group in by_line(unnamed).items()}
+    assert found == bytes_of
+
+
 def test_lines_add_up_to_the_module() -> None:
     report = analyze_cost(parse_module(CALLED_TWICE), load_target("h100_sxm"))
     groups = grouped(report, "source")
     assert sum(group.flops for group in groups) == report.total.flops
     assert sum(group.bytes_accessed for group in groups) == report.total.bytes_accessed
     assert sum(group.seconds for group in groups) == pytest.approx(report.seconds)
+
+
+def test_callers_that_have_the_same_line_for_different_reasons_add_up() -> None:
+    text = f"""HloModule step
+
+{TABLES}
+
+relu {{
+  q = f32[64,64] parameter(0)
+  ROOT m = f32[64,64] abs(q), metadata={{op_name="abs"}}
+}}
+ENTRY e {{
+  w = f32[64,64] parameter(0)
+  a = f32[64,64] call(w), to_apply=relu, metadata={{op_name="a" stack_frame_id=1}}
+  b = f32[64,64] call(a), to_apply=relu
+  ROOT c = f32[64,64] sine(b), metadata={{op_name="c" stack_frame_id=1}}
+}}
+"""
+    report = analyze_cost(parse_module(text), load_target("h100_sxm"))
+    (group,) = (g for g in cost_to_json(report, "instruction")["groups"] if g["label"] == "m")
+    assert [source["runs"] for source in group["sources"]] == [2]
+    assert by_line(text)["/home/me/project/model.py:10"].flops == 2 * RELU
 
 
 def test_branches_that_do_not_run_cost_nothing_at_their_callers_line() -> None:

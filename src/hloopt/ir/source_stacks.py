@@ -89,6 +89,7 @@ class Stacks:
         self._parsed: StackFrames | None = None
         self._of_metadata: dict[str, Stack | None] = {}
         self._of_frame: dict[int, Stack | None] = {0: None}
+        self._of_frames: dict[tuple[Frame, ...], Stack] = {}
         self._of_location: dict[int, Frame | None] = {}
 
     def of(self, metadata: str) -> Stack | None:
@@ -106,8 +107,8 @@ class Stacks:
             *(metadata.source_column, metadata.source_end_column),
         )
         if stack is None:
-            return Stack((own,))
-        return stack if stack.frames[0].text == own.text else Stack((own, *stack.frames))
+            return self._stack((own,))
+        return stack if stack.frames[0].text == own.text else self._stack((own, *stack.frames))
 
     def _of_number(self, number: int) -> Stack | None:
         if number not in self._of_frame:
@@ -116,8 +117,15 @@ class Stacks:
 
                 self._parsed = StackFrames.parse(self.tables)
             frames = tuple(islice(self._walk(self._parsed, number), _MOST_FRAMES))
-            self._of_frame[number] = Stack(frames) if frames else None
+            self._of_frame[number] = self._stack(frames) if frames else None
         return self._of_frame[number]
+
+    def _stack(self, frames: tuple[Frame, ...]) -> Stack:
+        """The one stack with these frames."""
+        stack = self._of_frames.get(frames)
+        if stack is None:
+            stack = self._of_frames[frames] = Stack(frames)
+        return stack
 
     def _walk(self, tables: StackFrames, number: int) -> Iterator[Frame]:
         for ancestor in tables.ancestry(number):

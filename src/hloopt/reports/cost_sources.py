@@ -34,7 +34,11 @@ class CostSources:
 
     def of(self, instruction: Instruction) -> dict[SourceLine, int]:
         """The lines of an instruction, several where several call its function, and its runs."""
-        return {line: runs for line, runs in self._lines.of(instruction) if runs}
+        found: dict[SourceLine, int] = {}
+        for line, runs in self._lines.of(instruction):
+            if runs:
+                found[line] = found.get(line, 0) + runs
+        return found
 
     def labels(self, instruction: Instruction) -> list[tuple[str, int]]:
         """The same as a table says it, each label once."""

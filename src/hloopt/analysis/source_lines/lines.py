@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from hloopt.analysis.source_lines.model import LOST, NOWHERE, Basis, SourceLine
 from hloopt.analysis.source_lines.moving import SAME_TUPLE, is_kept, moves
 from hloopt.ir.attribute_format import braces
+from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -129,7 +130,8 @@ class SourceLines:
         caller = self._callers[instruction.parent]
         if caller.stack is not None:
             return self._taken(caller, Basis.CALLER)
-        return LOST if "stack_frame_id" in instruction.attributes.get("metadata", "") else NOWHERE
+        metadata = instruction.attributes.get("metadata")
+        return LOST if metadata and parse_metadata(metadata).stack_frame_id else NOWHERE
 
     # -- lines that do not depend on operands and users -----------------------------------------
 

@@ -38,6 +38,6 @@ def is_kept(loop: Instruction, number: int) -> bool:
 
 def moves(instruction: Instruction) -> bool:
     """Whether the value is that of an operand in another form or place."""
-    if instruction.opcode is Opcode.FUSION:
-        return instruction.called[0].root.opcode in _MOVES
+    if instruction.opcode is Opcode.FUSION:  # one that was removed calls nothing
+        return any(computation.root.opcode in _MOVES for computation in instruction.called)
     return instruction.opcode in _MOVES

@@ -33,7 +33,7 @@ class RunsByLine:
                 self._callers[computation] = found
 
     def of(self, instruction: Instruction) -> Iterator[tuple[SourceLine, int]]:
-        """Each line of an instruction with its runs, which add up to those of the computation."""
+        """The lines of an instruction, some more than once, with runs that add up to its own."""
         line = self._lines.of(instruction)
         callers = self._callers.get(instruction.parent)
         if not line.is_callers or callers is None:
