@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hloopt.reports.table import ReportTable
 
 _CONTEXT_STYLES = {
-    CallContext.CONTROL_FLOW: "green",
+    CallContext.CONTROL_FLOW: "blue",
     CallContext.EMBEDDED: "cyan",
     CallContext.BOTH: "yellow",
 }

@@ -38,7 +38,10 @@ def render_cost(
     depth: int = 3,
     top: int = 10,
 ) -> None:
-    """Print totals, where the time goes by flops per byte, and the `top` groups that take most."""
+    """Print totals, where the time goes by flops per byte, and the `top` groups that take most.
+
+    What bounds the time, and shares of it, only of a module that devices run as it is.
+    """
     from rich.text import Text
 
     width = page_width(console)
@@ -46,9 +49,10 @@ def render_cost(
     console.print(title, width=width)
     render_notices(report.notices, console, width)
     console.print(_summary(report), width=width)
-    if report.rows:
+    if report.rows and not report.notices:
         console.print()
         console.print(intensity_chart(report, width))
+    if report.rows:
         console.print()
         console.print(_table(report, by, depth, top), width=width)
     notes = source_notes_of(report) if by == "source" else []
@@ -66,14 +70,15 @@ def _summary(report: CostReport) -> ReportTable:
     table.add_column("meaning", style="dim", wraps=True)
     table.add_row("flops", human_count(total.flops), "")
     if total.transcendentals:
-        table.add_row("transcendentals", human_count(total.transcendentals), "in no flops")
+        table.add_row("transcendentals", human_count(total.transcendentals), "not counted as flops")
     parts = f"read {human_bytes(total.bytes_read)}, written {human_bytes(total.bytes_written)}"
     table.add_row("bytes accessed", human_bytes(total.bytes_accessed), parts)
     if total.unfused_bytes != total.bytes_accessed:
         moved = max(total.bytes_accessed, 1)
-        factor = f"{human_ratio(total.unfused_bytes / moved)} times as much, were nothing fused"
+        factor = f"{human_ratio(total.unfused_bytes / moved)} times as much, if nothing were fused"
         table.add_row("unfused", human_bytes(total.unfused_bytes), factor)
-    table.add_row("intensity", human_ratio(total.intensity), "flops per byte" + _ridge(report))
+    ridge = "" if report.notices else _ridge(report)
+    table.add_row("intensity", human_ratio(total.intensity), "flops per byte" + ridge)
     table.add_row("least time", human_seconds(report.seconds), _split(report))
     if report.measured is not None:
         seconds = report.measured_seconds
@@ -87,7 +92,7 @@ def _ridge(report: CostReport) -> str:
 
 
 def _split(report: CostReport) -> str:
-    if not report.seconds:
+    if not report.seconds or report.notices:
         return ""
     compute = report.compute_seconds / report.seconds
     return f"{compute:.0%} bound by compute, {1 - compute:.0%} by memory"
@@ -102,7 +107,8 @@ def _table(report: CostReport, by: str, depth: int, top: int) -> ReportTable:
     shown, hidden = groups[:top], groups[top:]
     table = ReportTable(gap=2)
     for name in ("time", "share", "bound", "flops", "bytes", "runs"):
-        table.add_column(name, justify="right")
+        is_verdict = name in ("share", "bound")
+        table.add_column(name, justify="right", shown=not (is_verdict and report.notices))
     table.add_column(by)
     rows = {row.name: row for row in report.rows} if by == "instruction" else {}
     for group in shown:

@@ -33,7 +33,7 @@ def render_latency(report: LatencyReport, console: Console, *, top: int = 10) ->
             console.print()
             console.print(_origins(f"{what}s", rows), width=width)
             console.print()
-            console.print(_rows(what, rows, top), width=width)
+            console.print(_rows(what, rows, top, has_shares=not report.notices), width=width)
     if report.notes:
         console.print()
     for note in report.notes:
@@ -68,12 +68,12 @@ def _kinds(total: OriginTotal) -> str:
     return shown + (" …" if len(total.kinds) > _SHOWN_KINDS else "")
 
 
-def _rows(what: str, rows: list[TimedRow], top: int) -> ReportTable:
+def _rows(what: str, rows: list[TimedRow], top: int, *, has_shares: bool) -> ReportTable:
     from hloopt.reports.table import ReportTable
 
     table = ReportTable(gap=2)
     for name in ("time", "share", "runs"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", shown=has_shares or name != "share")
     table.add_column("from")
     table.add_column(what)
     whole = sum(row.microseconds for row in rows)

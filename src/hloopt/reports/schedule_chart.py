@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LABEL_WIDTH = 15
 _EIGHTHS = "▁▂▃▄▅▆▇█"
-WORK_STYLE, WAIT_STYLE, BESIDE_STYLE = "cyan", "red", "green"
+WORK_STYLE, WAIT_STYLE, BESIDE_STYLE = "cyan", "red", "blue"
 _Cell = tuple[str, str]
 Interval = tuple[float, float]
 

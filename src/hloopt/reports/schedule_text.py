@@ -33,7 +33,10 @@ _NAME_WIDTH = 30
 
 
 def render_schedule(findings: ScheduleFindings, console: Console, *, top: int = 10) -> None:
-    """Print totals, pictures, kinds of operations, and the `top` operations most exposed."""
+    """Print totals, pictures, kinds of operations, and the `top` operations most exposed.
+
+    Shares of a time that is in doubt are left out.
+    """
     from rich.text import Text
 
     width = page_width(console)
@@ -72,7 +75,8 @@ def _totals(findings: ScheduleFindings) -> ReportTable:
     table.add_column("figure", justify="right", stays=True)
     table.add_column("meaning", style="dim", wraps=True)
     table.add_row("makespan", unit.label(makespan), _MAKESPANS[simulation.loops])
-    waiting = f"{share(exposed, makespan)} of it waits for operations"
+    part = "" if findings.prepared.doubts else f"{share(exposed, makespan)} of it "
+    waiting = f"{part}waits for operations"
     table.add_row("exposed", Text(unit.label(exposed), style="red" if exposed else ""), waiting)
     path = findings.paths.lengths[findings.module.entry]
     table.add_row("critical path", unit.label(path), "what dependencies alone would take")
@@ -112,10 +116,12 @@ def _chart_title(findings: ScheduleFindings, run: ComputationRun) -> Text:
 
     times = "" if run.runs == 1 else f", one of {run.runs:,} runs"
     peak = peak_label(findings.memory.usage[run.computation], findings.memory.arguments)
+    label = findings.unit.label
+    is_known = not findings.prepared.doubts
+    exposed = share(run.exposed, run.duration) if is_known else label(run.exposed)
     return Text.assemble(
         (f"%{run.computation.name}", "bold"),
-        f"{times}: {findings.unit.label(run.duration)}, "
-        f"{share(run.exposed, run.duration)} exposed, memory up to {peak}",
+        f"{times}: {label(run.duration)}, {exposed} exposed, memory up to {peak}",
     )
 
 
@@ -137,7 +143,8 @@ def _kinds_table(findings: ScheduleFindings) -> ReportTable:
     table = ReportTable()
     table.add_column("all runs", style="bold")
     for name in ("number", "bytes", "latency", "hidden", "exposed", "share"):
-        table.add_column(name, justify="right", stays=name == "exposed")
+        is_shown = name != "share" or not findings.prepared.doubts
+        table.add_column(name, justify="right", stays=name == "exposed", shown=is_shown)
     unit, makespan = findings.unit, findings.simulation.makespan
     for kind, (count, size, latency, hidden, exposed) in sorted(
         totals.items(), key=lambda item: (-item[1][4], item[0])
