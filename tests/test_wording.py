@@ -49,7 +49,8 @@ def counts_in_texts(path: Path) -> Iterator[str]:
         if isinstance(node, ast.JoinedStr):
             for value, after in zip(node.values, node.values[1:], strict=False):
                 if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
-                    noun = re.match(r" (?:[a-z-]+ ){0,2}?([a-z-]+s|indices|entries)\b", after.value)
+                    text = str(after.value)
+                    noun = re.match(r" (?:[a-z-]+ ){0,2}?([a-z-]+s|indices|entries)\b", text)
                     if noun and noun[1] not in VERBS and is_count(value):
                         yield ast.unparse(node)
 
