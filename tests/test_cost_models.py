@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from hloopt.analysis.latency import FixedModel, GpuFixedModel, LatencyModel
-from hloopt.cost_models import CostModelChoice, describe, latency_model, model_notes
+from hloopt.cost_models import (
+    NO_TARGET,
+    CostModelChoice,
+    describe,
+    latency_model,
+    model_notes,
+)
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
 from hloopt.text import parse_module
@@ -26,7 +32,7 @@ def module() -> Module:
         (CostModelChoice(), "fixed"),
         (CostModelChoice(target="b200"), "sol"),
         (CostModelChoice(target="b200", name="fixed"), "fixed"),
-        (CostModelChoice(name="sol"), "sol"),
+        (CostModelChoice(name="sol", target="b200"), "sol"),
         (CostModelChoice(cost_table="t", target="b200"), "table"),
         (CostModelChoice(profile="p"), "profile"),
     ],
@@ -40,6 +46,7 @@ def test_what_is_given_says_which(choice: CostModelChoice, name: str) -> None:
     [
         (CostModelChoice(name="table"), "cost model 'table' needs a file"),
         (CostModelChoice(name="profile"), "cost model 'profile' needs a file"),
+        (CostModelChoice(name="sol"), "cost model 'sol' needs a target"),
         (CostModelChoice(name="fixed", cost_table="t"), "does not read the cost_table t"),
         (CostModelChoice(name="sol", profile="p"), "does not read the profile p"),
         (CostModelChoice(cost_table="t", profile="p"), "does not read the profile p"),
@@ -84,5 +91,6 @@ def test_the_model_in_words(module: Module) -> None:
     assert describe(CostModelChoice(profile="p")) == "the profile p"
     both = describe(CostModelChoice(profile="p", target="b200"))
     assert both.startswith("the profile p, else speed of light on NVIDIA B200")
-    assert "abstract units" in model_notes(CostModelChoice(), module)[0]
-    assert model_notes(CostModelChoice(name="sol"), module) == []
+    assert model_notes(CostModelChoice(), module) == [NO_TARGET]
+    assert "no times" in model_notes(CostModelChoice(name="fixed"), module)[0]
+    assert model_notes(CostModelChoice(target="b200"), module) == []

@@ -27,7 +27,7 @@ LAYERS = {
     "cost_models": {*_GROUND, "ir", "files", "analysis", "targets"},
     "passes": {
         *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "memory", "shrink"),
-        *("files", "cost_models"),
+        *("files", "cost_models", "targets"),
     },
     "reports": {
         *(*_GROUND, "ir", "text", "interpreter", "targets", "analysis", "memory", "passes"),

@@ -18,7 +18,7 @@ EXIT_BROKEN_PIPE = 141
 
 COMMANDS = {
     "analyze": "what can be known of a module without running it",
-    "cost": "flops, bytes, and the least time on a target",
+    "cost": "flops, bytes, and on a target the least time",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",
     "explain": "what an error code means, and what to do",
@@ -29,6 +29,7 @@ COMMANDS = {
     "pipelines": "list pipelines, or show one",
     "run": "run a program with NumPy, on all its devices",
     "schedule": "what is in flight when, what hides it, and what waits",
+    "targets": "list the hardware that times and limits can be of",
     "verify": "check modules against the rules of HLO",
 }
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""

@@ -9,6 +9,7 @@ The options `cost_model`, `cost_table`, `profile` and `target` of passes and com
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 CostModelName = Literal["fixed", "sol", "profile", "table"]
 COST_MODELS: tuple[CostModelName, ...] = get_args(CostModelName)
-DEFAULT_TARGET = "h100_sxm"
+NO_TARGET = (
+    "no target: times are XLA's fixed constants, abstract units; --target NAME gives times "
+    "(hloopt targets)"
+)
+"""What a report of abstract cycles says where nobody named a model of time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +41,14 @@ class CostModelChoice:
     profile: str | None = None
     """The path of a profile, for `profile`."""
 
+    @property
+    def is_choice(self) -> bool:
+        """Whether anything is said."""
+        return self != CostModelChoice()
+
     def resolved(self) -> CostModelName:
-        """The name of the model. Raises HloError if it lacks its file, or a file has no use."""
+        """The name of the model. Raises HloError if it lacks its file or target, or a file has no
+        use."""
         files: dict[CostModelName, tuple[str, str | None]] = {
             "table": ("cost_table", self.cost_table),
             "profile": ("profile", self.profile),
@@ -55,6 +66,10 @@ class CostModelChoice:
                     f"cost model '{name}' does not read the {option} {path}",
                     help=f"'{model}' does: leave out cost_model, or say '{model}'",
                 )
+        if name == "sol" and self.target is None:
+            from hloopt.analysis.latency.speed_of_light import known_targets
+
+            raise needs_target("cost model 'sol'", known_targets())
         return name
 
 
@@ -70,6 +85,7 @@ def latency_model(
 
     What a table or profile does not name is answered by `sol` if a target is given, else by
     `fixed`, whose constants are those of XLA:GPU with `is_gpu`, else those that all targets share.
+    These are the times that XLA's schedulers ask for; `RunTimes` makes times of a run of them.
     """
     from hloopt.analysis.latency import FixedModel, GpuFixedModel
     from hloopt.files import read_source
@@ -82,7 +98,8 @@ def latency_model(
         from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
         from hloopt.targets import load_target
 
-        target = load_target(choice.target or DEFAULT_TARGET)
+        assert choice.target is not None  # `resolved` has refused it
+        target = load_target(choice.target)
         model = SpeedOfLightModel(target, schedule_send_recvs=schedule_send_recvs)
     if choice.cost_table is not None:
         from hloopt.analysis.latency.table import CostTable, TableModel
@@ -98,6 +115,18 @@ def latency_model(
     return model
 
 
+def needs_target(what: str, names: Iterable[str] | None = None) -> HloError:
+    """The error of whoever asks for figures of a device and names none; `names` would do."""
+    from hloopt.targets import target_names
+
+    known = ", ".join(target_names() if names is None else names)
+    return HloError(
+        f"{what} needs a target",
+        help=f"--target NAME, or a file *.yaml: {known} (`hloopt targets` describes them)",
+        code="HLO014",
+    )
+
+
 def describe(choice: CostModelChoice) -> str:
     """The model in words, for titles of reports. Raises HloError for a bad choice or target."""
     from hloopt.targets import load_target
@@ -107,9 +136,9 @@ def describe(choice: CostModelChoice) -> str:
         return "fixed constants"
     path = choice.cost_table or choice.profile
     source = "" if path is None else f"the {name} {path}"
-    if name != "sol" and choice.target is None:
+    if choice.target is None:
         return source
-    light = f"speed of light on {load_target(choice.target or DEFAULT_TARGET).title}"
+    light = f"speed of light on {load_target(choice.target).title}"
     return f"{source}, else {light}" if source else light
 
 
@@ -120,8 +149,8 @@ def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | None]:
 
     name = choice.resolved()
     target = None
-    if name == "sol" or (name != "fixed" and choice.target is not None):
-        target = load_target(choice.target or DEFAULT_TARGET).name
+    if name != "fixed" and choice.target is not None:
+        target = load_target(choice.target).name
     return {
         "cost_model": name,
         "target": target,
@@ -136,7 +165,9 @@ def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
 
     name = choice.resolved()
     if name == "fixed":
-        return ["constants are abstract units, which count as microseconds here, as in XLA"]
+        if not choice.is_choice:
+            return [NO_TARGET]
+        return ["cycles are abstract, XLA's constants by kind of instruction: they are no times"]
     if name == "sol" and (reason := unsupported_by_xla(module)) is not None:
         return [f"XLA:GPU would schedule this module by fixed constants: {reason}"]
     return []

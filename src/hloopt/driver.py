@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hloopt.passes.validation import Validator
     from hloopt.reports.module_diff import ModuleDiff
     from hloopt.reports.schedule_diff import ScheduleChange
+    from hloopt.reports.schedule_run import Preset
 
 
 class Settings(NamedTuple):
@@ -170,7 +171,7 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
 def _report(outcome: Outcome, memory: bool | None, pipeline: Pipeline) -> None:
     from hloopt.reports.memory_diff import compare_memory
     from hloopt.reports.module_diff import diff_modules
-    from hloopt.reports.schedule_diff import compare_schedules
+    from hloopt.reports.schedule_diff import NotCompared, compare_schedules
 
     name = outcome.source.name if outcome.source else outcome.name
     before = parse_module(Source(name, outcome.before))
@@ -179,16 +180,21 @@ def _report(outcome: Outcome, memory: bool | None, pipeline: Pipeline) -> None:
     outcome.memory, note = compare_memory(before, after, memory)
     if note is not None:
         outcome.notes.append(note)
-    outcome.schedule = compare_schedules(before, after, _cost_model(outcome, pipeline))
+    times, preset = _scheduled_by(outcome, pipeline)
+    try:
+        outcome.schedule = compare_schedules(before, after, times, preset=preset, are_versions=True)
+    except NotCompared as reason:
+        outcome.notes.append(reason.message)
 
 
-def _cost_model(outcome: Outcome, pipeline: Pipeline) -> CostModelChoice | None:
-    """What the last scheduler of a pipeline went by: its schedule is judged by the same times."""
+def _scheduled_by(
+    outcome: Outcome, pipeline: Pipeline
+) -> tuple[CostModelChoice | None, Preset | None]:
+    """What the last scheduler of a pipeline went by: its schedule is judged by the same."""
     if not any(run.name == _SCHEDULER and not run.failed for run in outcome.result.runs):
-        return None
+        return None, None
     chosen = [s.made.options for s in pipeline.passes() if s.made.name == _SCHEDULER]
-    choice: CostModelChoice = chosen[-1].model_choice
-    return choice
+    return chosen[-1].model_choice, chosen[-1].preset
 
 
 _SCHEDULER = "latency-hiding-scheduler"

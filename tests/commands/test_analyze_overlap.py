@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hloopt.cli import main
+from hloopt.cost_models import NO_TARGET
 
 SCHEDULED = [
     *("branches.after_optimizations.hlo", "fori_loop.after_optimizations.hlo"),
@@ -79,14 +80,17 @@ def test_exposed_time_is_that_of_schedule_behind_the_pipeline(
         assert_agree(path, options, capsys, waits=True)
 
 
-def test_without_a_word_on_times_they_are_those_of_a_target(
+def test_without_a_word_on_times_there_are_none(
     testdata: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(testdata / SCHEDULED[2])
-    said = ["--cost-model", "sol", "--target", "h100_sxm"]
-    overlap = asked(capsys, "analyze", "overlap", path)
-    assert overlap == asked(capsys, "analyze", "overlap", path, *said)
-    assert overlap[0]["exposed_seconds"] > 0
+    (abstract,) = asked(capsys, "analyze", "overlap", path)
+    assert (abstract["unit"], abstract["exposed_seconds"]) == ("cycles", None)
+    assert abstract["exposed"] > 0
+    assert NO_TARGET in abstract["assumptions"]
+    (real,) = asked(capsys, "analyze", "overlap", path, "--target", "h100_sxm")
+    assert (real["unit"], real["cost_model"]) == ("us", "sol")
+    assert real["exposed_seconds"] > 0
 
 
 @pytest.mark.parametrize(
@@ -95,6 +99,8 @@ def test_without_a_word_on_times_they_are_those_of_a_target(
         (["--target", "h100_smx"], "did you mean"),
         (["--target", "tpu_v5p"], "cost model 'sol' knows too little of the target tpu_v5p"),
         (["--cost-model", "profile"], "needs a file"),
+        (["--cost-model", "sol"], "cost model 'sol' needs a target"),
+        (["--share-bandwidth"], "--share-bandwidth needs a target"),
         (["--scheduler", "explain=x"], "`hloopt schedule --explain` does"),
         (["--devices", "0"], "0 is not in the range"),
     ],

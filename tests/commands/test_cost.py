@@ -23,7 +23,7 @@ def test_several_files_are_reported_one_after_the_other(
     module: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module.with_name("n.hlo").write_text(TEXT)
-    assert main(["cost", str(module.parent)]) == 0
+    assert main(["cost", str(module.parent), "--target", "b200"]) == 0
     assert capsys.readouterr().out.count("least time  ") == 2
     assert main(["cost", str(module.parent), "--format", "json", "--by", "opcode"]) == 0
     reports = json.loads(capsys.readouterr().out)
@@ -40,12 +40,13 @@ def test_the_target_is_a_choice(module: Path, capsys: pytest.CaptureFixture[str]
 
 def test_the_page_is_written(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = module.with_name("page.html")
-    assert main(["cost", str(module), "--html", str(page)]) == 0
+    target = ["--target", "b200"]
+    assert main(["cost", str(module), *target, "--html", str(page)]) == 0
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     out, err = capsys.readouterr()
     assert "least time" in out
     assert err == f"wrote {page}\n"
-    assert main(["cost", str(module), "--html", "-"]) == 0
+    assert main(["cost", str(module), *target, "--html", "-"]) == 0
     out, err = capsys.readouterr()
     assert (out, err) == (page.read_text(encoding="utf-8"), "")
 
@@ -53,7 +54,7 @@ def test_the_page_is_written(module: Path, capsys: pytest.CaptureFixture[str]) -
 def test_the_page_is_for_one_file(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module.with_name("n.hlo").write_text(TEXT)
     page = module.with_name("page.html")
-    assert main(["cost", str(module.parent), "--html", str(page)]) == 2
+    assert main(["cost", str(module.parent), "--target", "b200", "--html", str(page)]) == 2
     assert "--html is for one file, not 2" in capsys.readouterr().err
     assert not page.exists()
 
@@ -94,12 +95,14 @@ def timed(tmp_path: Path) -> Path:
 
 
 def test_times_say_where_they_are_from(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cost", str(timed), "--latency", "--format", "json"]) == 0
+    options = ["--latency", "--target", "h100_sxm"]
+    assert main(["cost", str(timed), *options, "--format", "json"]) == 0
     (report,) = json.loads(capsys.readouterr().out)
     rows = {row["name"]: row for row in report["instructions"]}
     assert rows["l"]["from"] == "roofline"
     assert rows["l"]["runs"] == 5
-    assert rows["l"]["microseconds"] == pytest.approx(5 * rows["l"]["cycles"])
+    assert report["unit"] == "us"
+    assert rows["l"]["total"] == pytest.approx(5 * rows["l"]["time"])
     assert rows["r"]["from"] == "guess"
     assert rows["r"]["kind"] == "mine"
     assert "loop" not in rows
@@ -113,14 +116,17 @@ def test_times_say_where_they_are_from(timed: Path, capsys: pytest.CaptureFixtur
 def test_times_as_a_page(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile = timed.with_name("p.pbtxt")
     profile.write_text('costs { name: "r" cost_us: 250 } costs { name: "s" cost_us: 30 }')
-    assert main(["cost", str(timed), "--latency", "--profile", str(profile), "--top", "1"]) == 0
+    options = ["--latency", "--profile", str(profile), "--target", "h100_sxm"]
+    assert main(["cost", str(timed), *options, "--top", "1"]) == 0
     out = capsys.readouterr().out
     assert f"the profile {profile}, else speed of light on NVIDIA H100" in " ".join(out.split())
     assert "250.0 us" in out
     assert "30.0 us" in out
     assert "more; --top shows them" in out
     assert main(["cost", str(timed), "--latency", "--cost-model", "fixed"]) == 0
-    assert "abstract units" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "cycles are abstract" in out
+    assert " us" not in out
 
 
 def test_measured_times_make_a_roofline(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,6 +153,9 @@ def test_measured_times_make_a_roofline(timed: Path, capsys: pytest.CaptureFixtu
         (("--latency", "--by", "opcode"), "--latency has no --by"),
         (("--latency", "--target", "mi300x"), "knows too little of the target mi300x"),
         (("--latency", "--cost-model", "table"), "needs a file"),
+        (("--latency", "--cost-model", "sol"), "cost model 'sol' needs a target"),
+        (("--preset", "xla-gpu"), "say --latency, too"),
+        (("--html", "x.html"), "needs a target"),
         (("--latency", "--cost-model", "sol", "--cost-table", "t"), "does not read the cost_table"),
         (("--latency", "--profile", "none.pbtxt"), "cannot read none.pbtxt"),
     ],

@@ -120,3 +120,96 @@ def test_opt_judges_a_schedule_by_the_times_it_was_made_with(
     assert main([*command, "latency-hiding-scheduler{preset=xla-gpu,target=b200}"]) == 0
     [module] = json.loads(capsys.readouterr().out)[0]["modules"]
     assert module["schedule"]["target"] == "b200"
+
+
+EXCHANGE = """HloModule exchange, is_scheduled=true, num_partitions=8
+
+wrapped {
+  q = f32[64,64] parameter(0)
+  ROOT a = f32[64,64] all-to-all(q), channel_id=1, replica_groups={{0,1,2,3,4,5,6,7}},
+    dimensions={0}
+}
+
+ENTRY e {
+  p = f32[64,64] parameter(0)
+  s = ((f32[64,64]), f32[64,64]) async-start(p), calls=wrapped
+  ROOT d = f32[64,64] async-done(s)
+}
+"""
+WAITING = EXCHANGE.replace(
+    "calls=wrapped", 'calls=wrapped, backend_config={"collective_backend_config":{"is_sync":true}}'
+)
+
+
+@pytest.fixture
+def exchanges(tmp_path: Path) -> list[str]:
+    paths = [tmp_path / "exchange.hlo", tmp_path / "waiting.hlo"]
+    for path, text in zip(paths, (EXCHANGE, WAITING), strict=True):
+        path.write_text(text)
+    return list(map(str, paths))
+
+
+@pytest.mark.parametrize("options", [[], ["--target", "h100_sxm"], ["--cost-model", "fixed"]])
+@pytest.mark.parametrize("order", [1, -1])
+def test_no_preset_is_taken_for_modules_that_tell_differently(
+    options: list[str], order: int, exchanges: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", *exchanges[::order], *options]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "schedules are not compared" in out
+    assert "--preset takes one of them for both" in out
+    assert "makespan" not in out
+    assert main(["diff", *exchanges[::order], *options, "--format", "json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["schedule"] is None
+    assert "--preset" in data["not_compared"][0]
+
+
+@pytest.mark.parametrize("preset", ["xla-gpu", "xla-generic"])
+def test_a_collective_takes_as_long_when_the_program_waits_for_it(
+    preset: str, exchanges: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--target", "h100_sxm", "--preset", preset, "--format", "json"]
+    assert main(["diff", *exchanges, *options]) == 1
+    times = json.loads(capsys.readouterr().out)["schedule"]
+    assert times["preset"] == preset
+    assert times["doubts"] == []
+    before, after = times["before"]["makespan"], times["after"]["makespan"]
+    assert before == pytest.approx(after)
+    assert 20 < before < 100
+    for path in exchanges:
+        assert main(["schedule", path, *options[:4]]) == 0
+        assert " ms " not in capsys.readouterr().out
+
+
+def test_a_model_without_its_target_is_refused_before_a_file_is_read(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["diff", "none.hlo", "nothing.hlo", "--cost-model", "sol"]) == 2
+    err = capsys.readouterr().err
+    assert "cost model 'sol' needs a target" in err
+    assert "b200, h100_sxm, h200_sxm" in err
+
+
+def test_opt_runs_both_on_the_streams_that_its_scheduler_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "step.hlo", tmp_path / "out.hlo"
+    path.write_text(SCHEDULED)
+
+    def schedule_of(passes: str) -> dict[str, object]:
+        command = ["opt", str(path), "-o", str(out), "--format", "json", "--passes", passes]
+        assert main(command) == 0
+        [module] = json.loads(capsys.readouterr().out)[0]["modules"]
+        found = module["schedule"]
+        assert isinstance(found, dict)
+        return found
+
+    scheduled = schedule_of("latency-hiding-scheduler{preset=xla-gpu,target=b200}")
+    assert (scheduled["preset"], scheduled["unit"]) == ("xla-gpu", "us")
+    generic = schedule_of("latency-hiding-scheduler{target=b200}")
+    assert generic["preset"] == "xla-generic"
+    path.write_text(EXCHANGE)  # the pass writes what tells that it is for a GPU
+    marked = schedule_of("gpu-convert-async-collectives-to-sync")
+    assert (marked["preset"], marked["unit"], marked["doubts"]) == ("xla-gpu", "cycles", [])
+    assert "--target" not in str(marked)

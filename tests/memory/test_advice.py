@@ -22,9 +22,10 @@ from hloopt.text import parse_module, print_module
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 
 
-def advice_for(text: str, limit: int | None = None, target: str = "h100_sxm") -> Advice:
+def advice_for(text: str, limit: int | None = None, target: str | None = "h100_sxm") -> Advice:
     analysis = MemoryAnalysis.of(parse_module(text))
-    return advise(analysis, analysis.report(), load_target(target), limit)
+    device = None if target is None else load_target(target)
+    return advise(analysis, analysis.report(), device, limit)
 
 
 def peak_of(text: str) -> int:
@@ -146,7 +147,7 @@ def test_a_buffer_that_waits_is_computed_again() -> None:
     advice = advice_for(module_text(*KEPT))
     (item,) = advice.rematerializations
     assert (item.buffer.name, item.buffer.size, item.idle, item.flops) == ("b", 1600, (2, 5), 0)
-    assert item.seconds > 0
+    assert (item.seconds or 0) > 0
     assert advice.rematerialized_peak == Effect(4404, 2804)
     assert peak_of(again(KEPT, advice)) == 2804
 
@@ -279,7 +280,7 @@ def test_what_waits_is_offloaded_over_the_link() -> None:
     item = next(o for o in advice.offloads if o.buffer.name == "b")
     assert (item.buffer.name, item.idle, item.moved) == ("b", (2, 5), 3200)
     assert item.transfer_seconds == pytest.approx(3200 / 64e9)  # half of both directions together
-    assert item.idle_seconds > 0
+    assert (item.idle_seconds or 0) > 0
     assert advice.offloaded_peak.after < advice.offloaded_peak.before
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -508,6 +509,14 @@ def test_exposed_latency_has_a_reason() -> None:
   ROOT r = (f32[16], f32[16], f32[16]) tuple(d, d.2, b)"""
     )
     assert "the overlap limit of kAllGather (1) holds %d back" in remarks(second)["s.2"]
+    light = remarks(GATHER, target="h100_sxm")["s"]
+    assert re.match(r"missed: [\d.]+ of [\d.]+ us are exposed: by", light)
+    copied = """p = f32[8] parameter(0) s = (f32[8], f32[8], u32[]) copy-start(p)
+      ROOT d = f32[8] copy-done(s)"""
+    assert "5,000 cycles" in remarks(copied)["s"]
+    guessed = remarks(copied, target="h100_sxm")["s"]
+    assert "us, a guess, are" in guessed
+    assert "5,000" not in guessed
 
 
 @pytest.mark.parametrize("minds_memory", [False, True])

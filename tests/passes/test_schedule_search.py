@@ -26,8 +26,9 @@ from hloopt.passes.latency_hiding_scheduler.search.module_search import (
 from hloopt.passes.latency_hiding_scheduler.search.moves import Mover
 from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
 from hloopt.passes.latency_hiding_scheduler.search.order import Order
-from hloopt.passes.latency_hiding_scheduler.search.problem import Problem
+from hloopt.passes.latency_hiding_scheduler.search.problem import TICKS, Problem
 from hloopt.passes.latency_hiding_scheduler.search.walk import Walk
+from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.passes.registry import create_pass
 from hloopt.passes.scheduling_annotations import group_of
 from hloopt.text import parse_module, print_module
@@ -273,3 +274,34 @@ def test_a_time_budget_ends_the_search() -> None:
 def test_a_search_has_to_end(options: dict[str, Any]) -> None:
     with pytest.raises(PipelineError, match="has to be 0 or more"):
         SearchOptions(**options)
+
+
+COPIES = """HloModule m, is_scheduled=true, num_partitions=8
+ENTRY e {
+  p = f32[1024] parameter(0)
+  q = bf16[2048,2048] parameter(1)
+  s = (f32[1024], f32[1024], u32[]) copy-start(p)
+  d = f32[1024] copy-done(s)
+  w = bf16[2048,2048] dot(q, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  n = f32[1024] negate(d)
+  ROOT r = (f32[1024], bf16[2048,2048]) tuple(n, w)
+}
+"""
+
+
+def test_real_times_are_searched_with_no_constants_among_them() -> None:
+    config = SchedulerConfig(preset="xla-gpu", target="h100_sxm").resolved()
+    module = parse_module(COPIES)
+    scheduling = ModuleScheduling.of(module, config, model_of(config, module))
+    scheduling.run(PassContext())
+    search = ModuleSearch(scheduling.scheduler, scheduling.computations(), SearchOptions())
+    (found,) = search.searches
+    (latency,) = found.problem.latency
+    assert 0 < latency / TICKS < 1  # 4 KiB, to which XLA's model gives 5000 us
+    (start,) = (i for i in module.entry.instructions if i.name == "s")
+    assert scheduling.scheduler.model.latency(start, next(iter(start.users))) == 5000
+    abstract = SchedulerConfig(preset="xla-gpu").resolved()
+    plain = ModuleScheduling.of(module, abstract, model_of(abstract, module))
+    plain.run(PassContext())
+    (found,) = ModuleSearch(plain.scheduler, plain.computations(), SearchOptions()).searches
+    assert found.problem.latency == [5000 * TICKS]

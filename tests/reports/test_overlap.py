@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ from hloopt.simulation.collectives import CollectiveRun, collective_runs, hidden
 from hloopt.text import parse_module
 
 FIXED = ScheduleSettings()
-SOL = ScheduleSettings(cost_model=CostModelChoice(name="sol"))
+SOL = ScheduleSettings(cost_model=CostModelChoice(target="h100_sxm"))
 
 
 def looped(body: str = "body", loop: str = "loop") -> str:
@@ -129,7 +130,7 @@ def test_a_module_without_a_schedule_is_told_as_the_passes_would_schedule_it(tex
     create_pass("flatten-call-graph").run(module, PassContext())
     create_pass("copy-insertion").run(module, PassContext())
     create_pass("hlo-memory-scheduler").run(module, PassContext())
-    create_pass("latency-hiding-scheduler", {"cost_model": "sol"}).run(module, PassContext())
+    create_pass("latency-hiding-scheduler", {"target": "h100_sxm"}).run(module, PassContext())
     scheduled = OverlapReport.of(module, SOL)
     assert scheduled.is_scheduled
     assert scheduled.order == "schedule"
@@ -186,7 +187,7 @@ def test_a_module_without_a_schedule_stays_as_it_is() -> None:
 def test_the_schedule_it_gets_waits_no_longer_than_xla_for_gpus(shared: Path) -> None:
     """XLA's schedules of whole steps, taken away: the figures come back, or smaller ones, since
     XLA has a memory limit."""
-    sol = ScheduleSettings(cost_model=CostModelChoice(name="sol"), preset="xla-gpu")
+    sol = replace(SOL, preset="xla-gpu")
     files = sorted((shared / "oracle" / "gpu").glob("*/default/after_lhs.hlo.gz"))
     assert files
     for file in files:
@@ -210,6 +211,11 @@ def test_both_are_run_on_the_same_streams() -> None:
     before, after = parse_module(TEXT), of_gpu(parse_module(TEXT))
     assert [r.preset for r in overlap_reports([before], FIXED)] == ["xla-generic"]
     assert [r.preset for r in overlap_reports([before, after], FIXED)] == ["xla-gpu"] * 2
+    for report in overlap_reports([before, after], FIXED):
+        assert any("only one of them has what XLA:GPU writes" in note for note in report.notes)
+    alike = overlap_reports([parse_module(TEXT), parse_module(TEXT)], FIXED)
+    assert not any("XLA:GPU" in note for report in alike for note in report.notes)
+    assert [report.preset for report in alike] == ["xla-generic"] * 2
     generic = ScheduleSettings(preset="xla-generic")
     assert [r.preset for r in overlap_reports([before, after], generic)] == ["xla-generic"] * 2
 
@@ -262,5 +268,5 @@ def test_the_page_tells_both_and_what_the_figures_rest_on() -> None:
     text = rendered(report(looped().replace(", is_scheduled=true", "")), report(TEXT))
     assert "* before: order: latency-hiding-scheduler" in text
     assert "* after: order: schedule" in text
-    assert "* times are XLA's constants" in text
+    assert "* no target: times are XLA's fixed constants" in text
     assert "state" in text.split("waits ")[-1]

@@ -17,6 +17,7 @@ from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_diff import (
+    NotCompared,
     compare_schedules,
     render_schedule_change,
     schedule_change_to_json,
@@ -79,7 +80,7 @@ def test_the_page_says_what_waits_and_why() -> None:
     assert re.search(r"4\.0 k +1\.0 k +5\.0 k +1 +16\.0 KiB +8 +%gather", page)
     assert "nothing left to run: the 1.0 k cycles" in page
     assert "under it: %work 1.0 k" in page
-    assert "XLA's constants by kind of instruction" in page
+    assert "no target: times are XLA's fixed constants, abstract units" in page
 
 
 def test_the_picture_shows_work_waiting_and_streams() -> None:
@@ -131,7 +132,7 @@ def test_devices_that_the_header_does_not_name_meet() -> None:
 def test_a_formula_may_stand_for_any_number_of_devices() -> None:
     groups = "[1,1000000000]<=[1000000000]"
     many = TEXT.replace("replica_groups={}", f"replica_groups={groups}, use_global_device_ids=true")
-    findings = find(many, cost_model=CostModelChoice(name="sol"))
+    findings = find(many, cost_model=CostModelChoice(target="h100_sxm"))
     assert sizes(findings) == {"gather": 8, "reduce": 10**9}
 
 
@@ -208,6 +209,7 @@ def test_two_schedules_are_compared_by_the_model_asked_for(tmp_path: Path) -> No
     choice = CostModelChoice(target="b200")
     change = compare_schedules(parse_module(BEHIND), parse_module(TEXT), choice)
     assert change is not None
+    assert change.after is not None
     assert change.after.makespan == find(cost_model=choice).simulation.makespan
     stream = io.StringIO()
     render_schedule_change(change, Console(file=stream, width=80))
@@ -217,6 +219,121 @@ def test_two_schedules_are_compared_by_the_model_asked_for(tmp_path: Path) -> No
     missing = CostModelChoice(profile=str(tmp_path / "none.pbtxt"))
     with pytest.raises(HloError, match="cannot read"):
         compare_schedules(parse_module(BEHIND), parse_module(TEXT), missing)
+
+
+def rendered_change(before: str, after: str, **how: Any) -> str:
+    """The comparison of two texts with the codes of its colours."""
+    change = compare_schedules(parse_module(before), parse_module(after), **how)
+    assert change is not None
+    stream = io.StringIO()
+    console = Console(file=stream, width=100, force_terminal=True, color_system="standard")
+    render_schedule_change(change, console)
+    return stream.getvalue()
+
+
+H100 = CostModelChoice(target="h100_sxm")
+GREEN, RED = "\x1b[32m", "\x1b[31m"
+GPU = TEXT.replace("=8", '=8, frontend_attributes={fingerprint_before_lhs="1"}', 1)
+
+
+def test_only_times_are_better_or_worse() -> None:
+    better = rendered_change(BEHIND, TEXT, cost_model=H100)
+    assert GREEN in better
+    assert RED not in better
+    worse = rendered_change(TEXT, BEHIND, cost_model=H100)
+    assert RED in worse
+    assert GREEN not in worse
+    abstract = rendered_change(BEHIND, TEXT)
+    assert "-9.1%" in abstract
+    assert "no target: times are XLA's fixed constants" in abstract
+    assert GREEN not in abstract
+    assert " us" not in abstract
+
+
+def assert_no_verdict(text: str, why: str) -> None:
+    assert f"figures only, no verdict: {why}" in text
+    assert "%" not in text.split("no verdict")[0]
+    assert GREEN not in text
+    assert RED not in text
+
+
+def test_there_is_no_verdict_where_one_is_not_scheduled() -> None:
+    unscheduled = TEXT.replace(", is_scheduled=true", "")
+    assert_no_verdict(
+        rendered_change(unscheduled, TEXT, cost_model=H100), "the first is not scheduled"
+    )
+    after = rendered_change(TEXT, unscheduled, cost_model=H100)
+    assert_no_verdict(after, "the second is not scheduled")
+    assert re.search(r"makespan +[0-9.]+ us +-", re.sub("\x1b[^m]*m", "", after))
+
+
+def test_there_is_no_verdict_where_nothing_is_known_of_a_time(tmp_path: Path) -> None:
+    table = tmp_path / "t.json"
+    table.write_text('{"node": {"work": 1, "r": 1}, "latency": {"gather": 9}}')
+    text = rendered_change(BEHIND, TEXT, cost_model=CostModelChoice(cost_table=str(table)))
+    assert_no_verdict(text, "nothing is known of how long %reduce takes in the first")
+    table.write_text('{"node": {"work": 1, "r": 1}, "latency": {"gather": 9, "reduce": 9}}')
+    known = rendered_change(BEHIND, TEXT, cost_model=CostModelChoice(cost_table=str(table)))
+    assert "no verdict" not in known
+
+
+def test_there_is_no_verdict_on_what_may_not_be_partitioned() -> None:
+    text = rendered_change(
+        *(UNPARTITIONED.replace("negate(a)", f"{op}(a)") for op in ("negate", "abs")),
+        cost_model=H100,
+    )
+    assert_no_verdict(text, "the module is not partitioned over its 8 devices")
+    with pytest.raises(NotCompared, match="the first is not partitioned, the second is"):
+        compare_schedules(parse_module(UNPARTITIONED), parse_module(TEXT), H100)
+
+
+UNPARTITIONED = """HloModule m, is_scheduled=true, num_partitions=8
+
+ENTRY e {
+  p = f32[8,8] parameter(0), sharding={devices=[8,1]<=[8]}
+  a = f32[8,8] custom-call(p), custom_call_target="Sharding", sharding={devices=[8,1]<=[8]}
+  ROOT r = f32[8,8] negate(a)
+}
+"""
+
+
+def test_modules_that_are_for_different_streams_are_not_compared() -> None:
+    modules = parse_module(TEXT), parse_module(GPU)
+    for pair in (modules, modules[::-1]):
+        for model in (None, H100):
+            with pytest.raises(NotCompared, match="--preset takes one of them for both"):
+                compare_schedules(*pair, model)
+    for preset in ("xla-gpu", "xla-generic"):
+        change = compare_schedules(*modules, H100, preset=preset)
+        assert change is not None
+        assert change.preset == preset
+        assert change.before is not None
+        assert change.after is not None
+        assert change.before.makespan == change.after.makespan
+    versions = compare_schedules(*modules, H100, are_versions=True)
+    assert versions is not None
+    assert versions.preset == "xla-gpu"
+
+
+def test_without_a_schedule_there_is_nothing_to_compare() -> None:
+    text = TEXT.replace(", is_scheduled=true", "")
+    modules = parse_module(text), parse_module(text)
+    assert compare_schedules(*modules) is None
+    with pytest.raises(NotCompared, match="neither module is scheduled"):
+        compare_schedules(*modules, H100)
+    with pytest.raises(NotCompared, match="neither module is scheduled"):
+        compare_schedules(*modules, preset="xla-gpu")
+
+
+def test_who_asks_for_times_gets_those_of_schedules_without_operations() -> None:
+    entry = "ENTRY e { p = f32[8] parameter(0) ROOT n = f32[8] abs(p) }"
+    text = f"HloModule m, is_scheduled=true {entry}"
+    modules = parse_module(text), parse_module(text.replace("abs", "negate"))
+    assert compare_schedules(*modules) is None
+    change = compare_schedules(*modules, H100)
+    assert change is not None
+    assert schedule_change_to_json(change)["after"]["makespan"] > 0
+    assert "guessed, for the model does not know: 100.0% of the first" in " ".join(change.notes)
 
 
 def test_a_first_schedule_has_nothing_before_it() -> None:

@@ -74,7 +74,9 @@ def test_a_cost_model_changes_times_and_their_unit() -> None:
     assert "cycles from the end" in page(fixed)
     assert " us from the end" in page(light)
     assert explanation_to_json(light)["cost_model"] == "sol"
-    assert explanation_to_json(fixed)["seconds_per_cycle"] is None
+    units = [explanation_to_json(found)["unit"] for found in (fixed, light)]
+    assert units == ["cycles", "us"]
+    assert explanation_to_json(fixed)["seconds_per_unit"] is None
 
 
 def test_what_an_overlap_limit_forbids_is_named() -> None:

@@ -67,6 +67,26 @@ def wrapped(instruction: Instruction) -> Instruction:
     return async_start_of(instruction).called[0].root
 
 
+def exchanges(start: Instruction) -> bool:
+    """Whether devices meet in what an instruction does or starts, wherever an async-start has it:
+    a collective, a send or a recv. O(1); for an async-start around other work linear in that."""
+    opcode = start.opcode
+    if opcode is not Opcode.ASYNC_START:
+        return opcode in SEND_RECV or OWN_STARTS.get(opcode, opcode) in SYNC_COLLECTIVES
+    if start.called[0].root.opcode in SYNC_COLLECTIVES:
+        return True
+    seen = {start.called[0]}
+    waiting = list(seen)
+    while waiting:
+        for instruction in waiting.pop().instructions:
+            if instruction.opcode is not Opcode.ASYNC_START and exchanges(instruction):
+                return True
+            new = [callee for callee in instruction.called if callee not in seen]
+            seen.update(new)
+            waiting += new
+    return False
+
+
 def is_on_other_thread(instruction: Instruction) -> bool:
     """Whether an async-start, -update or -done runs on another thread than where it stands."""
     callee = async_start_of(instruction).called[0]

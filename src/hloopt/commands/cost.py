@@ -18,8 +18,11 @@ from hloopt.commands.common import (
     print_titles,
     top_option,
 )
-from hloopt.commands.cost_model_options import cost_model_options
-from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice
+from hloopt.commands.cost_model_options import cost_model_options, preset_option
+
+if TYPE_CHECKING:
+    from hloopt.cost_models import CostModelChoice
+    from hloopt.reports.schedule_run import Preset, ScheduleSettings
 
 if TYPE_CHECKING:
     from hloopt.ir import Module
@@ -42,7 +45,8 @@ if TYPE_CHECKING:
 )
 @top_option("rows of the table", 10)
 @click.option("--latency", is_flag=True, help="times by a cost model, and where they are from")
-@cost_model_options(default_target=DEFAULT_TARGET)
+@cost_model_options
+@preset_option
 @click.option(
     "--html", metavar="FILE", help="also write the picture and a table as a page; -: nothing else"
 )
@@ -56,32 +60,41 @@ def command(
     html: str | None,
     latency: bool,
     cost_model: CostModelChoice,
+    preset: Preset | None,
     output_format: str,
     color: str,
 ) -> int:
-    """Flops, bytes with and without fusion, and the least time on a target.
+    """Flops, bytes with and without fusion, and with --target the least time.
 
     Counted as XLA's HloCostAnalysis does, with loops times their trip counts. What the figures
     assume is printed below the table. The picture is of where the time goes by flops per byte; with
-    measured times (--profile, --cost-table) it is a roofline with a point per instruction.
+    measured times (--profile, --cost-table) it is a roofline with a point per instruction. The
+    times of --latency are those of `hloopt schedule`.
 
     \b
     hloopt cost step.hlo --target b200 --by scope --depth 4
-    hloopt cost step.hlo --html cost.html
-    hloopt cost step.hlo --profile pgle.pbtxt --html roofline.html
+    hloopt cost step.hlo --target h100_sxm --html cost.html
+    hloopt cost step.hlo --target h100_sxm --profile pgle.pbtxt --html roofline.html
     hloopt cost step.hlo --latency --profile pgle.pbtxt
     """
     if latency:
         if by != "instruction" or html is not None:
             raise click.UsageError("--latency has no --by and no --html")
-        return _show_times(files, cost_model, top, output_format, color)
-    if cost_model.name:
-        raise click.UsageError("--cost-model is about times: say --latency, too")
+        from hloopt.reports.schedule_run import ScheduleSettings
+
+        cost_model.resolved()
+        settings = ScheduleSettings(cost_model=cost_model, preset=preset)
+        return _show_times(files, settings, top, output_format, color)
+    if cost_model.name or preset:
+        raise click.UsageError("--cost-model and --preset are about times: say --latency, too")
+    from hloopt.cost_models import needs_target
     from hloopt.files import STANDARD_STREAM, find_inputs, load, write_whole
     from hloopt.reports.cost import cost_to_json
     from hloopt.targets import load_target
 
-    target = load_target(cost_model.target or DEFAULT_TARGET)
+    target = None if cost_model.target is None else load_target(cost_model.target)
+    if html is not None and target is None:
+        raise needs_target("the picture of --html")
     paths = find_inputs(files)
     check_pictures({"html": html}, paths)
     with at_work(paths) as each:
@@ -106,7 +119,7 @@ def command(
     return 0
 
 
-def _analyze(module: Module, target: Target, choice: CostModelChoice) -> CostReport:
+def _analyze(module: Module, target: Target | None, choice: CostModelChoice) -> CostReport:
     """With the measured times of a profile or cost table, where one is given."""
     from hloopt.reports.cost import analyze_cost
     from hloopt.reports.cost_measured import MeasuredTimes
@@ -115,20 +128,14 @@ def _analyze(module: Module, target: Target, choice: CostModelChoice) -> CostRep
 
 
 def _show_times(
-    files: tuple[str, ...], choice: CostModelChoice, top: int, output_format: str, color: str
+    files: tuple[str, ...], settings: ScheduleSettings, top: int, output_format: str, color: str
 ) -> int:
-    """Report the times of modules by a model: by `sol` if none is named."""
-    from hloopt.cost_models import latency_model, model_notes
+    """Report the times of modules."""
     from hloopt.files import find_inputs, load
     from hloopt.reports.latency import analyze_latency, latency_to_json
 
-    reports = []
     with at_work(find_inputs(files)) as each:
-        for path in each:
-            module = load(path)
-            model = latency_model(choice, module, is_gpu=True)
-            notes = model_notes(choice, module)
-            reports.append((path, analyze_latency(module, model, choice, notes)))
+        reports = [(path, analyze_latency(load(path), settings)) for path in each]
     if output_format == "json":
         print_json([{"file": path, **latency_to_json(report)} for path, report in reports])
         return 0

@@ -17,10 +17,11 @@ from hloopt.commands.common import (
     print_json,
     top_option,
 )
-from hloopt.commands.cost_model_options import cost_model_options
+from hloopt.commands.cost_model_options import cost_model_options, preset_option
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
+    from hloopt.reports.schedule_run import Preset
 
 
 @click.command(cls=HloCommand)
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
 @top_option("rows of each table", 20)
 @memory_option
-@cost_model_options()
+@cost_model_options
+@preset_option
 @format_option
 @color_option
 def command(
@@ -41,6 +43,7 @@ def command(
     top: int,
     memory: bool | None,
     cost_model: CostModelChoice,
+    preset: Preset | None,
     output_format: str,
     color: str,
 ) -> int:
@@ -48,7 +51,11 @@ def command(
 
     Computations are matched by name, then by structure; instructions likewise. Where they differ,
     their memory is compared, too: each size, and what entered or left the peak. So are schedules
-    with asynchronous operations: how long they take, and how long they wait, by a model of times.
+    with asynchronous operations, or all where times are asked for: how long they take, and how long
+    they wait. Both are run by one model of times, on the streams of one preset.
+
+    \b
+    hloopt diff before.hlo after.hlo --target h100_sxm --preset xla-gpu
     """
     from hloopt.files import read_module
     from hloopt.reports.diff import diff_to_json, render_diff
@@ -59,20 +66,34 @@ def command(
     )
     from hloopt.reports.module_diff import diff_modules
     from hloopt.reports.schedule_diff import (
+        NotCompared,
         compare_schedules,
         render_schedule_change,
         schedule_change_to_json,
     )
 
     check_pair(before, after)
+    cost_model.resolved()
     modules = read_module(before), read_module(after)
     diff = diff_modules(*modules)
     reports, note = compare_memory(*modules, False if diff.is_identical else memory)
-    schedule = None if diff.is_identical else compare_schedules(*modules, cost_model)
+    schedule, why_no_schedule = None, None
+    if not diff.is_identical:
+        try:
+            schedule = compare_schedules(*modules, cost_model, preset=preset)
+        except NotCompared as reason:
+            why_no_schedule = reason.message
     if output_format == "json":
         change = None if reports is None else memory_change_to_json(*reports)
         times = None if schedule is None else schedule_change_to_json(schedule)
-        print_json({**diff_to_json(diff), "memory": change, "schedule": times})
+        print_json(
+            {
+                **diff_to_json(diff),
+                "memory": change,
+                "schedule": times,
+                "not_compared": [why for why in (note, why_no_schedule) if why is not None],
+            }
+        )
     else:
         console = make_console(color)
         render_diff(diff, console, side_by_side=side_by_side, top=top, text=text)
@@ -85,4 +106,7 @@ def command(
         if schedule is not None:
             console.print()
             render_schedule_change(schedule, console)
+        elif why_no_schedule is not None:
+            console.print()
+            console.print(why_no_schedule, style="dim", markup=False)
     return 0 if diff.is_identical else EXIT_FOUND

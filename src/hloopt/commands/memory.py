@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from hloopt.memory.backends import Backend
     from hloopt.reports.memory_model import MemoryFindings
 
-_DEFAULT_TARGET = "h100_sxm"
-
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
@@ -68,7 +66,8 @@ _DEFAULT_TARGET = "h100_sxm"
     "--target",
     "target_name",
     metavar="NAME|FILE.yaml",
-    help="a device: its memory is the limit, unless --limit says otherwise; times are of it",
+    help="a device (`hloopt targets`): its memory is the limit, unless --limit says otherwise; "
+    "times of --advice are of it",
 )
 @click.option(
     "--advice/--no-advice",
@@ -126,11 +125,11 @@ def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
     from hloopt.targets import load_target
 
     name, size = options["target_name"], options["limit"]
-    target = load_target(name or _DEFAULT_TARGET)
+    target = None if name is None else load_target(name)
     limit = None
     if size is not None:
         limit = MemoryLimit(size, "--limit")
-    elif name is not None:
+    elif target is not None:
         limit = MemoryLimit(target.memory_size, target.title)
     return MemoryFindings.of(
         load(path),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@schedule_options()
+@schedule_options
 @click.option(
     "--loops",
     type=click.Choice(["trips", "once", "cost"]),

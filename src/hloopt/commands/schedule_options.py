@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.cost_model_options import Command, cost_model_options
-from hloopt.cost_models import DEFAULT_TARGET, CostModelChoice, CostModelName
+from hloopt.commands.cost_model_options import Command, cost_model_options, preset_option
+from hloopt.cost_models import CostModelChoice, needs_target
 
 if TYPE_CHECKING:
     from hloopt.ir import Module
     from hloopt.reports.schedule_run import Preset, ScheduleSettings
     from hloopt.simulation import Loops
+    from hloopt.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,28 @@ class ScheduleOptions:
         """The same, checked. Raises HloError, UsageError."""
         from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
         from hloopt.reports.schedule_run import ScheduleSettings
-        from hloopt.targets import load_target
 
-        target = load_target(self.cost_model.target or DEFAULT_TARGET)
+        self.cost_model.resolved()
         return ScheduleSettings(
             cost_model=self.cost_model,
             preset=self.preset,
             scheduler=SchedulerConfig(**_scheduler_options(self.scheduler_texts)),
             loops=loops,
-            shared_bandwidth=target if self.share_bandwidth else None,
+            shared_bandwidth=self._shared_bandwidth(),
             memory_limit=memory_limit,
         )
+
+    def _shared_bandwidth(self) -> Target | None:
+        """The target whose bandwidth is shared. Raises HloError without one."""
+        from hloopt.targets import load_target
+
+        name = self.cost_model.target
+        target = None if name is None else load_target(name)
+        if not self.share_bandwidth:
+            return None
+        if target is None:
+            raise needs_target("--share-bandwidth")
+        return target
 
     def load(self, path: str) -> Module:
         """Read a module, for as many devices as were asked for. Raises HloError."""
@@ -57,42 +69,31 @@ class ScheduleOptions:
         return module
 
 
-def schedule_options(
-    default_model: CostModelName | None = None,
-) -> Callable[[Callable[..., int]], Command]:
+def schedule_options(command: Callable[..., int]) -> Command:
     """The options of the cost model, `--preset`, `--devices`, `--share-bandwidth` and
-    `--scheduler`, given as `schedule`. `default_model`: as with `cost_model_options`."""
+    `--scheduler`, given as `schedule`."""
 
-    def decorate(command: Callable[..., int]) -> Command:
-        @wraps(command)
-        def with_options(
-            *arguments: Any,
-            cost_model: CostModelChoice,
-            preset: Any,
-            devices: int | None,
-            share_bandwidth: bool,
-            scheduler_texts: Sequence[str],
-            **others: Any,
-        ) -> int:
-            schedule = ScheduleOptions(
-                cost_model, preset, devices, share_bandwidth, scheduler_texts
-            )
-            return command(*arguments, schedule=schedule, **others)
+    @wraps(command)
+    def with_options(
+        *arguments: Any,
+        cost_model: CostModelChoice,
+        preset: Any,
+        devices: int | None,
+        share_bandwidth: bool,
+        scheduler_texts: Sequence[str],
+        **others: Any,
+    ) -> int:
+        schedule = ScheduleOptions(cost_model, preset, devices, share_bandwidth, scheduler_texts)
+        return command(*arguments, schedule=schedule, **others)
 
-        result: Command = with_options
-        for option in reversed(_OPTIONS):
-            result = option(result)
-        return cost_model_options(default_model)(result)
-
-    return decorate
+    result: Command = with_options
+    for option in reversed(_OPTIONS):
+        result = option(result)
+    return cost_model_options(result)
 
 
 _OPTIONS = (
-    click.option(
-        "--preset",
-        type=click.Choice(["xla-gpu", "xla-generic"]),
-        help="whose streams and overlap limits; default: the module tells",
-    ),
+    preset_option,
     click.option(
         "--devices",
         type=click.IntRange(1),

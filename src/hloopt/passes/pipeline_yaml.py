@@ -49,9 +49,21 @@ class _Reader:
         return Pipeline(
             name=self._text(top["name"]) if "name" in top else self.source.name,
             description=self._text(top["description"]) if "description" in top else "",
-            target=self._text(top["target"]) if "target" in top else None,
+            target=self._target(top["target"]) if "target" in top else None,
             steps=self._steps(top["passes"]),
         )
+
+    def _target(self, node: Any) -> str:
+        """The hardware a pipeline is for: one that is known by its name, or a file."""
+        from hloopt.targets import check_target
+
+        name = self._text(node)
+        try:
+            check_target(name)
+        except HloError as error:
+            message, help, code = error.message, error.help, error.code
+            raise self._error(message, node, help, code) from None
+        return name
 
     # -- YAML -------------------------------------------------------------------------------
 

@@ -50,16 +50,22 @@ class CostRow:
         """The least time of all runs."""
         return self.bound.seconds * self.runs.times
 
+    @property
+    def bytes_accessed(self) -> int:
+        """Of all runs."""
+        return self.cost.bytes_accessed * self.runs.times
+
 
 @dataclass(slots=True)
 class CostReport:
     """What one run of a module costs on one device."""
 
     module: str
-    target: Target
+    target: Target | None
+    """None: there are no times, which are 0 here."""
     total: Cost
     rows: list[CostRow]
-    """What costs anything, most time first."""
+    """What costs anything, most time first; most bytes first without a target."""
     seconds: float
     """The least time, one instruction after another."""
     compute_seconds: float
@@ -78,13 +84,22 @@ class CostReport:
         known = {} if self.measured is None else self.measured.seconds
         return sum(known[row.name] * row.runs.times for row in self.rows if row.name in known)
 
+    @property
+    def hardware(self) -> Target:
+        """The target, for what is about its rates: only ask where there is one."""
+        assert self.target is not None
+        return self.target
+
+
+_NO_BOUND = Bound(0.0, 0.0)
+
 
 def analyze_cost(
-    module: Module, target: Target, measured: MeasuredTimes | None = None
+    module: Module, target: Target | None, measured: MeasuredTimes | None = None
 ) -> CostReport:
     """The report for a verified module. O(instructions)."""
     costs = CostAnalysis(module)
-    roofline = Roofline(costs, target)
+    roofline = None if target is None else Roofline(costs, target)
     rows = []
     runs_of = count_runs(module, costs)
     for computation, runs in runs_of.items():
@@ -93,8 +108,9 @@ def analyze_cost(
                 continue
             cost = costs.of(instruction)
             if cost.bytes_accessed or cost.flops or cost.transcendentals:
-                rows.append(_row(instruction, runs, cost, roofline.of(instruction)))
-    rows.sort(key=lambda row: -row.seconds)
+                bound = _NO_BOUND if roofline is None else roofline.of(instruction)
+                rows.append(_row(instruction, runs, cost, bound))
+    rows.sort(key=lambda row: (-row.seconds, 0 if target else -row.bytes_accessed))
     return CostReport(
         module.name,
         target,
@@ -134,21 +150,8 @@ def _row(instruction: Instruction, runs: Runs, cost: Cost, bound: Bound) -> Cost
     )
 
 
-def _assumptions(module: Module, roofline: Roofline, costs: CostAnalysis) -> list[str]:
-    notes = [
-        "the least time is at peak rates, one instruction after another; a transcendental takes "
-        "the time of a flop"
-    ]
-    if not roofline.target.vector:
-        notes.append(
-            "no rate of the target's vector units is published: only dot products and "
-            "convolutions take time to compute"
-        )
-    if roofline.without_rate:
-        notes.append(
-            "the target has no rate for these types, whose arithmetic takes no time: "
-            + some(list(roofline.without_rate))
-        )
+def _assumptions(module: Module, roofline: Roofline | None, costs: CostAnalysis) -> list[str]:
+    notes = [_NO_TARGET] if roofline is None else _assumptions_on_time(roofline)
     if costs.unknown_loops:
         notes.append(
             "loops whose trip count is not known take one trip: "
@@ -167,6 +170,27 @@ def _assumptions(module: Module, roofline: Roofline, costs: CostAnalysis) -> lis
         notes.append(
             "collectives count what they read and write in device memory, asynchronous ones where "
             "they start and where they are done; the network takes no time"
+        )
+    return notes
+
+
+_NO_TARGET = "no target: no times; --target NAME gives the least time (hloopt targets)"
+
+
+def _assumptions_on_time(roofline: Roofline) -> list[str]:
+    notes = [
+        "the least time is at peak rates, one instruction after another; a transcendental takes "
+        "the time of a flop"
+    ]
+    if not roofline.target.vector:
+        notes.append(
+            "no rate of the target's vector units is published: only dot products and "
+            "convolutions take time to compute"
+        )
+    if roofline.without_rate:
+        notes.append(
+            "the target has no rate for these types, whose arithmetic takes no time: "
+            + some(list(roofline.without_rate))
         )
     return notes
 
@@ -252,18 +276,19 @@ def source_notes_of(report: CostReport) -> list[str]:
 
 
 def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, Any]:
-    """The report as plain data, all groups; times in seconds.
+    """The report as plain data, all groups; times in seconds, null without a target.
 
     A group that is one instruction says which: its computation, opcode, shape and op_name, and
     the lines of the program it runs at.
     """
     total = report.total
+    has_times = report.target is not None
     rows = {row.name: row for row in report.rows} if by == "instruction" else {}
     stacks = StackTable()
     notes = source_notes_of(report) if by == "source" else []
     return {
         "module": report.module,
-        "target": report.target.name,
+        "target": report.target.name if report.target else None,
         "flops": total.flops,
         "transcendentals": total.transcendentals,
         "bytes_accessed": total.bytes_accessed,
@@ -271,9 +296,9 @@ def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, An
         "bytes_written": total.bytes_written,
         "unfused_bytes": total.unfused_bytes,
         "intensity": total.intensity,
-        "seconds": report.seconds,
-        "compute_seconds": report.compute_seconds,
-        "memory_seconds": report.seconds - report.compute_seconds,
+        "seconds": report.seconds if has_times else None,
+        "compute_seconds": report.compute_seconds if has_times else None,
+        "memory_seconds": report.seconds - report.compute_seconds if has_times else None,
         "measured": None
         if report.measured is None
         else {"source": report.measured.source, "seconds": report.measured_seconds},
@@ -300,4 +325,6 @@ def _group_to_json(
         ]
     data |= asdict(group)
     data["runs"], data["runs_known"] = group.runs
+    if report.target is None:
+        data["seconds"] = data["compute_seconds"] = None
     return data

@@ -85,7 +85,7 @@ class Intensities:
     @classmethod
     def of(cls, report: CostReport) -> Intensities:
         """O(instructions)."""
-        target = report.target
+        target = report.hardware
         peak = peak_of(target)
         ridge = log10(peak / target.memory_bandwidth)
         idle = Bin(0.0, 0.0)

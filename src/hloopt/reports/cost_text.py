@@ -40,16 +40,18 @@ def render_cost(
 ) -> None:
     """Print totals, where the time goes by flops per byte, and the `top` groups that take most.
 
-    What bounds the time, and shares of it, only of a module that devices run as it is.
+    What bounds the time, and shares of it, only of a module that devices run as it is. Without a
+    target there are no times: the groups are those that move most bytes.
     """
     from rich.text import Text
 
     width = page_width(console)
-    title = Text.assemble("Cost of ", (report.module, "bold"), f" on {report.target.title}")
+    place = f" on {report.target.title}" if report.target else ""
+    title = Text.assemble("Cost of ", (report.module, "bold"), place)
     console.print(title, width=width)
     render_notices(report.notices, console, width)
     console.print(_summary(report), width=width)
-    if report.rows and not report.notices:
+    if report.rows and report.target is not None and not report.notices:
         console.print()
         console.print(intensity_chart(report, width))
     if report.rows:
@@ -79,7 +81,8 @@ def _summary(report: CostReport) -> ReportTable:
         table.add_row("unfused", human_bytes(total.unfused_bytes), factor)
     ridge = "" if report.notices else _ridge(report)
     table.add_row("intensity", human_ratio(total.intensity), "flops per byte" + ridge)
-    table.add_row("least time", human_seconds(report.seconds), _split(report))
+    if report.target is not None:
+        table.add_row("least time", human_seconds(report.seconds), _split(report))
     if report.measured is not None:
         seconds = report.measured_seconds
         table.add_row("measured", human_seconds(seconds), f"of what {report.measured.source} names")
@@ -87,7 +90,7 @@ def _summary(report: CostReport) -> ReportTable:
 
 
 def _ridge(report: CostReport) -> str:
-    ridge = report.target.ridge()
+    ridge = report.target.ridge() if report.target else None
     return f"; bf16 dots: compute bound above {human_ratio(ridge)}" if ridge else ""
 
 
@@ -105,24 +108,27 @@ def _table(report: CostReport, by: str, depth: int, top: int) -> ReportTable:
 
     groups = grouped(report, by, depth=depth)
     shown, hidden = groups[:top], groups[top:]
+    heads = (*(_TIME_HEADS if report.target else ()), *_HEADS)
     table = ReportTable(gap=2)
-    for name in ("time", "share", "bound", "flops", "bytes", "runs"):
+    for name in heads:
         is_verdict = name in ("share", "bound")
         table.add_column(name, justify="right", shown=not (is_verdict and report.notices))
     table.add_column(by)
     rows = {row.name: row for row in report.rows} if by == "instruction" else {}
     for group in shown:
-        time, share, bound, *others = _figures(group, report)
         row = rows.get(group.label)
         label: Cell = partial(_instruction, row) if row else partial(_label, group, by)
-        table.add_row(time, share, Text(bound, _BOUND_STYLES[bound]), *others, label)
+        cells = [Text(text, _BOUND_STYLES.get(text, "")) for text in _figures(group, report)]
+        table.add_row(*cells, label)
     if hidden:
-        time, share, _, flops, size, _ = _figures(_summed(hidden), report)
-        more = partial(more_text, len(hidden))
-        table.add_row(time, share, "", flops, size, "", more, style="dim")
+        rest = zip(heads, _figures(_summed(hidden), report), strict=True)
+        figures = ["" if name in ("bound", "runs") else text for name, text in rest]
+        table.add_row(*figures, partial(more_text, len(hidden)), style="dim")
     return table
 
 
+_TIME_HEADS = ("time", "share", "bound")
+_HEADS = ("flops", "bytes", "runs")
 _BOUND_STYLES = {"compute": "cyan", "memory": "yellow"}
 
 
@@ -137,13 +143,15 @@ def _summed(groups: list[CostGroup]) -> CostGroup:
 
 
 def _figures(group: CostGroup, report: CostReport) -> tuple[str, ...]:
+    """The cells of a row, times only where there are any."""
+    counts = human_count(group.flops), human_bytes(group.bytes_accessed), _runs(group)
+    if report.target is None:
+        return counts
     return (
         human_seconds(group.seconds),
         f"{group.seconds / report.seconds:.1%}" if report.seconds else "",
         "compute" if group.compute_seconds > group.seconds / 2 else "memory",
-        human_count(group.flops),
-        human_bytes(group.bytes_accessed),
-        _runs(group),
+        *counts,
     )
 
 

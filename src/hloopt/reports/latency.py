@@ -1,26 +1,25 @@
-"""The times of instructions and asynchronous operations under a model, and where they are from."""
+"""The times of instructions and asynchronous operations in a run, and where they are from."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from hloopt.analysis.async_operations import async_form
-from hloopt.analysis.cost import CostAnalysis
-from hloopt.analysis.cost.runs import Runs, count_runs
-from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
-from hloopt.analysis.latency import LatencyModel, Origin, Time
-from hloopt.analysis.stage import Stage
+from hloopt.analysis.cost.runs import Runs
+from hloopt.analysis.latency import Origin, Time
+from hloopt.collector import collector_paused
 from hloopt.cost_models import CostModelChoice, cost_model_to_json
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
+from hloopt.reports.prepared import PreparedModule
+from hloopt.reports.schedule_notes import notes_on
+from hloopt.reports.schedule_run import Preset, ScheduleSettings, cycle_unit, run_module
 from hloopt.reports.stage_notices import cost_notices
-from hloopt.reports.units import some
-
-_PARTS_COUNT = (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
-"""What takes the time of the computations that it runs, whose instructions are counted."""
+from hloopt.reports.units import CycleUnit
+from hloopt.simulation import ComputationRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +28,14 @@ class TimedRow:
 
     instruction: Instruction
     done: Instruction | None
+    """None for what is in the main stream: also for an operation that it waits for at once."""
     runs: Runs
     time: Time
-    microseconds: float
-    """Of all runs."""
+
+    @property
+    def total(self) -> float:
+        """The cycles of all runs."""
+        return self.time.cycles * self.runs.times
 
     @property
     def kind(self) -> str:
@@ -53,19 +56,23 @@ class OriginTotal:
 
     origin: Origin
     count: int
-    microseconds: float
+    cycles: float
     kinds: Counter[str]
 
 
 @dataclass(slots=True)
 class LatencyReport:
-    """The times of one run of a module on one device."""
+    """The times of one run of a module on one device: those of `hloopt schedule`."""
 
     module: str
     model: CostModelChoice
     """Where times are from."""
+    preset: Preset
+    """Whose streams say what runs beside the rest."""
+    unit: CycleUnit
     instructions: list[TimedRow]
-    """Most time first; without loops, conditionals and calls, whose parts are here."""
+    """What the main stream does or waits for at once, most time first; without loops, conditionals
+    and calls, whose parts are here."""
     operations: list[TimedRow]
     """The operations that run beside others, most time first."""
     notices: tuple[str, ...]
@@ -73,60 +80,67 @@ class LatencyReport:
     notes: list[str]
 
     @property
-    def microseconds(self) -> float:
-        """The instructions one after another."""
-        return sum(row.microseconds for row in self.instructions)
+    def total(self) -> float:
+        """The cycles of the instructions one after another."""
+        return sum(row.total for row in self.instructions)
 
     def guesses(self) -> list[TimedRow]:
         """What the model does not know the time of."""
         rows = (*self.instructions, *self.operations)
-        return [row for row in rows if row.time.origin is Origin.GUESS]
+        return [row for row in rows if row.time.origin in (Origin.GUESS, Origin.UNKNOWN)]
 
 
-def analyze_latency(
-    module: Module, model: LatencyModel, choice: CostModelChoice, notes: Iterable[str] = ()
-) -> LatencyReport:
-    """The report for a verified module. O(instructions), beside what the model takes."""
-    costs = CostAnalysis(module)
-    per_microsecond = model.cycles_per_microsecond
-    instructions, operations = [], []
-    own_notes = list(notes)
-    wrapped = _wrapped(module)
-    for computation, runs in count_runs(module, costs).items():
-        if computation in wrapped or not runs.times:
-            continue
-        for instruction in computation.instructions:
-            if instruction.opcode not in _PARTS_COUNT:
-                time = model.node_time(instruction)
-                total = time.cycles / per_microsecond * runs.times
-                instructions.append(TimedRow(instruction, None, runs, time, total))
-            if is_gpu_start(instruction):
-                for done in filter(is_gpu_done, instruction.users):
-                    time = model.edge_time(instruction, done)
-                    total = time.cycles / per_microsecond * runs.times
-                    operations.append(TimedRow(instruction, done, runs, time, total))
-    for rows in (instructions, operations):
-        rows.sort(key=lambda row: -row.microseconds)
-    if any(not row.runs.is_known for row in instructions):
-        own_notes.append("loops whose trip count is not known take one trip")
-    report = LatencyReport(
-        *(module.name, choice, instructions, operations),
-        *(cost_notices(Stage.of(module)), own_notes),
-    )
-    if guesses := report.guesses():
-        names = [f"%{row.instruction.name}" for row in guesses]
-        own_notes.append(f"guessed, for want of anything better: {some(names)}")
-    return report
+def analyze_latency(module: Module, settings: ScheduleSettings) -> LatencyReport:
+    """The report for a verified module: the parts of its run by `settings`.
+
+    One without a schedule is flattened and gets the copies that XLA inserts, as in `hloopt
+    schedule`. Near-linear. Raises HloError for a bad choice of a model, or a module that makes no
+    sense.
+    """
+    with collector_paused():
+        prepared = PreparedModule.of(module)
+        module = prepared.module
+        config = settings.config_for(module)
+        simulation = run_module(module, settings, config)
+        instructions: list[TimedRow] = []
+        operations: list[TimedRow] = []
+        for run in simulation.runs.values():
+            if run.runs:
+                instructions += _instructions(run)
+                operations += _operations(run)
+        for rows in (instructions, operations):
+            rows.sort(key=lambda row: -row.total)
+        return LatencyReport(
+            module.name,
+            settings.cost_model,
+            config.preset,
+            cycle_unit(simulation.model),
+            instructions,
+            operations,
+            tuple(dict.fromkeys((*prepared.notices, *cost_notices(prepared.stage)))),
+            notes_on(simulation, settings),
+        )
 
 
-def _wrapped(module: Module) -> set[object]:
-    """The computations inside of asynchronous operations, whose time is that of the operation."""
-    return {
-        callee
-        for instruction in module.instructions()
-        if instruction.opcode is Opcode.ASYNC_START
-        for callee in instruction.called
+def _instructions(run: ComputationRun) -> Iterator[TimedRow]:
+    runs = Runs(run.runs, run.runs_known)
+    waited = {
+        operation.start: operation for operation in run.operations if operation.is_synchronous
     }
+    for instruction, work, origin in zip(run.order, run.work, run.origins, strict=True):
+        operation = waited.get(instruction)
+        if operation is not None:
+            yield TimedRow(instruction, None, runs, Time(operation.latency, operation.origin))
+        elif origin is not None:
+            yield TimedRow(instruction, None, runs, Time(work, origin))
+
+
+def _operations(run: ComputationRun) -> Iterator[TimedRow]:
+    runs = Runs(run.runs, run.runs_known)
+    for operation in run.operations:
+        if not operation.is_synchronous:
+            time = Time(operation.latency, operation.origin)
+            yield TimedRow(operation.start, operation.done, runs, time)
 
 
 def by_origin(rows: Iterable[TimedRow]) -> list[OriginTotal]:
@@ -138,20 +152,22 @@ def by_origin(rows: Iterable[TimedRow]) -> list[OriginTotal]:
         OriginTotal(
             origin,
             len(group),
-            sum(row.microseconds for row in group),
+            sum(row.total for row in group),
             Counter(row.kind for row in group),
         )
         for origin, group in groups.items()
     ]
-    return sorted(totals, key=lambda t: (t.origin is Origin.GUESS, -t.microseconds))
+    return sorted(totals, key=lambda t: (t.origin is Origin.GUESS, -t.cycles))
 
 
 def latency_to_json(report: LatencyReport) -> dict[str, Any]:
-    """The report as plain data; times in microseconds, of one run and of all."""
+    """The report as plain data: times in `unit`, `time` of one run and `total` of all."""
     return {
         "module": report.module,
+        "preset": report.preset,
         **cost_model_to_json(report.model),
-        "microseconds": report.microseconds,
+        **report.unit.to_json(),
+        "total": report.total,
         "instructions": [_row_to_json(row) for row in report.instructions],
         "operations": [
             {**_row_to_json(row), "done": row.done.name if row.done else None}
@@ -169,7 +185,7 @@ def _row_to_json(row: TimedRow) -> dict[str, Any]:
         "kind": row.kind,
         "computation": row.instruction.parent.name,
         "runs": row.runs.times if row.runs.is_known else None,
-        "cycles": row.time.cycles,
-        "microseconds": row.microseconds,
+        "time": row.time.cycles,
+        "total": row.total,
         "from": row.time.origin.value,
     }

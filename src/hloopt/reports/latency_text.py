@@ -10,14 +10,12 @@ from hloopt.analysis.latency import Origin
 from hloopt.cost_models import describe
 from hloopt.reports.latency import LatencyReport, OriginTotal, TimedRow, by_origin
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import columns, head, human_seconds, middle, more_text, page_width
+from hloopt.reports.units import CycleUnit, columns, head, middle, more_text, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.reports.table import ReportTable
-
-_MEGA = 1e6
 
 
 def render_latency(report: LatencyReport, console: Console, *, top: int = 10) -> None:
@@ -25,36 +23,40 @@ def render_latency(report: LatencyReport, console: Console, *, top: int = 10) ->
     from rich.text import Text
 
     width = page_width(console)
-    title = Text.assemble("Times of ", (report.module, "bold"), f" by {describe(report.model)}")
+    title = Text.assemble(
+        "Times of ",
+        (report.module, "bold"),
+        f" by {describe(report.model)}, preset {report.preset}",
+    )
     console.print(title, width=width)
     render_notices(report.notices, console, width)
     for what, rows in (("instruction", report.instructions), ("operation", report.operations)):
         if rows:
             console.print()
-            console.print(_origins(f"{what}s", rows), width=width)
+            console.print(_origins(f"{what}s", rows, report.unit), width=width)
             console.print()
-            console.print(_rows(what, rows, top, has_shares=not report.notices), width=width)
+            has_shares = not report.notices
+            console.print(_rows(what, rows, report.unit, top, has_shares=has_shares), width=width)
     if report.notes:
         console.print()
     for note in report.notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
 
 
-def _origins(what: str, rows: list[TimedRow]) -> ReportTable:
+def _origins(what: str, rows: list[TimedRow], unit: CycleUnit) -> ReportTable:
     from hloopt.reports.table import ReportTable
 
     table = ReportTable(gap=2)
     table.add_column("from")
     table.add_column(what, justify="right")
-    table.add_column("time", justify="right", stays=True)
+    table.add_column("cycles" if unit.seconds is None else "time", justify="right", stays=True)
     table.add_column("mostly", style="dim")
     for total in by_origin(rows):
-        style = "yellow" if total.origin is Origin.GUESS else ""
-        seconds = human_seconds(total.microseconds / _MEGA)
-        kinds = _kinds(total)
-        table.add_row(total.origin.value, f"{total.count:,}", seconds, kinds, style=style)
-    total_time = human_seconds(sum(row.microseconds for row in rows) / _MEGA)
-    table.add_row("all", f"{len(rows):,}", total_time, "", style="bold")
+        style = "yellow" if total.origin in (Origin.GUESS, Origin.UNKNOWN) else ""
+        time, kinds = unit.text(total.cycles), _kinds(total)
+        table.add_row(total.origin.value, f"{total.count:,}", time, kinds, style=style)
+    whole = unit.text(sum(row.total for row in rows))
+    table.add_row("all", f"{len(rows):,}", whole, "", style="bold")
     return table
 
 
@@ -68,25 +70,27 @@ def _kinds(total: OriginTotal) -> str:
     return shown + (" …" if len(total.kinds) > _SHOWN_KINDS else "")
 
 
-def _rows(what: str, rows: list[TimedRow], top: int, *, has_shares: bool) -> ReportTable:
+def _rows(
+    what: str, rows: list[TimedRow], unit: CycleUnit, top: int, *, has_shares: bool
+) -> ReportTable:
     from hloopt.reports.table import ReportTable
 
     table = ReportTable(gap=2)
-    for name in ("time", "share", "runs"):
+    for name in ("cycles" if unit.seconds is None else "time", "share", "runs"):
         table.add_column(name, justify="right", shown=has_shares or name != "share")
     table.add_column("from")
     table.add_column(what)
-    whole = sum(row.microseconds for row in rows)
+    whole = sum(row.total for row in rows)
     for row in rows[:top]:
         runs = "x?" if not row.runs.is_known else "" if row.runs == ONCE else f"x{row.runs.times:,}"
-        share = f"{row.microseconds / whole:.1%}" if whole else ""
-        seconds = human_seconds(row.microseconds / _MEGA)
-        table.add_row(seconds, share, runs, row.time.origin.value, partial(_label, row))
+        share = f"{row.total / whole:.1%}" if whole else ""
+        time = unit.text(row.total)
+        table.add_row(time, share, runs, row.time.origin.value, partial(_label, row))
     if len(rows) > top:
-        rest = sum(row.microseconds for row in rows[top:])
+        rest = sum(row.total for row in rows[top:])
         share = f"{rest / whole:.1%}" if whole else ""
         more = partial(more_text, len(rows) - top)
-        table.add_row(human_seconds(rest / _MEGA), share, "", "", more, style="dim")
+        table.add_row(unit.text(rest), share, "", "", more, style="dim")
     return table
 
 

@@ -67,7 +67,9 @@ def render_advice(advice: Advice, console: Console, top: int) -> None:
     _shardings(advice, page)
     notes = (
         "each effect is of that help alone: they do not add up",
-        f"times are the least ones on {advice.target}",
+        "no target: no times; --target NAME gives them (hloopt targets)"
+        if advice.target is None
+        else f"times are the least ones on {advice.target}",
     )
     for note in notes:
         console.print(Text(f"* {note}", style="dim"), width=width)
@@ -148,20 +150,21 @@ def _rematerializations(advice: Advice, page: _Page) -> None:
     if found:
         later = sum(r.is_later for r in found)
         which = f", {later:,} of them later only" if later else ""
+        time = _sum_of_seconds(r.seconds for r in found)
+        at_least = f", at least {time}" if advice.target else ""
         page.line(
             "compute again",
             f"{counted(len(found), 'time')}{which}: peak {_change(advice.rematerialized_peak)}, "
-            f"{human_count(sum(r.flops for r in found))} flops more, at least "
-            f"{human_seconds(sum(r.seconds for r in found))}; "
+            f"{human_count(sum(r.flops for r in found))} flops more{at_least}; "
             "counted again from lifetimes, packing may need more",
         )
         page.table(
-            ("size", "flops", "time", "idle"),
+            ("size", "flops", *(("time",) if advice.target else ()), "idle"),
             [
                 (
                     human_bytes(group.size),
                     human_count(sum(r.flops for r in group.items)),
-                    human_seconds(sum(r.seconds for r in group.items)),
+                    *_times(advice, _sum_of_seconds(r.seconds for r in group.items)),
                     _span(group.items[0].idle),
                     group.shape,
                     group.origin,
@@ -187,9 +190,8 @@ def _offloads(advice: Advice, page: _Page) -> None:
     if not found:
         page.line("offload", "nothing waits at the peak")
         return
-    transfers = [o.transfer_seconds for o in found]
-    known = [seconds for seconds in transfers if seconds is not None]
-    time = f" in {human_seconds(sum(known))} at one direction's rate" if known else ""
+    known = _sum_of_seconds(o.transfer_seconds for o in found)
+    time = "" if known == "?" else f" in {known} at one direction's rate"
     page.line(
         "offload",
         f"{counted(len(found), 'buffer')} to host memory: peak {_change(advice.offloaded_peak)}, "
@@ -197,20 +199,23 @@ def _offloads(advice: Advice, page: _Page) -> None:
         "counted again from lifetimes, packing may need more",
     )
     page.table(
-        ("size", "moved", "transfer", "idle for"),
+        ("size", "moved", *(("transfer", "idle for") if advice.target else ())),
         [
             (
                 human_bytes(group.size),
                 human_bytes(sum(o.moved for o in group.items)),
-                _sum_of_seconds(group.items),
-                human_seconds(min(o.idle_seconds for o in group.items)),
+                *_times(
+                    advice,
+                    _sum_of_seconds(o.transfer_seconds for o in group.items),
+                    human_seconds(min(o.idle_seconds or 0.0 for o in group.items)),
+                ),
                 group.shape,
                 group.origin,
             )
             for group in _grouped(found)
         ],
     )
-    slow = [o for o in found if (o.transfer_seconds or 0.0) > o.idle_seconds]
+    slow = [o for o in found if (o.transfer_seconds or 0.0) > (o.idle_seconds or 0.0)]
     if slow:
         page.more(
             f"{counted(len(slow), 'transfer')} may take longer than the least time of what runs "
@@ -218,9 +223,14 @@ def _offloads(advice: Advice, page: _Page) -> None:
         )
 
 
-def _sum_of_seconds(offloads: Iterable[Offload]) -> str:
-    seconds = [o.transfer_seconds for o in offloads if o.transfer_seconds is not None]
-    return human_seconds(sum(seconds)) if seconds else "?"
+def _times(advice: Advice, *cells: str) -> tuple[str, ...]:
+    """Cells that tell times, where there are any."""
+    return cells if advice.target else ()
+
+
+def _sum_of_seconds(times: Iterable[float | None]) -> str:
+    known = [seconds for seconds in times if seconds is not None]
+    return human_seconds(sum(known)) if known else "?"
 
 
 def _shardings(advice: Advice, page: _Page) -> None:

@@ -41,13 +41,13 @@ class MemoryFindings:
     def of(
         cls,
         module: Module,
-        target: Target,
+        target: Target | None,
         *,
         backend: Backend | None = None,
         limit: MemoryLimit | None = None,
         wants_advice: bool | None = None,
     ) -> MemoryFindings:
-        """Analyze a module. Times of advice are those of `target`.
+        """Analyze a module. Times of advice are those of `target`; without one it has none.
 
         `wants_advice` None stands for: if it does not fit. Near-linear in the module.
         """

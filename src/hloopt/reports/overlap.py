@@ -17,6 +17,7 @@ from hloopt.reports.schedule_order import scheduled_to_hide
 from hloopt.reports.schedule_run import (
     Preset,
     ScheduleSettings,
+    common_preset,
     cycle_unit,
     preset_of,
     run_module,
@@ -99,7 +100,7 @@ class OverlapReport:
                 module.is_scheduled,
                 config.preset,
                 settings.cost_model,
-                cycle_unit(config, simulation.model),
+                cycle_unit(simulation.model),
                 tuple(map(OverlapRow.of, collective_runs(simulation))),
                 cost_notices(Stage.of(module)),
                 tuple(notes_on(simulation, settings)),
@@ -134,11 +135,16 @@ def overlap_reports(modules: Sequence[Module], settings: ScheduleSettings) -> li
     """
     if reason := why_not_compared([Stage.of(module) for module in modules]):
         raise HloError(f"modules cannot be compared: {reason}")
-    if settings.preset is None:
-        presets: set[Preset] = set(map(preset_of, modules))
-        preset: Preset = "xla-gpu" if "xla-gpu" in presets else "xla-generic"
-        settings = replace(settings, preset=preset)
-    return [OverlapReport.of(module, settings) for module in modules]
+    if settings.preset is not None or len({*map(preset_of, modules)}) == 1:
+        return [OverlapReport.of(module, settings) for module in modules]
+    settings = replace(settings, preset=common_preset(modules))
+    reports = [OverlapReport.of(module, settings) for module in modules]
+    return [replace(report, notes=(*report.notes, _ONE_PRESET)) for report in reports]
+
+
+_ONE_PRESET = (
+    "only one of them has what XLA:GPU writes: both run on its streams; --preset chooses others"
+)
 
 
 Pair = tuple[OverlapRow | None, OverlapRow | None]
@@ -168,8 +174,8 @@ def matched(before: OverlapReport, after: OverlapReport) -> list[Pair]:
 def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
     """The report as plain data.
 
-    `duration` and `exposed` are in cycles of the model; `seconds` and `exposed_seconds` are the
-    same in seconds, null where a cycle is an abstract unit.
+    `duration` and `exposed` are in `unit`; `seconds` and `exposed_seconds` are the same in seconds,
+    null where units are abstract.
     """
     return {
         "module": report.module,
@@ -177,7 +183,7 @@ def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
         "is_scheduled": report.is_scheduled,
         "preset": report.preset,
         **cost_model_to_json(report.cost_model),
-        "seconds_per_cycle": report.unit.seconds,
+        **report.unit.to_json(),
         "bytes": report.bytes,
         "hidden_bytes": report.hidden_bytes,
         "exposed": report.exposed,

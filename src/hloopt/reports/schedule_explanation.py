@@ -102,7 +102,7 @@ class ScheduleExplanation:
             Explanation(instruction, before, after, explainer.decisions.get(instruction))
             for instruction, before, after in zip(instructions, own, scheduled, strict=True)
         ]
-        unit = cycle_unit(config, scheduling.scheduler.model)
+        unit = cycle_unit(scheduling.scheduler.model)
         return cls(
             *(module, prepared.notices, order, config, unit, explanations, explainer.meanings)
         )
@@ -123,14 +123,14 @@ def _place(instruction: Instruction) -> Place:
 
 
 def explanation_to_json(found: ScheduleExplanation) -> dict[str, Any]:
-    """All of it. Times are in cycles of the model, from where scheduling began."""
+    """All of it. Times are in `unit`, from where scheduling began."""
     return {
         "module": found.module.name,
         "order": found.order,
         "preset": found.config.preset,
         **cost_model_to_json(found.config.model_choice),
         "top_down": found.config.top_down_scheduling,
-        "seconds_per_cycle": found.unit.seconds,
+        **found.unit.to_json(),
         "explanations": [_one_to_json(explanation) for explanation in found.explanations],
         "meanings": found.meanings,
         "notices": list(found.notices),

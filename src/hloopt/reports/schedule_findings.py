@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.analysis.source_lines import SourceLines
 from hloopt.collector import collector_paused
@@ -17,6 +18,7 @@ from hloopt.memory.buffers import Buffers
 from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
 from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
+from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule_notes import notes_on
 from hloopt.reports.schedule_order import ensure_schedule
@@ -32,10 +34,18 @@ from hloopt.simulation import ComputationRun, Simulation
 from hloopt.simulation.critical_path import CriticalPaths
 from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding
 
+MEMORY_COUNT = "latency-hiding-scheduler"
+"""Who counts memory so."""
+MEMORY_NOTE = (
+    f"memory is what {MEMORY_COUNT} counts, values from definition to last use; `hloopt memory` "
+    "has what is allocated"
+)
+
 
 @dataclass(slots=True)
 class ScheduleMemory:
-    """Memory as the latency-hiding scheduler of XLA reckons: without arguments of the entry."""
+    """Memory as XLA's latency-hiding scheduler counts it, without arguments of the entry: buffers
+    from where they are defined to where they are read last, not what buffer assignment makes."""
 
     usage: dict[Computation, list[int]]
     """By computation that runs the bytes in use at each position, its callers' included."""
@@ -72,7 +82,8 @@ class ScheduleFindings:
     hidings: list[tuple[ComputationRun, Hiding]]
     """Of every operation; those with most exposed time in one run of the module first."""
     statistics: dict[Computation, ScheduleStatistics]
-    """By computation what XLA prints of it."""
+    """By computation what XLA prints of it. It is not there where XLA's model would count constants
+    as times."""
     memory: ScheduleMemory
     lines: SourceLines
     """The line of the program each instruction is from."""
@@ -99,7 +110,8 @@ class ScheduleFindings:
             order = ensure_schedule(module)
             config = settings.config_for(module)
             tracker = tracker_of(config)
-            simulation = run_module(module, settings, config)
+            model = model_of(config, module)
+            simulation = run_module(module, settings, config, model)
             flow = Dataflow.of(module)
             buffers = Buffers.of(flow)
             shape_size = shape_bytes if config.preset == "xla-gpu" else leaf_bytes
@@ -109,17 +121,17 @@ class ScheduleFindings:
             hidings.sort(key=lambda pair: -pair[1].operation.exposed * pair[0].runs)
             statistics = {
                 run.computation: schedule_statistics(
-                    run.order, simulation.model, tracker.is_start, tracker.is_done
+                    run.order, model, tracker.is_start, tracker.is_done
                 )
                 for run in simulation.runs.values()
-                if run.operations or run.computation.is_entry
+                if (run.operations or run.computation.is_entry) and are_times(model, run)
             }
             return cls(
                 order,
                 config.preset,
                 device_counts(module),
                 config.model_choice,
-                cycle_unit(config, simulation.model),
+                cycle_unit(simulation.model),
                 simulation,
                 CriticalPaths.of(simulation),
                 hidings,
@@ -127,8 +139,28 @@ class ScheduleFindings:
                 memory,
                 SourceLines(simulation.module),
                 prepared,
-                notes_on(simulation, settings),
+                [*notes_on(simulation, settings), MEMORY_NOTE],
             )
+
+
+def are_times(model: LatencyModel, run: ComputationRun) -> bool:
+    """Whether XLA's scheduler is told times, where it is told any, of what it is asked of a run.
+
+    O(instructions), with a target O(operations).
+    """
+    if model.is_abstract:
+        return True
+    for operation in run.operations:
+        if operation.is_synchronous:
+            is_constant = model.node_time(operation.start).origin is Origin.GUESS
+        else:
+            origin = model.edge_time(operation.start, operation.done).origin
+            is_constant = origin in (Origin.CONSTANT, Origin.GUESS)
+        if is_constant:
+            return False
+    return model.target is not None or not any(
+        model.node_time(instruction).origin is Origin.GUESS for instruction in run.order
+    )
 
 
 def _measure_memory(simulation: Simulation, life: BufferLife, limit: int | None) -> ScheduleMemory:

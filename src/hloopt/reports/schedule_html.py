@@ -14,7 +14,7 @@ from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.page import Column, data_table, facts_list, html_page, notes_list
 from hloopt.reports.page_columns import Grouping, TextColumn, packed_rows, scope_groupings
-from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.schedule_findings import MEMORY_COUNT, ScheduleFindings
 from hloopt.reports.schedule_frames import Call, Frame, Slice
 from hloopt.reports.schedule_text import share, why
 from hloopt.reports.schedule_timeline import Timeline
@@ -42,7 +42,7 @@ def _facts(findings: ScheduleFindings) -> Iterator[tuple[str, str]]:
     exposed = simulation.exposed
     yield "exposed", f"{label(exposed)} ({share(exposed, simulation.makespan)})"
     yield "critical path", label(findings.paths.lengths[findings.module.entry])
-    yield "peak", human_bytes(findings.memory.peak)
+    yield "peak", f"{human_bytes(findings.memory.peak)}, as {MEMORY_COUNT} counts"
     limit = _limit(findings)
     if limit is not None:
         yield "limit", human_bytes(limit)

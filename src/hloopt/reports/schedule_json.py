@@ -8,7 +8,7 @@ from hloopt.cost_models import cost_model_to_json
 from hloopt.ir.source_stacks import op_name_of
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_diff import totals_to_json
-from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.schedule_findings import MEMORY_COUNT, ScheduleFindings
 from hloopt.reports.schedule_timeline import Timeline
 from hloopt.reports.sources import StackTable
 from hloopt.reports.stage_notices import stage_to_json
@@ -19,7 +19,7 @@ _MOST_POINTS = 20_000
 
 
 def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
-    """All of it but when each instruction runs. Times in cycles of the model, sizes in bytes.
+    """All of it but when each instruction runs. Times in `unit`, sizes in bytes.
 
     Times of an operation are those of one run of its computation, which runs `runs` times. The
     memory's timeline is that of `Timeline`: `[time, bytes]` where the number of bytes changes, in
@@ -32,10 +32,11 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         "order": findings.order,
         "preset": findings.preset,
         **cost_model_to_json(findings.cost_model),
-        "seconds_per_cycle": findings.unit.seconds,
+        **findings.unit.to_json(),
         **totals_to_json(simulation),
         "critical_path": findings.paths.lengths[findings.module.entry],
         "memory": {
+            "counted_by": MEMORY_COUNT,
             "peak": memory.peak,
             "arguments": memory.arguments,
             "limit": memory.limit,
@@ -95,6 +96,7 @@ def _operation_to_json(
         "bytes": operation.size,
         "group_size": group_size(operation, findings.devices),
         "latency": operation.latency,
+        "from": operation.origin.value,
         "issued": operation.issued,
         "begin": operation.begin,
         "finish": operation.finish,

@@ -7,29 +7,35 @@ from itertools import chain
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.latency import Origin
+from hloopt.cost_models import model_notes
 from hloopt.ir import Instruction
 from hloopt.ir.opcode import STARTS
 from hloopt.reports.schedule_run import ScheduleSettings
-from hloopt.reports.units import some
+from hloopt.reports.units import human_share, some
 from hloopt.simulation import Simulation
 
 
 def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
     """What the figures of a run rest on, one sentence each. O(instructions that run)."""
-    notes = []
-    if settings.cost_model.resolved() == "fixed":
-        notes.append(
-            "times are XLA's constants by kind of instruction, in abstract cycles: they tell what "
-            "overlaps, not how long it takes"
-        )
     choice = settings.cost_model
+    notes = model_notes(choice, simulation.module)
     file = choice.cost_table or choice.profile
     if file is not None and not _any_from_file(simulation):
         notes.append(f"{file} knows no instruction that runs here: is it about another module?")
-    guessed = dict.fromkeys(simulation.guessed)
-    if guessed:
+    if guessed := dict.fromkeys(simulation.guessed):
         notes.append(
-            "the model does not know how long these take, a constant stands in: " + _names(guessed)
+            f"{human_share(simulation.guessed_share)} of the time is guessed, for the model does "
+            f"not know how long these take: {_names(guessed)}"
+        )
+    if unknown := dict.fromkeys(simulation.unknown):
+        notes.append(
+            "nothing is known of how long these take, they count as nothing: "
+            f"{_names(unknown)}; with --target NAME they are guessed"
+        )
+    if any(o.origin is Origin.COLLECTIVE_TABLE for _, o in simulation.operations()):
+        notes.append(
+            "times of collectives within a node are those of XLA's table of measurements, in which "
+            "fewer bytes or devices may take longer"
         )
     if simulation.unknown_loops:
         notes.append(
@@ -45,8 +51,7 @@ def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
         )
     if in_main := _in_main_stream(simulation):
         notes.append(
-            "these are not asynchronous here, and hold up the main stream for what the model says "
-            f"of any instruction: {_names(in_main)}"
+            f"these are not asynchronous here, and hold up the main stream: {_names(in_main)}"
         )
     if settings.shared_bandwidth is not None:
         notes.append(

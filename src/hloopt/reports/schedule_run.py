@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from hloopt.analysis.latency import LatencyModel
+from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError, counted
 from hloopt.ir import Module
-from hloopt.memory.backends import GPU, backend_of
+from hloopt.memory.backends import GPU, backend_of, common_backend
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
@@ -55,24 +57,40 @@ def preset_of(module: Module) -> Preset:
     return "xla-gpu" if backend_of(module) is GPU else "xla-generic"
 
 
+def common_preset(modules: Iterable[Module]) -> Preset:
+    """Whose scheduler versions of one module are for: XLA:GPU's if any tells so; passes add what
+    tells."""
+    return "xla-gpu" if common_backend(modules) is GPU else "xla-generic"
+
+
 def tracker_of(config: SchedulerConfig) -> ResourceTracker:
     """What is asynchronous by a configuration, and the limits of that."""
     return GpuResourceTracker(config) if config.preset == "xla-gpu" else ResourceTracker(config)
 
 
-def cycle_unit(config: SchedulerConfig, model: LatencyModel) -> CycleUnit:
+def cycle_unit(model: LatencyModel) -> CycleUnit:
     """Constants by kind of instruction are no times, whatever XLA calls them."""
-    if config.model_choice.resolved() == "fixed":
+    if model.is_abstract:
         return CycleUnit(None)
     return CycleUnit(1e-6 / model.cycles_per_microsecond)
 
 
-def run_module(module: Module, settings: ScheduleSettings, config: SchedulerConfig) -> Simulation:
+def run_module(
+    module: Module,
+    settings: ScheduleSettings,
+    config: SchedulerConfig,
+    model: LatencyModel | None = None,
+) -> Simulation:
     """A run of a module as the settings say, on the streams of a configuration.
 
-    Raises HloError for a bad target or file of the model of time.
+    By the times of `model`, else of the configuration, as `RunTimes` has them; but with loops as
+    the cost model says, as XLA's scheduler does. Raises HloError for a bad target or file of the
+    model of time.
     """
-    model = model_of(config, module)
+    if model is None:
+        model = model_of(config, module)
+    if settings.loops != "cost":
+        model = RunTimes(model, module)
     bandwidth = None
     if settings.shared_bandwidth is not None:
         bandwidth = Bandwidth(module, settings.shared_bandwidth, model.cycles_per_microsecond)

@@ -10,9 +10,9 @@ from hloopt.diagnostics import counted
 from hloopt.ir import Opcode
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_chart import legend, peak_label, schedule_chart
-from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.schedule_findings import MEMORY_COUNT, ScheduleFindings
 from hloopt.reports.stage_notices import render_notices
-from hloopt.reports.units import human_bytes, middle, more_text, page_width
+from hloopt.reports.units import CycleUnit, human_bytes, middle, more_text, page_width
 from hloopt.simulation import ComputationRun, Loops
 from hloopt.simulation.hiding import Hiding, Reason
 
@@ -77,23 +77,31 @@ def _totals(findings: ScheduleFindings) -> ReportTable:
     table.add_row("makespan", unit.label(makespan), _MAKESPANS[simulation.loops])
     part = "" if findings.prepared.doubts else f"{share(exposed, makespan)} of it "
     waiting = f"{part}waits for operations"
-    table.add_row("exposed", Text(unit.label(exposed), style="red" if exposed else ""), waiting)
+    table.add_row("exposed", Text(unit.label(exposed), style=bad(unit, exposed)), waiting)
     path = findings.paths.lengths[findings.module.entry]
     table.add_row("critical path", unit.label(path), "what dependencies alone would take")
     table.add_row(
-        "peak", human_bytes(memory.peak), f"{human_bytes(memory.arguments)} of it arguments"
+        "peak",
+        human_bytes(memory.peak),
+        f"as {MEMORY_COUNT} counts, {human_bytes(memory.arguments)} of it arguments",
     )
     if memory.limit is not None and not findings.prepared.doubts:
         room = memory.limit - memory.peak
-        text = f"{human_bytes(abs(room))} {'left' if room >= 0 else 'too little'}"
+        text = f"{human_bytes(abs(room))} {'left' if room >= 0 else 'too little'} by this count"
         table.add_row("limit", human_bytes(memory.limit), text)
-    xla = findings.statistics[findings.module.entry]
-    table.add_row(
-        "XLA's figures",
-        unit.text(xla.total_cycles),
-        f"of the entry, {unit.text(xla.total_wasted)} wasted; no trips of loops",
-    )
+    xla = findings.statistics.get(findings.module.entry)
+    if xla is not None:
+        table.add_row(
+            "XLA's figures",
+            unit.text(xla.total_cycles),
+            f"of the entry, {unit.text(xla.total_wasted)} wasted; no trips of loops",
+        )
     return table
+
+
+def bad(unit: CycleUnit, exposed: float) -> str:
+    """The style of a time that something waits; abstract units are neither good nor bad."""
+    return "red" if exposed and unit.seconds is not None else ""
 
 
 def share(part: float, whole: float) -> str:
@@ -155,7 +163,7 @@ def _kinds_table(findings: ScheduleFindings) -> ReportTable:
             human_bytes(int(size)),
             unit.text(latency),
             unit.text(hidden),
-            Text(unit.text(exposed), style="red" if exposed else ""),
+            Text(unit.text(exposed), style=bad(unit, exposed)),
             share(exposed, makespan),
         )
     return table
@@ -186,8 +194,8 @@ def _operations_table(findings: ScheduleFindings, top: int) -> ReportTable:
         group = group_size(operation, findings.devices)
         in_all = [unit.text(operation.exposed * run.runs)] if has_loops else []
         table.add_row(
-            *(Text(time, "red" if operation.exposed else "") for time in in_all),
-            Text(unit.text(operation.exposed), "red" if operation.exposed else ""),
+            *(Text(time, bad(unit, operation.exposed)) for time in in_all),
+            Text(unit.text(operation.exposed), bad(unit, operation.exposed)),
             unit.text(operation.hidden),
             unit.text(operation.latency),
             f"{run.runs:,}",

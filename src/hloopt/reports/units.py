@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,10 +53,18 @@ def human_seconds(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CycleUnit:
-    """What the cycles of a model of time stand for."""
+    """The unit of a model of time: microseconds, or cycles, which are abstract."""
 
     seconds: float | None
-    """Of one cycle; None where cycles are an abstract unit."""
+    """Of one unit; None for cycles."""
+
+    @property
+    def name(self) -> str:
+        return "cycles" if self.seconds is None else "us"
+
+    def to_json(self) -> dict[str, Any]:
+        """What times as plain data are in: `us`, or `cycles`, which stand for no time."""
+        return {"unit": self.name, "seconds_per_unit": self.seconds}
 
     def text(self, cycles: float) -> str:
         """A time as people read it: `12.3 ms`; `5.0 k`, abstract."""
@@ -64,7 +72,7 @@ class CycleUnit:
 
     def label(self, cycles: float) -> str:
         """The same, with the unit also where it is abstract."""
-        return f"{self.text(cycles)} cycles" if self.seconds is None else self.text(cycles)
+        return f"{self.text(cycles)} {self.name}" if self.seconds is None else self.text(cycles)
 
 
 def human_ratio(number: float) -> str:
@@ -78,6 +86,13 @@ def human_change(old: float, new: float) -> str:
     """`+16.2%`, `-3.0%`; from ten times as much on `x12.0`, `x17.9 M`. `old` is not 0."""
     ratio = new / old
     return f"x{human_count(ratio)}" if ratio >= 10 else f"{ratio - 1:+.1%}"
+
+
+def human_share(share: float) -> str:
+    """`12.5%`, `< 0.1%`, `0%`."""
+    if 0 < share < 0.001:
+        return "< 0.1%"
+    return f"{share:.1%}" if share else "0%"
 
 
 def more_text(count: int, room: int) -> str:

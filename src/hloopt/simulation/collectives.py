@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hloopt.analysis.async_operations import SYNC_COLLECTIVES, is_host_transfer
+from hloopt.analysis.async_operations import exchanges, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
-from hloopt.analysis.gpu_async import is_collectives_group
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.simulation.execution import ComputationRun, Simulation
@@ -61,4 +60,4 @@ def is_collective(operation: Operation) -> bool:
     """Whether devices exchange something with each other."""
     if operation.kind in (Opcode.SEND, Opcode.RECV):
         return not is_host_transfer(operation.start)
-    return operation.kind in SYNC_COLLECTIVES or is_collectives_group(operation.start)
+    return exchanges(operation.start)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Literal, TypeAlias
 
-from hloopt.analysis.async_operations import async_form
 from hloopt.analysis.calls import callees_first
+from hloopt.analysis.gpu_async import is_gpu_begin, is_gpu_end
 from hloopt.analysis.latency import LatencyModel, Origin, Time
 from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.ir import Computation, Instruction, Module, Opcode
@@ -37,6 +37,9 @@ class ComputationRun:
     """By position, when it is through with it, waiting aside."""
     work: list[float] = field(default_factory=list)
     """By position, how long that takes where nothing slows it down."""
+    origins: list[Origin | None] = field(default_factory=list)
+    """By position, who says so; None where the main stream does nothing itself: it waits for an
+    operation at once, or runs what is called."""
     operations: list[Operation] = field(default_factory=list)
     """Those with start and done here, by done."""
     calls: dict[Instruction, list[tuple[Computation, int]]] = field(default_factory=dict)
@@ -50,6 +53,10 @@ class ComputationRun:
     """How often it runs in one run of the module."""
     runs_known: bool = True
     """Whether that is known; loops of unknown trip counts take one trip."""
+    timed: float = 0.0
+    """Cycles of its own work and of its operations, at full speed."""
+    guessed: float = 0.0
+    """Of these, how many the model does not know: something stands in."""
 
     @property
     def exposed(self) -> float:
@@ -90,7 +97,9 @@ class Simulation:
     unknown_loops: list[Instruction] = field(default_factory=list)
     """Loops that run whose trip count is not known."""
     guessed: list[Instruction] = field(default_factory=list)
-    """Instructions and starts of operations whose time the model does not know."""
+    """Instructions and starts of operations whose time the model guesses."""
+    unknown: list[Instruction] = field(default_factory=list)
+    """Those of which it cannot even guess: they take no time."""
 
     @property
     def entry(self) -> ComputationRun:
@@ -105,6 +114,13 @@ class Simulation:
     def exposed(self) -> float:
         """Cycles of waiting for operations, all runs together."""
         return sum(run.exposed * run.runs for run in self.runs.values())
+
+    @property
+    def guessed_share(self) -> float:
+        """How much of all work and operations, all runs together, is guessed; from 0 to 1."""
+        timed = sum(run.timed * run.runs for run in self.runs.values())
+        guessed = sum(run.guessed * run.runs for run in self.runs.values())
+        return guessed / timed if timed else 0.0
 
     def exposed_by_kind(self) -> dict[Opcode, float]:
         """Of each kind of operation there is, cycles of waiting for it, all runs together."""
@@ -132,12 +148,13 @@ def simulate(
     """Run a module in the order in which its instructions stand.
 
     The main stream takes one instruction after another. A start begins an operation on its
-    stream, a done waits for it, and for a synchronous collective the main stream waits at once:
-    XLA's figures (`analysis.latency.statistics`), but for limits of streams, what is called, and
-    those collectives. A computation runs by itself: operations that its caller has under way do
-    not matter to it. Of a conditional the branch that takes longest runs. With `bandwidth` what
-    runs at the same time shares it (`SharedClock`). O(instructions), and with `bandwidth` times
-    the operations under way.
+    stream, a done waits for it, and for a synchronous collective or transfer the main stream waits
+    at once; a synchronous call or copy is its work. These are XLA's figures
+    (`analysis.latency.statistics`), but for limits of streams, what is called, and what is
+    synchronous; `RunTimes` is the model for times that have none of XLA's constants among them. A
+    computation runs by itself: operations that its caller has under way do not matter to it. Of a
+    conditional the branch that takes longest runs. With `bandwidth` what runs at the same time
+    shares it (`SharedClock`). O(instructions), and with `bandwidth` times the operations under way.
     """
     return _Simulator(module, model, streams, loops, bandwidth).run()
 
@@ -187,15 +204,16 @@ class _Simulator:
                 run.calls[instruction] = self._calls(instruction)
             run.begin.append(clock.now)
             is_whole = self._waits_at_once(instruction)
-            cost, demand = 0.0, 0.0
+            cost, origin, demand = 0.0, None, 0.0
             if not is_whole:
-                cost, demand = self._work(instruction, run.calls.get(instruction))
+                cost, origin, demand = self._work(run, instruction)
             clock.run(cost, demand)
             run.work.append(cost)
+            run.origins.append(origin)
             traffic += cost * demand
             run.end.append(clock.now)
             if is_whole:
-                operation = self._synchronous_operation(instruction)
+                operation = self._synchronous_operation(run, instruction)
                 traffic += self._launch(operation, clock)
                 clock.wait(operation)
                 run.operations.append(operation)
@@ -204,7 +222,7 @@ class _Simulator:
                 if done is None:
                     run.unpaired.append(instruction)
                     continue
-                operation = under_way[instruction] = self._operation(instruction, done)
+                operation = under_way[instruction] = self._operation(run, instruction, done)
                 traffic += self._launch(operation, clock)
             elif instruction in dones:
                 waited_for = under_way.get(instruction.operands[0])
@@ -221,20 +239,25 @@ class _Simulator:
         """Whether the main stream waits for all of it; XLA reckons as with other instructions."""
         return self.result.loops != "cost" and self.streams.is_synchronous(instruction)
 
-    def _operation(self, start: Instruction, done: Instruction) -> Operation:
-        time = self.result.model.edge_time(start, done)
-        return Operation(start, done, self.streams.of(start), self._known(start, time))
+    def _operation(self, run: ComputationRun, start: Instruction, done: Instruction) -> Operation:
+        time = self._counted(run, start, self.result.model.edge_time(start, done))
+        return Operation(start, done, self.streams.of(start), time.cycles, origin=time.origin)
 
-    def _synchronous_operation(self, start: Instruction) -> Operation:
-        done = next((u for u in start.users if async_form(u).outer is Opcode.ASYNC_DONE), start)
-        time = self.result.model.whole_time(start)
-        return Operation(start, done, self.streams.of(start), self._known(start, time))
+    def _synchronous_operation(self, run: ComputationRun, start: Instruction) -> Operation:
+        ends = filter(is_gpu_end, start.users if is_gpu_begin(start) else ())
+        time = self._counted(run, start, self.result.model.whole_time(start))
+        stream, done = self.streams.of(start), next(ends, start)
+        return Operation(start, done, stream, time.cycles, origin=time.origin)
 
-    def _known(self, instruction: Instruction, time: Time) -> float:
-        """The cycles of a time; notes where it is a guess."""
+    def _counted(self, run: ComputationRun, instruction: Instruction, time: Time) -> Time:
+        """The time; notes where it is a guess, or unknown."""
+        run.timed += time.cycles
         if time.origin is Origin.GUESS:
+            run.guessed += time.cycles
             self.result.guessed.append(instruction)
-        return time.cycles
+        elif time.origin is Origin.UNKNOWN:
+            self.result.unknown.append(instruction)
+        return time
 
     def _launch(self, operation: Operation, clock: Clock) -> float:
         """Begin an operation; the bandwidth that it wants, for as long as it takes."""
@@ -243,18 +266,26 @@ class _Simulator:
         return operation.latency * wanted
 
     def _work(
-        self, instruction: Instruction, calls: list[tuple[Computation, int]] | None
-    ) -> tuple[float, float]:
-        """How long the main stream is busy with an instruction, and the bandwidth it wants."""
+        self, run: ComputationRun, instruction: Instruction
+    ) -> tuple[float, Origin | None, float]:
+        """How long the main stream is busy with an instruction, who says so, and the bandwidth it
+        wants."""
+        calls = run.calls.get(instruction)
         if calls is None or self.result.loops == "cost":
-            cost = self._known(instruction, self.result.model.node_time(instruction))
+            cost, origin = self._counted(run, instruction, self._own_time(instruction))
             if self.bandwidth is None or cost <= 0:
-                return cost, 0.0
-            return cost, self.bandwidth.of_work(instruction)
+                return cost, origin, 0.0
+            return cost, origin, self.bandwidth.of_work(instruction)
         called = [(self.result.runs[callee], times) for callee, times in calls]
-        duration = sum(run.duration * times for run, times in called)
-        traffic = sum(run.duration * times * run.demand for run, times in called)
-        return duration, traffic / duration if duration else 0.0
+        duration = sum(callee.duration * times for callee, times in called)
+        traffic = sum(callee.duration * times * callee.demand for callee, times in called)
+        return duration, None, traffic / duration if duration else 0.0
+
+    def _own_time(self, instruction: Instruction) -> Time:
+        model = self.result.model
+        if self.result.loops != "cost" and self.streams.is_whole_work(instruction):
+            return model.whole_time(instruction)
+        return model.node_time(instruction)
 
     def _calls(self, instruction: Instruction) -> list[tuple[Computation, int]]:
         """What an instruction runs, and how often."""

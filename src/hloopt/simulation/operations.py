@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hloopt.analysis.async_operations import async_form, wrapped
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.sizes import leaf_bytes
+from hloopt.analysis.latency import Origin
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
 
@@ -42,6 +43,8 @@ class Operation:
     finish: float = 0.0
     needed: float = 0.0
     """When the main stream had nothing else to do before its done."""
+    origin: Origin = Origin.CONSTANT
+    """Where its latency is from."""
 
     @property
     def kind(self) -> Opcode:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hloopt.analysis.async_operations import SYNC_COLLECTIVES, async_form
-from hloopt.ir import Instruction, Opcode
+from hloopt.analysis.async_operations import SYNC_COLLECTIVES, exchanges
+from hloopt.analysis.gpu_async import is_gpu_begin
+from hloopt.ir import Instruction
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.patterns import pattern
 from hloopt.simulation.operations import SYNCHRONOUS, Stream
@@ -35,13 +36,23 @@ class Streams:
         return self._may_be(instruction) and self.tracker.is_done(instruction)
 
     def is_synchronous(self, instruction: Instruction) -> bool:
-        """Whether it is a collective for all of which the main stream waits, or begins one."""
+        """Whether it is a collective or transfer for all of which the main stream waits, or begins
+        one."""
         if instruction.opcode in SYNC_COLLECTIVES:
             return True
-        if not self._may_be(instruction) or self.tracker.is_start(instruction):
-            return False
-        outer, inner = async_form(instruction)
-        return outer is Opcode.ASYNC_START and inner in SYNC_COLLECTIVES
+        return self._begins_in_main(instruction) and exchanges(instruction)
+
+    def is_whole_work(self, instruction: Instruction) -> bool:
+        """Whether it begins other work, a call or a copy, that the main stream does itself."""
+        return self._begins_in_main(instruction) and not exchanges(instruction)
+
+    def _begins_in_main(self, instruction: Instruction) -> bool:
+        """Whether it begins an operation that no stream runs beside the main one."""
+        return (
+            self._may_be(instruction)
+            and is_gpu_begin(instruction)
+            and not self.tracker.is_start(instruction)
+        )
 
     def of(self, start: Instruction) -> Stream:
         """The stream of the operation that `start` begins."""

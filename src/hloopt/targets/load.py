@@ -36,8 +36,17 @@ def target_names() -> list[str]:
 
 def load_target(name: str) -> Target:
     """A target by its name (`-` and `_` are one), or from a `.yaml` file. Raises HloError."""
+    return _read(_path_of(name))
+
+
+def check_target(name: str) -> None:
+    """Raise HloError for the name of no target; a file need not be there yet."""
+    _path_of(name)
+
+
+def _path_of(name: str) -> Path:
     if name.endswith((".yaml", ".yml")):
-        return _read(Path(name))
+        return Path(name)
     known = name.replace("-", "_").lower()
     if known not in target_names():
         hint = did_you_mean(known, target_names())
@@ -46,7 +55,7 @@ def load_target(name: str) -> Target:
             help=hint or f"{', '.join(target_names())}, or a file *.yaml",
             code="HLO014",
         )
-    return _read(Path(__file__).with_name(f"{known}.yaml"))
+    return Path(__file__).with_name(f"{known}.yaml")
 
 
 def _parse(path: Path) -> object:

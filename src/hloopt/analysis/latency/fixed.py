@@ -30,6 +30,10 @@ class FixedModel(LatencyModel):
     def cycles_per_microsecond(self) -> float:
         return 1.0
 
+    @property
+    def is_abstract(self) -> bool:
+        return True
+
     def node_time(self, instruction: Instruction) -> Time:
         """O(1)."""
         opcode = instruction.opcode
@@ -49,7 +53,7 @@ class FixedModel(LatencyModel):
         return _HIGH
 
 
-_FREE = frozenset(
+FREE = frozenset(
     (
         *(Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST, Opcode.CONSTANT, Opcode.PARAMETER),
         *(Opcode.TUPLE, Opcode.PARTITION_ID, Opcode.REPLICA_ID, Opcode.OPT_BARRIER),
@@ -73,7 +77,7 @@ class GpuFixedModel(FixedModel):
     def node_time(self, instruction: Instruction) -> Time:
         """O(1), for a transpose O(rank)."""
         opcode = instruction.opcode
-        if opcode in _FREE or (opcode is Opcode.TRANSPOSE and moves_no_data(instruction)):
+        if opcode in FREE or (opcode is Opcode.TRANSPOSE and moves_no_data(instruction)):
             return FREE_TIME
         if opcode is Opcode.CUSTOM_CALL:
             stated = stated_latency(instruction, self.cycles_per_microsecond)
@@ -82,14 +86,18 @@ class GpuFixedModel(FixedModel):
 
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """O(1)."""
-        if not (is_gpu_begin(source) and is_gpu_end(target)):
-            return ORDINARY_EDGE_TIME
-        if frontend_attribute(source, STREAM) == "p2p":
-            return Time(_transfer_latency(source), Origin.CONSTANT)
+        if is_gpu_begin(source) and is_gpu_end(target):
+            return self.whole_time(source)
+        return ORDINARY_EDGE_TIME
+
+    def whole_time(self, collective: Instruction) -> Time:
+        """As from start to done. O(1)."""
+        if frontend_attribute(collective, STREAM) == "p2p":
+            return Time(_transfer_latency(collective), Origin.CONSTANT)
         if (
             self.approx_costly_collectives
-            and source.opcode is Opcode.ALL_REDUCE_START
-            and sum(map(shape_bytes, source.shape.leaves())) > _LARGE_ALL_REDUCE
+            and collective.opcode in (Opcode.ALL_REDUCE_START, Opcode.ALL_REDUCE)
+            and sum(map(shape_bytes, collective.shape.leaves())) > _LARGE_ALL_REDUCE
         ):
             return Time(_COSTLY_ALL_REDUCE * HIGH, Origin.CONSTANT)
         return _HIGH

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from hloopt.analysis.latency.files import is_time
 from hloopt.ir import Instruction
 from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.targets.target import Target
 
 ORDINARY_EDGE = 1.0
-"""Cycles between dependent instructions that are not start and done of an operation."""
+"""Between dependent instructions that are not start and done of an operation, in any unit."""
 
 
 class Origin(StrEnum):
@@ -32,7 +33,9 @@ class Origin(StrEnum):
     NETWORK = "network formula"
     ROOFLINE = "roofline"
     GUESS = "guess"
-    """The model does not know: a constant stands in."""
+    """The model does not know: a constant or an estimate stands in."""
+    UNKNOWN = "unknown"
+    """Nothing is known, so it counts as nothing."""
 
 
 class Time(NamedTuple):
@@ -43,12 +46,28 @@ class Time(NamedTuple):
 
 
 class LatencyModel(ABC):
-    """Times in cycles, whatever a cycle is: an abstract unit or a microsecond."""
+    """Times in cycles, XLA's word for the unit of a model: a microsecond, or an abstract unit. To
+    people a microsecond is never called a cycle."""
 
     @property
     @abstractmethod
     def cycles_per_microsecond(self) -> float:
         """What turns times of people into cycles."""
+
+    @property
+    def is_abstract(self) -> bool:
+        """Whether a cycle is an abstract unit, which stands for no time at all."""
+        return False
+
+    @property
+    def unit(self) -> str:
+        """What people are told a cycle is: `us`, or `cycles` where it is abstract."""
+        return "cycles" if self.is_abstract else "us"
+
+    @property
+    def target(self) -> Target | None:
+        """The hardware whose rates the model reckons with; None without any."""
+        return None
 
     @abstractmethod
     def node_time(self, instruction: Instruction) -> Time:
@@ -59,7 +78,7 @@ class LatencyModel(ABC):
         """How long after `source` an instruction that depends on it, `target`, may run."""
 
     def whole_time(self, collective: Instruction) -> Time:
-        """How long a collective holds up what runs it that is not split, or whose start waits for
+        """How long an operation holds up what runs it that is not split, or whose start waits for
         the end. XLA's schedulers never ask: to them it is an instruction like any other."""
         return self.node_time(collective)
 

@@ -31,6 +31,7 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.opcode import ASYNC
 from hloopt.patterns import pattern
+from hloopt.targets.target import Target
 
 _FINGERPRINT = "fingerprint_before_lhs"
 _REMATERIALIZED = pattern(r"(.*)\.remat\d*")
@@ -141,6 +142,10 @@ class ProfileModel(LatencyModel):
     @property
     def cycles_per_microsecond(self) -> float:
         return self.base.cycles_per_microsecond
+
+    @property
+    def target(self) -> Target | None:
+        return self.base.target
 
     def node_time(self, instruction: Instruction) -> Time:
         """O(1) beside the other model."""

@@ -65,10 +65,11 @@ class SpeedOfLightModel(LatencyModel):
         if gpu is None:
             raise HloError(
                 f"cost model 'sol' knows too little of the target {target.name}",
-                help=f"it knows {', '.join(name for name in target_names() if _is_known(name))}; "
-                "a target of your own needs a section gpu, see docs/cost_models.md",
+                help=f"it knows {', '.join(known_targets())}; a target of your own needs a section "
+                "gpu, see docs/cost_models.md",
             )
         self._base = GpuFixedModel() if base is None else base
+        self._target = target
         self._schedule_send_recvs = schedule_send_recvs
         self._kernels = KernelTimes(gpu, target)
         self._matmuls = MatmulTimes(target)
@@ -78,6 +79,10 @@ class SpeedOfLightModel(LatencyModel):
     @property
     def cycles_per_microsecond(self) -> float:
         return 1.0
+
+    @property
+    def target(self) -> Target:
+        return self._target
 
     def node_time(self, instruction: Instruction) -> Time:
         """O(fused instructions) the first time, then O(1): ask before changing the module."""
@@ -154,8 +159,9 @@ _COLLECTIVES = frozenset((*SYNC_COLLECTIVES, *OWN_STARTS)) - {Opcode.COPY_START}
 _HOST = '"DEVICE_TYPE_HOST"'
 
 
-def _is_known(name: str) -> bool:
-    return load_target(name).gpu is not None
+def known_targets() -> list[str]:
+    """The targets of the package that have what the model needs."""
+    return [name for name in target_names() if load_target(name).gpu is not None]
 
 
 def _is_collective_step(instruction: Instruction) -> bool:

@@ -10,13 +10,14 @@ from hloopt.analysis.latency.files import LONGEST, is_time, load_json
 from hloopt.analysis.latency.model import LatencyModel, Origin, Time, as_guess
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Opcode
+from hloopt.targets.target import Target
 
-_HELP = 'it looks like {"node": {NAME: CYCLES, …}, "latency": {START: CYCLES, …}}'
+_HELP = 'it looks like {"node": {NAME: MICROSECONDS, …}, "latency": {START: MICROSECONDS, …}}'
 
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Cycles by the names of instructions."""
+    """Microseconds by the names of instructions."""
 
     node: Mapping[str, float]
     latency: Mapping[str, float]
@@ -39,7 +40,7 @@ def _numbers(value: dict[str, object], key: str, name: str) -> dict[str, float]:
     if isinstance(entries, dict) and all(is_time(number) for number in entries.values()):
         return {entry: float(number) for entry, number in entries.items()}
     raise HloError(
-        f"{name}: '{key}' takes numbers of cycles by name, 0 or more, at most {LONGEST:g}",
+        f"{name}: '{key}' takes microseconds by name, 0 or more, at most {LONGEST:g}",
         help=_HELP,
     )
 
@@ -54,6 +55,10 @@ class TableModel(LatencyModel):
     @property
     def cycles_per_microsecond(self) -> float:
         return self.base.cycles_per_microsecond
+
+    @property
+    def target(self) -> Target | None:
+        return self.base.target
 
     def node_time(self, instruction: Instruction) -> Time:
         """O(1) beside the other model."""

@@ -18,7 +18,7 @@ from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
 @click.command(cls=HloCommand)
 @click.argument("before", metavar="FILE")
 @click.argument("after", required=False, metavar="[AFTER]")
-@schedule_options(default_model="sol")
+@schedule_options
 @format_option
 @color_option
 def command(

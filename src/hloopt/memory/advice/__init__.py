@@ -18,22 +18,24 @@ _WORTH_TRYING = 4  # without a limit: what brings the peak down to so many fifth
 
 
 def advise(
-    analysis: MemoryAnalysis, report: MemoryReport, target: Target, limit: int | None = None
+    analysis: MemoryAnalysis, report: MemoryReport, target: Target | None, limit: int | None = None
 ) -> Advice:
     """What would bring a module's memory down, to `limit` bytes if there is one.
 
-    Without a limit, or below it, by a fifth of the peak. Times are the least ones on `target`.
+    Without a limit, or below it, by a fifth of the peak. Times are the least ones on `target`;
+    without one there are none, and what moves few bytes is taken for cheap.
     Near-linear in the module, but for the steps: each looks at all positions.
     """
     with collector_paused():
+        title = None if target is None else target.title
         if report.peak_instruction is None:
-            return Advice(target.title)
+            return Advice(title)
         idle = IdleBuffers(analysis, report.timeline, target)
         goal = report.peak * _WORTH_TRYING // 5
         needed = needed_bytes(report.statistics)
         if limit is not None and needed > limit:
             goal = max(report.peak - (needed - limit), 0)
-        advice = Advice(target.title)
+        advice = Advice(title)
         found = find_donations(analysis, idle.places)
         advice.donations, advice.donated_need, advice.donated_peak = found
         advice.rematerializations, advice.rematerialized_peak = idle.rematerialize(goal)

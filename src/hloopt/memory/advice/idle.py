@@ -41,7 +41,9 @@ _OTHER_COMPUTATION = "they are needed again in another computation than theirs"
 class IdleBuffers:
     """The two ways out for buffers that wait."""
 
-    def __init__(self, analysis: MemoryAnalysis, timeline: list[int], target: Target) -> None:
+    def __init__(
+        self, analysis: MemoryAnalysis, timeline: list[int], target: Target | None
+    ) -> None:
         """`timeline` is that of the report. O(instructions)."""
         self.analysis = analysis
         self.timeline = timeline
@@ -51,16 +53,22 @@ class IdleBuffers:
         self.places = Places(analysis, self.peak // _SMALLEST_SHARE)
         module = analysis.flow.module
         self.costs = CostAnalysis(module)
-        self.roofline = Roofline(self.costs, target)
+        self.roofline = None if target is None else Roofline(self.costs, target)
         self.runs = count_runs(module, self.costs)
         self.effects = SideEffects(module)
-        self.elapsed = [0.0, *accumulate(map(self._seconds, self.places.schedule.steps))]
+        self.elapsed = [0.0, *accumulate(map(self._effort, self.places.schedule.steps))]
 
-    def _seconds(self, instruction: Instruction) -> float:
-        """The least time of all runs of an instruction."""
+    def _effort(self, instruction: Instruction) -> float:
+        """What all runs of an instruction take: the least time, or bytes without a target."""
         if instruction.opcode in RUNNING or instruction.parent not in self.runs:
             return 0.0
-        return self.roofline.of(instruction).seconds * self.runs[instruction.parent].times
+        times = self.runs[instruction.parent].times
+        if self.roofline is None:
+            return float(self.costs.of(instruction).bytes_accessed * times)
+        return self.roofline.of(instruction).seconds * times
+
+    def _as_seconds(self, effort: float) -> float | None:
+        return None if self.roofline is None else effort
 
     # -- computing again --------------------------------------------------------------------------
 
@@ -100,7 +108,7 @@ class IdleBuffers:
         extra = 0
         if instruction.shape.is_tuple:
             extra = sum(slot_bytes(instruction.shape)) - self.analysis.value_size(gap.value)
-        price = self._seconds(instruction) / place.size
+        price = self._effort(instruction) / place.size
         if self._is_unread(instruction, gap):
             price = 0.0
         return Step(place, Gap(gap.value, gap.before, after), price, extra, needs)
@@ -154,7 +162,7 @@ class IdleBuffers:
             suggested(self.analysis, step.gap.value, step.place.kind, step.place.size),
             (step.gap.before, step.gap.after),
             self.costs.of(instruction).flops * times,
-            0.0 if is_later else self._seconds(instruction),
+            self._as_seconds(0.0 if is_later else self._effort(instruction)),
             is_later,
         )
 
@@ -173,7 +181,7 @@ class IdleBuffers:
             gap = self.places.gap_at(place, position)
             if gap is None or not self._can_move(gap.value):
                 continue
-            idle = self._idle_seconds(gap)
+            idle = self._idle_effort(gap)
             if idle > 0:
                 yield Step(place, gap, self._moved(place, gap) / place.size / idle)
 
@@ -181,7 +189,8 @@ class IdleBuffers:
         shape = self.flow.shape(value)
         return not shape.is_tuple and shape.layout.memory_space != HOST_MEMORY_SPACE
 
-    def _idle_seconds(self, gap: Gap) -> float:
+    def _idle_effort(self, gap: Gap) -> float:
+        """What runs meanwhile takes."""
         return self.elapsed[gap.after] - self.elapsed[gap.before + 1]
 
     def _moved(self, place: Place, gap: Gap) -> int:
@@ -190,13 +199,14 @@ class IdleBuffers:
 
     def _offload(self, step: Step) -> Offload:
         moved = self._moved(step.place, step.gap)
-        rates = [link.bandwidth / 2 for link in self.target.links if link.name == _HOST_LINK]
+        links = () if self.target is None else self.target.links
+        rates = [link.bandwidth / 2 for link in links if link.name == _HOST_LINK]
         return Offload(
             suggested(self.analysis, step.gap.value, step.place.kind, step.place.size),
             (step.gap.before, step.gap.after),
             moved,
             moved / rates[0] if rates else None,  # links are given for both directions together
-            self._idle_seconds(step.gap),
+            self._as_seconds(self._idle_effort(step.gap)),
         )
 
 

@@ -44,8 +44,8 @@ class Rematerialization:
     """Positions of the last use before it is dropped, and of the use that needs it again."""
     flops: int
     """Added by one run of the module."""
-    seconds: float
-    """The least time these runs take on the target."""
+    seconds: float | None
+    """The least time these runs take on the target; None without one."""
     is_later: bool
     """Whether nothing reads it before: it only has to be computed later, which adds nothing."""
 
@@ -60,9 +60,9 @@ class Offload:
     moved: int
     """Bytes over the link: out, back, or both."""
     transfer_seconds: float | None
-    """None for a target without such a link."""
-    idle_seconds: float
-    """The least time of what runs meanwhile."""
+    """None without a target, or for one without such a link."""
+    idle_seconds: float | None
+    """The least time of what runs meanwhile; None without a target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ NO_EFFECT = Effect(0, 0)
 class Advice:
     """What would help, each kind on its own: the effects do not add up."""
 
-    target: str
-    """The title of the device that times are of."""
+    target: str | None
+    """The title of the device that times are of; None: there are no times."""
     donations: Sequence[Donation] = ()
     donated_need: Effect = NO_EFFECT
     """What is needed, of the assignment made again with all donations."""

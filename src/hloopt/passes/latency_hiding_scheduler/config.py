@@ -28,16 +28,19 @@ class SchedulerConfig(PassOptions):
         None,
         "times: `fixed`, constants by kind of instruction; `sol`, speed of light, by formulas and "
         "measurements of `target`; `profile`; `table`; null: what the file given is for, else sol "
-        "where a target is given, else fixed",
+        "where a target is given, else fixed, in abstract cycles",
     )
     target: str | None = option(
-        None, "hardware of the model sol, and of what a table or profile does not name"
+        None,
+        "hardware of the model sol, and of what a table or profile does not name; `hloopt targets` "
+        "lists it",
     )
     profile: str | None = option(
         None, "a profile of XLA (PGLE), text proto or JSON: costs and latencies in microseconds"
     )
     cost_table: str | None = option(
-        None, 'a JSON file {"node": {NAME: CYCLES}, "latency": {START: CYCLES}}; may be packed'
+        None,
+        'a JSON file {"node": {NAME: TIME}, "latency": {START: TIME}}, in us; may be packed',
     )
     pgle_accuracy_checker: Literal["warn", "error"] = option(
         "warn", "whether to refuse a profile that leaves out instructions of the module"
@@ -162,7 +165,7 @@ class SchedulerConfig(PassOptions):
         try:
             self.model_choice.resolved()
         except HloError as error:
-            raise PipelineError(error.message, help=error.help) from None
+            raise PipelineError(error.message, help=error.help, code=error.code) from None
         if self.preset == "xla-gpu":
             self._check_parallel_limit()
         for field in fields(self):

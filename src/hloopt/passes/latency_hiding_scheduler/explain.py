@@ -27,7 +27,7 @@ class ReadyNode(NamedTuple):
 
     instruction: Instruction
     ready_time: float
-    """When it can run without a stall, in cycles from where scheduling began."""
+    """When it can run without a stall, in the model's unit from where scheduling began."""
     obstacle: str
     """Why it was not among the candidates, in XLA's word; empty if it was."""
 
@@ -48,7 +48,7 @@ class Decision:
     step: int
     """How many of its computation were chosen before it: bottom up these come after it."""
     now: float
-    """The time of the choice, in cycles from where scheduling began."""
+    """The time of the choice, in the model's unit from where scheduling began."""
     ready: tuple[ReadyNode, ...]
     comparisons: tuple[Comparison, ...] = ()
     """In the order XLA makes them: the best so far with the next candidate."""
@@ -60,9 +60,9 @@ class Decision:
         """The comparisons that the instruction won."""
         return tuple(c for c in self.comparisons if c.better is self.instruction)
 
-    def sentence(self) -> str:
-        """The decision as one line, for a remark."""
-        return f"step {self.step}, at {self.now:g} cycles: {self._reason()}"
+    def sentence(self, unit: str = "cycles") -> str:
+        """The decision as one line, for a remark. `unit`: that of the model of time."""
+        return f"step {self.step}, at {self.now:g} {unit}: {self._reason()}"
 
     def _reason(self) -> str:
         if self.group is not None:

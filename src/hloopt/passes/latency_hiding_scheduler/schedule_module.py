@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel, Origin
+from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloError, PassRefused, PipelineError
@@ -131,7 +132,10 @@ class ModuleScheduling:
         if scheduler.explainer is not None:
             for instruction in asked:
                 decision = scheduler.explainer.decisions.get(instruction)
-                context.analysis(instruction, decision.sentence() if decision else NOT_SCHEDULED)
+                context.analysis(
+                    instruction,
+                    decision.sentence(scheduler.model.unit) if decision else NOT_SCHEDULED,
+                )
         return self.orders() != before
 
     def orders(self) -> dict[Computation, list[Instruction]]:
@@ -177,32 +181,37 @@ class ModuleScheduling:
                 time = model.node_time(instruction)
                 if time.origin is Origin.GUESS:
                     context.count("instructions of unknown time")
-                    context.analysis(
-                        instruction, f"the cost model does not know its time: {time.cycles:g} taken"
-                    )
+                    taken = f"{time.cycles:g} {model.unit} taken"
+                    context.analysis(instruction, f"the cost model does not know its time: {taken}")
 
     def _report_operations(self, computations: list[Computation], context: PassContext) -> None:
         """Say of every asynchronous operation how much of its latency is hidden, and why not all.
 
-        How much is by XLA's statistics of the result, the reason by the choice that was made.
+        How much is by XLA's statistics of the result with the times of a run, the reason by the
+        choice that was made.
         """
         scheduler = self.scheduler
-        model, tracker, stalls = scheduler.model, scheduler.tracker, scheduler.stalls
+        tracker, stalls = scheduler.tracker, scheduler.stalls
         if stalls is None:
             return
+        model = RunTimes(scheduler.model, self.module)
         for computation in computations:
             order = list(computation.instructions)
             statistics = schedule_statistics(order, model, tracker.is_start, tracker.is_done)
             for done, exposed in statistics.exposed.items():
                 start = done.operands[0]
-                latency = model.latency(start, done)
+                latency, origin = model.edge_time(start, done)
+                if origin is Origin.UNKNOWN:
+                    context.analysis(start, "the cost model does not know how long it takes")
+                    continue
+                unit = f"{model.unit}{', a guess,' if origin is Origin.GUESS else ''}"
                 if not exposed:
-                    context.applied(start, f"all of its {latency:,.6g} cycles are hidden")
+                    context.applied(start, f"all of its {latency:,.6g} {unit} are hidden")
                     continue
                 closing = done if scheduler.config.top_down_scheduling else start
                 reason = stalls.reasons.get(closing, _NO_STALL)
                 context.missed(
-                    start, f"{exposed:,.6g} of {latency:,.6g} cycles are exposed: {reason}"
+                    start, f"{exposed:,.6g} of {latency:,.6g} {unit} are exposed: {reason}"
                 )
 
     def peak(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hloopt.analysis.latency import LatencyModel
 from hloopt.analysis.latency.statistics import (
     ScheduleStatistics,
     counts_as_exposed,
@@ -35,6 +36,8 @@ class ComputationSearch:
 
     computation: Computation
     scheduler: Scheduler
+    model: LatencyModel
+    """The times of a run: where the scheduler is told constants in place of times, they are not."""
     instructions: list[Instruction]
     problem: Problem
     walk: Walk
@@ -52,19 +55,25 @@ class ComputationSearch:
 
     @classmethod
     def of(
-        cls, computation: Computation, scheduler: Scheduler, objective: str, seed: int
+        cls,
+        computation: Computation,
+        scheduler: Scheduler,
+        model: LatencyModel,
+        objective: str,
+        seed: int,
     ) -> ComputationSearch:
         """The search from the present order on. O(edges + uses of buffers)."""
         state = initial_state(computation, scheduler)
         instructions = state.graph.instructions
-        exposes = [counts_as_exposed(instructions[start]) for start, _, _ in pairs_of(state)]
+        exposes = [counts_as_exposed(instructions[start]) for start, _, _ in pairs_of(state, model)]
         peak = scheduler.life.states[computation].peak
-        problem = make_problem(state, exposes, _WEIGHTS[objective], peak, _shares(state))
-        statistics = _statistics(list(computation.instructions), scheduler)
+        problem = make_problem(state, model, exposes, _WEIGHTS[objective], peak, _shares(state))
+        statistics = _statistics(list(computation.instructions), scheduler, model)
         walk = Walk(problem, f"{seed}:{computation.name}")
         return cls(
             computation=computation,
             scheduler=scheduler,
+            model=model,
             instructions=instructions,
             problem=problem,
             walk=walk,
@@ -94,7 +103,7 @@ class ComputationSearch:
         walk = self.walk
         if walk.best_nodes != self.best_nodes:
             order = [self.instructions[node] for node in walk.best_nodes]
-            statistics = _statistics(order, self.scheduler)
+            statistics = _statistics(order, self.scheduler, self.model)
             if not _is_worse(statistics, self.plain):
                 self.best_nodes, self.best = walk.best_nodes, statistics
         walk.restart(self.best_nodes)
@@ -116,12 +125,13 @@ class ComputationSearch:
             context.missed(
                 root,
                 f"no order of {name} was found that takes less than "
-                f"{_number(before.total_cycles)} cycles; none takes less than {_number(bound)}",
+                f"{_number(before.total_cycles)} {self.model.unit}; "
+                f"none takes less than {_number(bound)}",
             )
             return
         context.applied(
             root,
-            f"{name} takes {_number(after.total_cycles)} cycles instead of "
+            f"{name} takes {_number(after.total_cycles)} {self.model.unit} instead of "
             f"{_number(before.total_cycles)}, {_number(after.total_wasted)} instead of "
             f"{_number(before.total_wasted)} of them waiting for collectives; no order takes less "
             f"than {_number(bound)}",
@@ -160,9 +170,11 @@ def _shares(state: SchedulingState) -> list[int]:
     return [min(limit, needs.get(resource, 0)) for resource, limit in enumerate(state.remaining)]
 
 
-def _statistics(order: Sequence[Instruction], scheduler: Scheduler) -> ScheduleStatistics:
+def _statistics(
+    order: Sequence[Instruction], scheduler: Scheduler, model: LatencyModel
+) -> ScheduleStatistics:
     tracker = scheduler.tracker
-    return schedule_statistics(order, scheduler.model, tracker.is_start, tracker.is_done)
+    return schedule_statistics(order, model, tracker.is_start, tracker.is_done)
 
 
 def _is_worse(statistics: ScheduleStatistics, than: ScheduleStatistics) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.diagnostics import counted
 from hloopt.ir import Computation, Instruction
 from hloopt.passes.base import PassContext
@@ -82,8 +83,11 @@ class ModuleSearch:
         self.limit = max(life.peak, options.memory_limit or 0)
         """Bytes that the module may need at its peak."""
         self.callees_first = options.objective == "makespan"
+        model = scheduler.model
+        if model.target is not None:  # else there is nothing better than its constants
+            model = RunTimes(model, computations[0].module)
         self.searches = [
-            ComputationSearch.of(computation, scheduler, options.objective, options.seed)
+            ComputationSearch.of(computation, scheduler, model, options.objective, options.seed)
             for computation in computations
         ]
         """Callees first."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hloopt.analysis.latency import LatencyModel
 from hloopt.ir import Instruction
 from hloopt.passes.latency_hiding_scheduler.resources import Usage
 from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
@@ -74,6 +75,7 @@ class Problem:
 
 def make_problem(
     state: SchedulingState,
+    model: LatencyModel,
     exposes: Sequence[bool],
     weights: tuple[int, int],
     limit: int,
@@ -81,6 +83,7 @@ def make_problem(
 ) -> Problem:
     """The problem of a computation from its present order on; `state` has not begun.
 
+    `model`: whose times count, which may not be those that the scheduler went by.
     `exposes`: by pair, in the order of their dones, whether waiting for it is exposed
     communication. `weights`: what a tick of such waiting counts, and of other. `limit`: bytes above
     what is alive below the call. `left`: by resource, how much of it there is. O(edges + uses of
@@ -100,13 +103,13 @@ def make_problem(
     for node, edges in enumerate(before):
         for other in edges:
             after[other].append(node)
-    pairs = pairs_of(state)
+    pairs = pairs_of(state, model)
     pair_of_start, pair_of_done = [NO_PAIR] * count, [NO_PAIR] * count
     for number, (start, done, _) in enumerate(pairs):
         pair_of_start[start] = pair_of_done[done] = number
     return Problem(
         nodes=nodes,
-        cost=[round(cost * TICKS) for cost in graph.cost],
+        cost=[round(model.node_cost(i) * TICKS) for i in graph.instructions],
         predecessors=[tuple(edges) for edges in before],
         successors=[tuple(edges) for edges in after],
         starts=[start for start, _, _ in pairs],
@@ -127,17 +130,17 @@ def make_problem(
     )
 
 
-def pairs_of(state: SchedulingState) -> list[tuple[int, int, float]]:
+def pairs_of(state: SchedulingState, model: LatencyModel) -> list[tuple[int, int, float]]:
     """Start, done and latency of each operation that is waited for, by number of the done."""
     graph = state.graph
     found: list[tuple[int, int, float]] = []
     for done, is_done in enumerate(graph.is_done):
         if not is_done:
             continue
-        start = graph.number[graph.instructions[done].operands[0]]
+        instruction = graph.instructions[done]
+        start = graph.number[instruction.operands[0]]
         if graph.is_start[start]:
-            edges = zip(graph.predecessors[done], graph.predecessor_latency[done], strict=True)
-            found.append((start, done, max(time for before, time in edges if before == start)))
+            found.append((start, done, model.latency(instruction.operands[0], instruction)))
     return found
 
 
