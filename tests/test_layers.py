@@ -21,17 +21,18 @@ LAYERS = {
     # What is asynchronous, and on which stream, is said in one place, the scheduler.
     "simulation": {*_GROUND, "ir", "analysis", "targets", "passes"},
     "shrink": {*_GROUND, "ir", "verifier", "interpreter", "analysis"},
+    "equivalence": {*_GROUND, "ir", "interpreter", "analysis"},
     "xla": {*_GROUND, "ir", "text", "interpreter"},
     "proto": {*_GROUND, "ir", "text"},
     "files": {*_GROUND, "ir", "text", "proto", "verifier"},
     "cost_models": {*_GROUND, "ir", "files", "analysis", "targets"},
     "passes": {
         *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "memory", "shrink"),
-        *("files", "cost_models", "targets"),
+        *("files", "cost_models", "targets", "equivalence"),
     },
     "reports": {
         *(*_GROUND, "ir", "text", "interpreter", "targets", "analysis", "memory", "passes"),
-        *("simulation", "cost_models"),
+        *("simulation", "cost_models", "equivalence"),
         "driver",  # the type of what it reports on
     },
 }

@@ -31,7 +31,7 @@ import yaml
 
 from corpus import CorpusEntry, add_choice, chosen_entries
 from hloopt.diagnostics import HloError
-from hloopt.interpreter.comparison import first_difference
+from hloopt.equivalence.agreement import first_difference
 from hloopt.interpreter.inputs import Inputs
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import devices_of, run_module

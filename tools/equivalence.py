@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from corpus import CorpusEntry, add_choice, chosen_entries
 from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, PassRefused, Source
-from hloopt.interpreter.equivalence import RunSettings
+from hloopt.equivalence import RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.passes.library import find_pipeline
 from hloopt.passes.pipeline import Pipeline, PipelineStep

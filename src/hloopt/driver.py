@@ -48,6 +48,8 @@ class Settings(NamedTuple):
     """On how many inputs it is validated."""
     shrink: bool = False
     """Whether it is validated with smaller dimensions."""
+    devices: tuple[int, int] | None = None
+    """The replicas and partitions it is validated on; None for as many as the module is for."""
 
     def pipeline(self) -> Pipeline:
         """The named pipelines, then the passes. Raises PipelineError."""
@@ -137,16 +139,18 @@ def _write_reproducer(settings: Settings, step: PassStep, module_text: str, reas
     if settings.validate:
         options += ["--validate", "each", "--seeds", str(settings.seeds)]
         options += ["--shrink"] * settings.shrink
+        if settings.devices:
+            options += ["--devices", "x".join(map(str, settings.devices))]
     return Reproducers(settings.reproducer_folder, tuple(options))(step, module_text, reason)
 
 
 def _validator(settings: Settings, on_steps: Callable[[int], None] | None) -> Validator | None:
     if settings.validate is None:
         return None
-    from hloopt.interpreter.equivalence import RunSettings
+    from hloopt.equivalence import RunSettings
     from hloopt.passes.validation import Validator
 
-    run = RunSettings(seeds=settings.seeds, on_steps=on_steps)
+    run = RunSettings(seeds=settings.seeds, counts=settings.devices, on_steps=on_steps)
     return Validator(run, each=settings.validate == "each", shrink=settings.shrink)
 
 

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from hloopt.analysis.replication import ALL, NONE, Axis, ReplicationAnalysis
-from hloopt.interpreter.equivalence import RunSettings
+from hloopt.equivalence import RunSettings
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Value
 from hloopt.ir import Instruction, Module
@@ -40,14 +40,15 @@ def check_claims(module: Module, seed: int, settings: RunSettings = SETTINGS) ->
         for partial in (False, True)
         if count > 1
     ]
-    devices = settings.devices(module)
+    placement = settings.place(module)
+    devices = placement.devices
     seen: defaultdict[Instruction, defaultdict[Device, list[list[bytes]]]]
     seen = defaultdict(lambda: defaultdict(list))
 
     def observe(device: Device, instruction: Instruction, value: Value) -> None:
         seen[instruction][device].append(list(_leaves(value)))
 
-    settings.run(module, devices, seed, observe)
+    settings.run_made_up(placement, seed, observe)
     wrong: list[str] = []
     checked = 0
     for analysis in analyses:

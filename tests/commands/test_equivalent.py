@@ -49,7 +49,7 @@ def write(tmp_path: Path) -> Write:
 
 def test_equal_modules(write: Write, capsys: Capture) -> None:
     assert main(["equivalent", *write(BEFORE, EQUAL), "--seeds", "2"]) == 0
-    assert capsys.readouterr() == ("equal: 2 outputs, 1 device, 2 seeds\n", "")
+    assert capsys.readouterr() == ("equal: 2 outputs, 1 device, 2 seeds, bit for bit\n", "")
 
 
 def test_the_first_difference_is_named_in_one_line(write: Write, capsys: Capture) -> None:
@@ -57,7 +57,10 @@ def test_the_first_difference_is_named_in_one_line(write: Write, capsys: Capture
     assert main(["equivalent", *paths, "--fill", "iota", "--devices", "1x2"]) == 1
     assert capsys.readouterr() == (
         "different: output{0}[0,1] was -2.0, it is 0.0; 3 of 4 elements differ on device 0 "
-        "(seed 0)\n",
+        "(seed 0)\n"
+        "output  type      unequal  absolute  at     relative     ulps  rounding\n"
+        "───────────────────────────────────────────────────────────────────────\n"
+        "{0}     f32[2,2]     0.75         6  [1,1]         1  1.1e+09         0\n",
         "",
     )
 
@@ -77,9 +80,20 @@ def test_json_of_a_difference(write: Write, capsys: Capture) -> None:
         "different_elements": 3,
         "elements": 4,
     }
+    first, second = found.pop("outputs")
+    place = {"index": [1, 1], "device": 0, "seed": 0, "before": "-6.0", "after": "0.0"}
+    assert first.pop("absolute") == {"value": 6.0, **place}
+    assert first.pop("relative") == {"value": 1.0, **place, "index": [0, 1], "before": "-2.0"}
+    assert first.pop("ulps")["value"] == np.array(6, np.float32).view(np.int32)
+    assert first == {
+        **{"name": "output{0}", "output": [0], "type": "f32[2,2]", "elements": 4},
+        **{"unequal": 3, "not_finite": 0, "rounding": 0.0},
+    }
+    assert second["unequal"] == 0
+    assert second["absolute"] is None
     assert found == {
-        **{"before": paths[0], "after": paths[1], "equal": False},
-        **{"devices": 1, "seeds": 3, "outputs": 2},
+        **{"before": paths[0], "after": paths[1], "equal": False, "verdict": "different"},
+        **{"devices_before": 1, "devices_after": 1, "seeds": 1, "not_compared": []},
     }
 
 
@@ -144,7 +158,17 @@ def test_unknown_custom_calls_are_made_up_the_same(write: Write, capsys: Capture
     call = 'custom-call(p), custom_call_target="who"'
     left = BEFORE.replace("negate(p)", call)
     assert main(["equivalent", *write(left, left.replace("(n, n)", "(n,n)"))]) == 0
-    assert main(["equivalent", *write(left, left.replace("who", "what"))]) == 1
+    assert main(["equivalent", *write(left, left.replace("(n, n)", "(n, p)"))]) == 1
+
+
+def test_what_stand_ins_make_other_is_not_decided(write: Write, capsys: Capture) -> None:
+    """A compiler may have put a call of its own, or none at all, in place of another one."""
+    left = BEFORE.replace("negate(p)", 'custom-call(p), custom_call_target="who"')
+    for right in (left.replace("who", "what"), BEFORE):
+        assert main(["equivalent", *write(left, right)]) == 2
+        out = capsys.readouterr().out
+        assert out.startswith("not decided: ")
+        assert 'custom call "who" is made up, and only one of the modules has it' in out
 
 
 def test_smaller_dimensions_show_the_same_difference(write: Write, capsys: Capture) -> None:
@@ -166,6 +190,157 @@ def test_modules_run_on_the_devices_of_the_one_with_most(write: Write, capsys: C
     for texts in ((alone, together), (together, alone)):
         paths = write(*texts)
         assert main(["equivalent", *paths, "--format", "json"]) == 1
-        assert json.loads(capsys.readouterr().out)["devices"] == 3
+        assert json.loads(capsys.readouterr().out)["devices_after"] == 3
         assert main(["equivalent", *paths, "--fill", "zeros"]) == 0
         assert "3 devices" in capsys.readouterr().out
+
+
+# -- tolerances, and what cannot be told ----------------------------------------------------------
+
+SCALED = BEFORE.replace("add(n, n)", "multiply(n, c)").replace(
+    "  a =", "  k = f32[] constant(FACTOR)\n  c = f32[2,2] broadcast(k), dimensions={}\n  a ="
+)
+LARGE = """HloModule m
+
+ENTRY e {
+  p = f32[64]{0} parameter(0)
+  l = f32[] constant(3e6)
+  c = f32[64]{0} broadcast(l), dimensions={}
+  q = f32[64]{0} multiply(p, p)
+  b = f32[64]{0} add(q, c)
+  ROOT d = f32[64]{0} subtract(b, c)
+}
+"""
+PLAIN = LARGE.replace("ROOT d = f32[64]{0} subtract(b, c)", "ROOT d = f32[64]{0} copy(q)")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ([], 1),
+        (["--rtol", "0.01"], 0),
+        (["--rtol", "1e-4"], 1),
+        (["--atol", "0.05"], 0),
+        (["--atol", "0"], 1),
+        (["--rtol", "-1"], 2),
+    ],
+)
+def test_tolerances(write: Write, options: list[str], code: int) -> None:
+    left, right = (SCALED.replace("FACTOR", n) for n in ("2", "2.001"))
+    assert main(["equivalent", *write(left, right), *options]) == code
+
+
+def test_the_largest_errors_stand_in_a_table(write: Write, capsys: Capture) -> None:
+    left, right = (SCALED.replace("FACTOR", n) for n in ("2", "2.0000002"))
+    assert main(["equivalent", *write(left, right), "--fill", "iota"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == (
+        "equal: 2 outputs, 1 device, 3 seeds; 1 bit for bit, the others by rounding"
+    )
+    assert out.splitlines()[1].split() == [
+        "output",
+        "type",
+        "unequal",
+        "absolute",
+        "at",
+        "relative",
+        "ulps",
+    ]
+    assert out.splitlines()[3].split() == [
+        "{0}",
+        "f32[2,2]",
+        "0.75",
+        "9.5e-07",
+        "[1,1]",
+        "1.6e-07",
+        "2",
+    ]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_what_rounding_may_explain_is_not_decided(write: Write, capsys: Capture) -> None:
+    paths = write(LARGE, PLAIN)
+    assert main(["equivalent", *paths]) == 2
+    out = capsys.readouterr().out
+    assert out.startswith("not decided: output[")
+    assert f"First amplified at %d ({paths[0]}:9)" in out
+    assert main(["equivalent", *paths, "--format", "json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "not-decided"
+    assert found["equal"] is False
+    assert found["outputs"][0]["rounding"] > 0.1
+    assert main(["equivalent", *paths, "--atol", "1"]) == 0
+
+
+def test_with_inputs_given_they_run_once_unless_asked(
+    write: Write, tmp_path: Path, capsys: Capture
+) -> None:
+    paths = write(BEFORE, EQUAL)
+    np.savez(tmp_path / "in.npz", p=np.zeros((2, 2)))
+    given = ["--input", str(tmp_path / "in.npz")]
+    for options, seeds in ((given, 1), ([*given, "--seeds", "2"], 2), ([], 3)):
+        assert main(["equivalent", *paths, *options, "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["seeds"] == seeds
+    np.savez(tmp_path / "in.npz", p=np.zeros((2, 2)), i=np.zeros(3, np.int32))
+    assert main(["equivalent", *paths, *given, "--seeds", "5", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seeds"] == 1, "it would run on the same inputs"
+
+
+def test_other_signatures_are_found_before_anything_shrinks_or_runs(
+    write: Write, capsys: Capture
+) -> None:
+    large = BEFORE.replace("2,2", "90000,90000")
+    paths = write(large, large.replace("s32[3]", "s32[4]"))
+    for options in ([], ["--shrink"]):
+        assert main(["equivalent", *paths, *options]) == 1
+        out, err = capsys.readouterr()
+        assert out == (
+            f"different: parameter 1 was s32[3] ({paths[0]}:5), it is s32[4] ({paths[1]}:5)\n"
+        )
+        assert err == ""
+
+
+# -- programs for all devices, and partitioned ones -----------------------------------------------
+
+WHOLE = """HloModule m, num_partitions=4
+
+ENTRY e {
+  p = f32[8,6]{1,0} parameter(0), sharding={devices=[4,1]<=[4]}
+  q = f32[6]{0} parameter(1), sharding={replicated}
+  b = f32[8,6]{1,0} broadcast(q), dimensions={1}, sharding={devices=[4,1]<=[4]}
+  ROOT r = f32[8,6]{1,0} multiply(p, b), sharding={devices=[4,1]<=[4]}
+}
+"""
+PART = """HloModule m, num_partitions=4
+
+ENTRY e {
+  p = f32[2,6]{1,0} parameter(0), sharding={devices=[4,1]<=[4]}
+  q = f32[6]{0} parameter(1), sharding={replicated}
+  b = f32[2,6]{1,0} broadcast(q), dimensions={1}
+  i = u32[] partition-id()
+  ROOT r = f32[2,6]{1,0} multiply(p, b)
+}
+"""
+
+
+def test_a_program_is_compared_with_its_parts(write: Write, capsys: Capture) -> None:
+    for texts, said in (((WHOLE, PART), "1 and 4 devices"), ((PART, WHOLE), "4 and 1 devices")):
+        assert main(["equivalent", *write(*texts)]) == 0
+        assert capsys.readouterr().out == f"equal: 1 output, {said}, 3 seeds, bit for bit\n"
+    assert main(["equivalent", *write(WHOLE, PART.replace("multiply", "add"))]) == 1
+    assert "output[" in capsys.readouterr().out
+
+
+def test_a_program_and_its_parts_do_not_shrink_together(write: Write, capsys: Capture) -> None:
+    assert main(["equivalent", *write(WHOLE, PART), "--shrink"]) == 2
+    assert "do not shrink together" in capsys.readouterr().err
+
+
+def test_a_cut_that_no_text_tells_is_asked_for(write: Write, capsys: Capture) -> None:
+    silent = [text.replace(", sharding={devices=[4,1]<=[4]}", "") for text in (WHOLE, PART)]
+    silent[0] = silent[0].replace("dimensions={1}", "dimensions={1}, sharding={replicated}")
+    paths = write(*silent)
+    assert main(["equivalent", *paths]) == 2
+    err = capsys.readouterr().err
+    assert f"parameter 0 is f32[8,6] ({paths[0]}:4) over all devices, f32[2,6]" in err
+    assert "have the sharding={…} of parameters" in err

@@ -12,7 +12,7 @@ import pytest
 
 from hloopt.cli import main
 from hloopt.commands.run import command
-from hloopt.interpreter.equivalence import MOST_MEMORY, MOST_STEPS
+from hloopt.equivalence.settings import MOST_MEMORY, MOST_STEPS
 from hloopt.passes.options import parse_size
 
 STEP = """HloModule step, num_partitions=2

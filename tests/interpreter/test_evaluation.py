@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.interpreter.running import run
 
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import run_module

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from tests.interpreter.devices import entry, run_on
 
-from hloopt.interpreter.equivalence import RunSettings
+from hloopt.equivalence import RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.ir.device_counts import device_counts
 from hloopt.ir.grid import MOST_DEVICES
+from hloopt.ir.module import Module
 from hloopt.text import parse_module
 
 COUNT = """HloModule count
@@ -111,6 +112,11 @@ def test_memory_counts_values_until_their_last_use(memory: int, fits: bool) -> N
             run_module(parse_module(CHAIN), [[np.float32(0)]], limits=limits)
 
 
+def run_made_up(module: Module, counts: tuple[int, int] = (1, 1)) -> None:
+    settings = RunSettings(counts=counts)
+    settings.run_made_up(settings.place(module), 0)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -126,7 +132,7 @@ def test_what_never_fits_is_not_tried(line: str) -> None:
     text = entry("p = f32[] parameter(0)", "q = f32[1] reshape(p)", line)
     module = parse_module(text)
     with pytest.raises(RunError, match="values would take") as caught:
-        RunSettings().run(module, devices_of(1, 1), 0)
+        run_made_up(module)
     assert caught.value.code == "HLO503"
 
 
@@ -134,7 +140,7 @@ def test_inputs_that_never_fit_are_not_made() -> None:
     text = entry("p = f32[1000000,1000] parameter(0)", "ROOT r = f32[] constant(0)")
     module = parse_module(text)
     with pytest.raises(RunError, match="%p: the inputs would take 12,000,000,000 bytes"):
-        RunSettings().run(module, devices_of(3, 1), 0)
+        run_made_up(module, (3, 1))
 
 
 @pytest.mark.parametrize("groups", [

@@ -45,6 +45,17 @@ _LESS_BY_TWO = """  lt = pred[] compare(a, b), direction=LT
   gt = pred[] compare(x, y), direction=GT
   both = pred[] and(eq, gt)
   ROOT r = pred[] or(lt, both)"""
+_LESS_BY_BITS = """  all = s32[] constant(2147483647)
+  zero = s32[] constant(0)
+  ab = s32[] bitcast(a)
+  bb = s32[] bitcast(b)
+  ax = s32[] xor(ab, all)
+  bx = s32[] xor(bb, all)
+  an = pred[] compare(ab, zero), direction=LT
+  bn = pred[] compare(bb, zero), direction=LT
+  as = s32[] select(an, ax, ab)
+  bs = s32[] select(bn, bx, bb)
+  ROOT r = pred[] compare(as, bs), direction=LT"""
 _LESS_BY_A_TABLE = """  c = f32[] constant(0)
   cs = f32[3] broadcast(c), dimensions={}
   as = f32[3] broadcast(a), dimensions={}
@@ -62,6 +73,7 @@ _LESS_BY_A_TABLE = """  c = f32[] constant(0)
         (_GREATER_EXCHANGED, [0, 4, 2, 5, 3, 1]),
         (_LESS_BY_SQUARE, [3, 2, 5, 1, 0, 4]),
         (_LESS_BY_TWO, [1, 3, 5, 2, 4, 0]),
+        (_LESS_BY_BITS, [1, 3, 2, 5, 0, 4]),
         (_LESS_BY_A_TABLE, [1, 3, 2, 5, 0, 4]),
         (_LESS.replace("LT", "LE"), [1, 3, 5, 2, 4, 0]),  # XLA:CPU exchanges equal elements
     ],

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tests.jax_dumps.dumps import STAGES, Dumps, proto_of
 
+from hloopt.equivalence.agreement import first_difference
+from hloopt.equivalence.placement import place
 from hloopt.files import read_module
-from hloopt.interpreter.comparison import first_difference
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.interpreter.values import Value
 from hloopt.ir import Module
@@ -42,11 +43,18 @@ def test_a_module_computes_what_jax_computed(dumps: Dumps, stage: str, as_proto:
     if stage not in dumps.stages:
         pytest.skip("a program on one device is not partitioned")
     path = dumps.stages[stage]
-    module, devices = _module_and_devices(dumps, proto_of(path) if as_proto else path, stage)
+    placement = place(read_module(str(proto_of(path) if as_proto else path)))
+    assert dumps.is_partitioned(stage) == (not placement.is_whole)
     part = "" if dumps.is_partitioned(stage) else "whole_"
-    found = run_module(module, dumps.arrays(f"{part}inputs"), devices=devices_of(1, devices))
+    inputs, outputs = (dumps.arrays(f"{part}{name}") for name in ("inputs", "outputs"))
+    if placement.is_whole:  # on several devices where it has manual regions
+        count = placement.grid.device_count
+        assert count == (8 if dumps.program == "moe" else 1)
+        inputs, outputs = inputs * count, outputs * count
+    assert len(inputs) == placement.grid.device_count
+    found = run_module(placement.program, inputs, devices=placement.devices)
     is_early_bf16 = dumps.program == "transformer_bf16" and list(STAGES).index(stage) < 3
-    assert_close(found, dumps.arrays(f"{part}outputs"), BF16_KEEPS_MORE if is_early_bf16 else None)
+    assert_close(found, outputs, BF16_KEEPS_MORE if is_early_bf16 else None)
 
 
 @pytest.mark.parametrize("stage", ["after_partitioning", "after_optimizations"])

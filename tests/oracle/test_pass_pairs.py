@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.oracle.comparison import differences, run, without_leftovers
 
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.files import read_module
-from hloopt.interpreter.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.ir.attribute_values import parse_ints, parse_metadata
 from hloopt.ir.literal import ELIDED

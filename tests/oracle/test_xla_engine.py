@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hloopt.interpreter.comparison import first_difference
+from hloopt.equivalence.agreement import first_difference
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.machine import devices_of
 from hloopt.interpreter.values import Value, dtype_of

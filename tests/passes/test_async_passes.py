@@ -8,7 +8,7 @@ from string import Template
 import pytest
 from tests.passes.checked_run import run_checked
 
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.ir.schedule import drop_schedule
 from hloopt.passes.library import find_pipeline

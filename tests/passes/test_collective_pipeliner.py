@@ -11,7 +11,7 @@ from tests.properties.consistency import assert_consistent
 
 from conformance_lib.options import pass_options
 from hloopt.diagnostics import HloError
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.frontend_attributes import set_frontend_attributes
 from hloopt.passes.base import PassContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.passes.checked_run import run_checked
 
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module

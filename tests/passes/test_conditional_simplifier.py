@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.passes.checked_run import run_checked
 
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass

@@ -13,7 +13,7 @@ from tests.passes.checked_run import run_checked
 from hloopt.analysis.latency import FixedModel
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import PipelineError
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module
 from hloopt.passes.base import PassContext, Seconds
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from hloopt.diagnostics import PassFailure
-from hloopt.interpreter.equivalence import RunSettings
+from hloopt.equivalence import RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir.module import Module
 from hloopt.passes.base import ModulePass, PassContext

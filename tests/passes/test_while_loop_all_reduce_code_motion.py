@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.passes.checked_run import run_checked
 
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass

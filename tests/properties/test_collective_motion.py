@@ -9,7 +9,7 @@ from tests.properties.consistency import assert_consistent
 from tests.properties.reducing_loops import reducing_loop_texts
 from tests.properties.reducing_programs import reducing_program_texts
 
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module

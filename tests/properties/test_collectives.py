@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.properties.collective_modules import collective_module_texts
 from tests.properties.consistency import assert_consistent
 
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module, print_module

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
 
 from hloopt.analysis.loops.annotation import known_trip_count
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass

@@ -11,7 +11,7 @@ from tests.properties.consistency import assert_consistent
 from tests.properties.pipelined_loops import HAS_SIDE_EFFECT, pipelined_programs
 
 from hloopt.analysis.side_effects import has_own_side_effect
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Value
 from hloopt.ir import Instruction, Module, Opcode
@@ -32,7 +32,7 @@ def told(module: Module) -> Counter[int]:
         if instruction.opcode is Opcode.CUSTOM_CALL and has_own_side_effect(instruction):
             found[device.number] += 1
 
-    SETTINGS.run(module, SETTINGS.devices(module), 0, note)
+    SETTINGS.run_made_up(SETTINGS.place(module), 0, note)
     return found
 
 

@@ -14,7 +14,7 @@ from tests.properties.schedule_checks import violations
 from corpus import CorpusEntry
 from hloopt.analysis.latency import CostTable, TableModel
 from hloopt.diagnostics import PassRefused
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir import Module
 from hloopt.ir.clone import clone_module

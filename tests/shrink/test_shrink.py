@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.shrink.shrinking import attribute, module_of, shrunk, sizes
 
+from hloopt.equivalence.agreement import first_difference
 from hloopt.files import read_module
-from hloopt.interpreter.comparison import first_difference
 from hloopt.interpreter.inputs import Inputs
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.interpreter.values import Value

@@ -11,7 +11,7 @@ from conformance_lib.patterns import mismatch, show
 from conformance_lib.scene import Scene
 from conformance_lib.selectors import has_opcode, select, select_one
 from hloopt.analysis.reachability import Reachability
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction
 from hloopt.ir.shape_parser import scan_shape
 from hloopt.passes.collective_pipeliner.options import is_marked

@@ -8,6 +8,7 @@ import click
 
 from hloopt.commands.common import (
     EXIT_FOUND,
+    EXIT_USAGE,
     HloCommand,
     check_pair,
     color_option,
@@ -15,86 +16,85 @@ from hloopt.commands.common import (
     make_console,
     print_json,
     seeds_option,
+    top_option,
 )
 from hloopt.commands.running import run_options, run_settings, showing_steps, shrink
-from hloopt.diagnostics import counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from hloopt.interpreter.equivalence import Mismatch, Reference
+    from hloopt.equivalence import Comparison
+    from hloopt.ir.module import Module
 
 
 @click.command(cls=HloCommand)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @seeds_option
+@click.option(
+    "--rtol",
+    type=click.FloatRange(0),
+    help="floats may be off by this part of what A gives; default: by type and rounding",
+)
+@click.option("--atol", type=click.FloatRange(0), help="and by this, in the unit of the values")
 @run_options
+@top_option("outputs that are not equal bit for bit", 10, least=0)
 @format_option
 @color_option
-def command(before: str, after: str, **options: Any) -> int:
-    """Run two modules on the same inputs; exit 1 if an output differs.
+@click.pass_context
+def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> int:
+    """Run two modules on the same inputs: exit 1 if they differ, 2 if that cannot be told.
 
-    Integers have to be equal, and all values where a module only moves data; other floats up to
-    rounding. Custom calls that nobody knows, and constants printed as {...}, are made up, the same
-    in both modules.
+    Parameters and results are compared first. Integers have to be equal, and all values where a
+    module only moves data; other floats up to rounding, see docs/running.md. A module that is not
+    partitioned yet is compared with a partitioned one on the parts that shardings make of its
+    arrays. With --input they run once. Custom calls that nobody knows, and constants printed as
+    {...}, are made up, the same in both modules.
 
     \b
     hloopt equivalent before.hlo after.hlo
-    hloopt equivalent step.hlo optimized.hlo --devices 1x8 --seeds 5
+    hloopt equivalent before_optimizations.txt after_optimizations.txt --input weights.npz
+    hloopt equivalent step.hlo optimized.hlo --devices 1x8 --rtol 1e-3
     """
     from hloopt.files import load
-    from hloopt.interpreter.equivalence import Reference
 
     check_pair(before, after)
     left, right = load(before), load(after)
-    if options["shrink"]:
-        left, right = shrink([left, right])
-    with showing_steps("running") as on_steps:
-        reference = Reference(left, run_settings([left, right], options, on_steps))
-        mismatch = reference.compare(right)
+    if options["input_files"] and ctx.get_parameter_source("seeds") is _default():
+        options["seeds"] = 1
+    comparison = _compare(left, right, options)
     if options["output_format"] == "json":
-        print_json(_as_json(before, after, reference, mismatch))
+        from hloopt.reports.equivalence import comparison_to_json
+
+        print_json({"before": before, "after": after, **comparison_to_json(comparison)})
     else:
-        _render(reference, mismatch, make_console(options["color"]))
-    return EXIT_FOUND if mismatch else 0
+        from hloopt.reports.equivalence import render_comparison
+
+        render_comparison(comparison, make_console(options["color"]), top=options["top"])
+    if comparison.mismatch is None:
+        return 0
+    return EXIT_FOUND if comparison.mismatch.is_decided else EXIT_USAGE
 
 
-def _render(reference: Reference, mismatch: Mismatch | None, console: Console) -> None:
-    from rich.text import Text
+def _default() -> object:
+    from click.core import ParameterSource
 
-    if mismatch is not None:
-        line = Text.assemble(("different: ", "bold red"), mismatch.reason)
-        console.print(line, soft_wrap=True)
-        return
-    devices = counted(len(reference.devices), "device")
-    seeds = counted(reference.settings.seeds, "seed")
-    outputs = counted(reference.output_count, "output")
-    console.print(Text.assemble(("equal: ", "bold green"), f"{outputs}, {devices}, {seeds}"))
+    return ParameterSource.DEFAULT
 
 
-def _as_json(
-    before: str, after: str, reference: Reference, mismatch: Mismatch | None
-) -> dict[str, object]:
-    found: dict[str, object] = {
-        "before": before,
-        "after": after,
-        "equal": mismatch is None,
-        "devices": len(reference.devices),
-        "seeds": reference.settings.seeds,
-        "outputs": reference.output_count,
-    }
-    if mismatch is not None:
-        difference = mismatch.difference
-        found["difference"] = {
-            "reason": mismatch.reason,
-            "seed": mismatch.seed,
-            "device": mismatch.device,
-            "output": difference and list(difference.leaf),
-            "index": difference and difference.index and list(difference.index),
-            "before": difference and difference.left,
-            "after": difference and difference.right,
-            "different_elements": difference and difference.count,
-            "elements": difference and difference.total,
-        }
-    return found
+def _compare(left: Module, right: Module, options: dict[str, Any]) -> Comparison:
+    """Signatures first: nothing is made smaller, or runs, where they differ already."""
+    from hloopt.equivalence import Comparison, Mismatch, Reference
+    from hloopt.equivalence.reference import pair
+
+    with showing_steps("running") as on_steps:
+        settings = run_settings([left, right], options, on_steps)
+        if options["shrink"]:
+            pairing = pair(left, right, settings)
+            if isinstance(pairing, str):
+                return Comparison(Mismatch(pairing))
+            if pairing.is_cut:
+                raise click.UsageError(
+                    "--shrink: one module computes for all devices, the other one is partitioned; "
+                    "their sizes do not shrink together"
+                )
+            left, right = shrink([left, right])
+        return Reference(left, settings).examine(right)

@@ -22,6 +22,7 @@ from hloopt.commands.common import (
     seeds_option,
 )
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
+from hloopt.commands.running import devices_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,6 +76,7 @@ def _every(name: str, help: str) -> Callable[[F], F]:
     help="run the module before and after, at the end or around each pass, and compare",
 )
 @seeds_option
+@devices_option
 @click.option("--shrink", is_flag=True, help="validate with smaller dimensions where that is safe")
 @click.option("--timing", is_flag=True, help="report the time of each pass and phase")
 @click.option("--statistics", is_flag=True, help="report what each pass counted")
@@ -137,7 +139,7 @@ def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
         return {name: repeated.params[name] for name in _REPEATED}
 
 
-_REPEATED = ("files", "passes", "verify", "validate", "seeds", "shrink")
+_REPEATED = ("files", "passes", "verify", "validate", "seeds", "counts", "shrink")
 """The options a reproducer decides."""
 
 
@@ -161,6 +163,7 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         validate=options["validate"],
         seeds=options["seeds"],
         shrink=options["shrink"],
+        devices=options["counts"],
     )
     settings.print_options()
     pipeline = settings.pipeline()  # mistakes are reported once, before any file is read

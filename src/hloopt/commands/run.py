@@ -71,10 +71,11 @@ def command(file: str, **options: Any) -> int:
     started = time.perf_counter()
     with nullcontext() if watches else showing_steps("running") as on_steps:
         settings = run_settings([module], options, on_steps)
-        devices = settings.devices(module)
+        placement = settings.place(module)
+        devices = placement.devices
         show = None if is_json else click.echo
         trace = Trace(names, everything=options["trace"], device_count=len(devices), show=show)
-        results = settings.run(module, devices, options["seed"], trace if watches else None)
+        results = settings.run_made_up(placement, options["seed"], trace if watches else None)
     seconds = time.perf_counter() - started
     for name in sorted(names - trace.seen):
         print(f"%{name} did not run by itself: no values to print", file=sys.stderr)

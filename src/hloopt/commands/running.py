@@ -15,7 +15,7 @@ from hloopt.commands.common import Function, parse_count, parse_size
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from hloopt.interpreter.equivalence import Engine, RunSettings
+    from hloopt.equivalence import Engine, RunSettings
     from hloopt.ir.module import Module
 
 
@@ -100,20 +100,24 @@ def run_settings(
 ) -> RunSettings:
     """The settings that `run_options` ask for. Raises HloError for input files.
 
-    All `modules` run on the devices of the one that is for the most; keys of input files name
-    parameters of the first.
+    Keys of input files name parameters of the first of the `modules`.
     """
+    from hloopt.equivalence import RunSettings, Tolerance
     from hloopt.interpreter.array_files import read_arrays
-    from hloopt.interpreter.equivalence import RunSettings
     from hloopt.interpreter.inputs import Inputs
     from hloopt.ir.device_counts import device_counts
 
-    counts = options["counts"] or max(map(device_counts, modules), key=prod)
-    given = read_arrays(options["input_files"], modules[0].entry, prod(counts))
+    counts = options["counts"]
+    most = prod(counts or max(map(device_counts, modules), key=prod))
+    given = read_arrays(options["input_files"], modules[0].entry, most)
+    tolerances = options.get("rtol"), options.get("atol")
     return RunSettings(
         seeds=options.get("seeds", 1),
         inputs=Inputs(options["fill"], given),
         counts=counts,
+        tolerance=None
+        if tolerances == (None, None)
+        else Tolerance(*(t or 0.0 for t in tolerances)),
         steps=options["max_steps"],
         memory=options["max_memory"],
         on_steps=on_steps,

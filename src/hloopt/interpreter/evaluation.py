@@ -11,9 +11,10 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
+from hloopt.interpreter.effects import Effect, effect_of
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.interpreter.plan import Plans
-from hloopt.interpreter.values import Value
+from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -50,6 +51,7 @@ class Evaluation:
         self.plans = plans
         self.limits = plans.limits
         self.observer = observer
+        self.effects: list[Effect] = []
 
     def run(self, computation: Computation, arguments: Sequence[Value]) -> Run:
         """Run a computation on the values of its parameters, however deep calls are nested."""
@@ -111,7 +113,18 @@ class Evaluation:
             return np.array(self.device.partition, np.uint32)
         if instruction.opcode is Opcode.REPLICA_ID:
             return np.array(self.device.replica, np.uint32)
-        return (yield Meeting(instruction, tuple(operands)))
+        value = yield Meeting(instruction, tuple(operands))
+        noise = self.plans.noise
+        return value if noise is None else noise.disturb(instruction, value)
+
+    def _act(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
+        effect = effect_of(instruction, tuple(operands))
+        self.limits.begin(instruction, sum(array.nbytes for array in arrays_of(effect.operands)))
+        self.effects.append(effect)
+        kernel = self.plans.function_of(instruction)
+        assert kernel is not None
+        return guarded(instruction, kernel, instruction, *operands)
+        yield  # a frame like the others, which asks for nothing
 
     # -- control flow -----------------------------------------------------------------------
 
@@ -183,6 +196,8 @@ def _fail(instruction: Instruction, error: Exception) -> NoReturn:
 
 _CONTROL_FLOW: dict[Opcode, _ControlFlow] = {
     Opcode.CALL: Evaluation._call,
+    Opcode.CUSTOM_CALL: Evaluation._act,
+    Opcode.OUTFEED: Evaluation._act,
     Opcode.FUSION: Evaluation._call,
     Opcode.WHILE: Evaluation._while,
     Opcode.CONDITIONAL: Evaluation._conditional,

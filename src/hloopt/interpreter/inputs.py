@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import log2
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from hloopt.interpreter.array_plans import ArrayPlan, array_plans
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device, guarded
+from hloopt.interpreter.parts import cut
+from hloopt.interpreter.roles import Role
 from hloopt.interpreter.values import (
     Array,
     Value,
@@ -21,8 +25,7 @@ from hloopt.interpreter.values import (
 )
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaf_annotations import is_replicated, leaf_shardings, parameter_replication
-from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shape import Shape, array_shape, format_shape
 
 Fill: TypeAlias = Literal["random", "iota", "zeros", "nan-trap"]
 FILLS: tuple[Fill, ...] = get_args(Fill)
@@ -44,59 +47,118 @@ class Inputs(NamedTuple):
 
     fill: Fill = "random"
     given: Mapping[GivenKey, Array] = {}
+    damping: int = 0
+    """Random floats are divided by two to this power, for programs that amplify rounding."""
 
     def arguments(self, entry: Computation, device: Device, seed: int) -> list[Value]:
-        """Values for the parameters of `entry` on one device.
+        """Values for the parameters of `entry` on one device, as `by_device` makes them."""
+        partitions = max(device.partition + 1, entry.module.num_partitions)
+        (found,) = self.by_device(entry, [device], seed, array_plans(entry, partitions))
+        return found
+
+    def by_device(
+        self,
+        entry: Computation,
+        devices: Sequence[Device],
+        seed: int,
+        plans: Sequence[ArrayPlan | None],
+    ) -> list[list[Value]]:
+        """Values for the parameters of `entry`, by device; a plan for each of their arrays.
 
         What is not given is made up, as a function of seed, parameter, shape and device.
         `random` floats are multiples of 1/16 between -2 and 2: short sums of them are exact, so
         that their order does not show. With every third seed, from 2, they are multiples of 1/1024
-        where the type has 32 bits or more, so that rounding to fewer bits shows. Integers are
-        small, so that they fit as indices; those of every third seed, from 1, may be negative.
-        Floats of `nan-trap` are NaN where the random ones would be above 15/8. Devices get values
-        of their own, except where the parameter says that it is replicated, and of integer scalars:
-        they steer the loops and branches that devices meet in. Raises RunError for a given array
-        that does not fit.
+        where the type has 32 bits or more, so that rounding to fewer bits shows. Those that dots
+        and convolutions sum up products of are divided by the square root of their number (as a
+        power of two), those under a root or logarithm are positive. Integers are small; those of
+        every third seed, from 1, may be negative; from 2, they are anything their type holds, where
+        nothing but integers comes of them. Indices are within the dimension that they index.
+        Floats of `nan-trap` are NaN where the random ones would be above 15/8. Scalars that are
+        integers are the same on all devices: they steer the loops and branches that devices meet
+        in. Raises RunError for a given array that does not fit.
         """
-        arguments: list[Value] = []
-        first = 0
+        maker = _Maker(self, devices, seed)
+        by_array: list[list[Array]] = []
         for parameter in entry.parameters:
-            arrays = self._arrays(parameter, first, device, seed)
-            arguments.append(make_value(parameter.shape, partial(_next, arrays)))
-            first += len(parameter.shape.leaves())
+            for number, shape in enumerate(parameter.shape.leaves()):
+                plan = plans[len(by_array)]
+                made = plan and maker.arrays(parameter, number, shape, plan, len(by_array))
+                by_array.append(made or [])
+        arguments = []
+        for position in range(len(devices)):
+            arrays = (found[position] for found in by_array if found)
+            take = partial(_next, arrays)
+            arguments.append([make_value(parameter.shape, take) for parameter in entry.parameters])
         return arguments
 
-    def _arrays(
-        self, parameter: Instruction, first: int, device: Device, seed: int
-    ) -> Iterator[Array]:
-        """The arrays of a parameter; `first` is the number of its first leaf in the entry."""
-        leaves = parameter.shape.leaves()
-        for number, (shape, spread) in enumerate(zip(leaves, _spreads(parameter), strict=True)):
-            if shape.is_token:
-                continue
-            if shape.is_unbounded_dynamic:
-                raise cannot_run(parameter, f"{shape.text} has a dimension without a bound")
-            given = self._given(parameter, number, device, shape)
-            if given is None:
-                steers = _may_steer(shape)
-                replica = 0 if steers or spread.same_on_replicas else device.replica
-                partition = 0 if steers or spread.same_on_partitions else device.partition
-                key = [seed, first + number, replica, partition]
-                given = guarded(parameter, _make_array, shape, self.fill, key)
-            yield given
-
-    def _given(
-        self, parameter: Instruction, leaf: int, device: Device, shape: Shape
-    ) -> Array | None:
-        for number in (device.number, None):
-            array = self.given.get(GivenKey(parameter.parameter_number, leaf, number))
-            if array is not None:
-                return _fitting(array, parameter, shape)
-        return None
+    def are_all_given(self, entry: Computation) -> bool:
+        """Whether no array is made up."""
+        return all(
+            any(key[:2] == (parameter.parameter_number, number) for key in self.given)
+            for parameter in entry.parameters
+            for number, shape in enumerate(parameter.shape.leaves())
+            if not shape.is_token
+        )
 
 
 def _next(arrays: Iterator[Array], shape: Shape) -> Array:
     return next(arrays)
+
+
+class _Maker:
+    """Makes the arrays of one run."""
+
+    def __init__(self, inputs: Inputs, devices: Sequence[Device], seed: int) -> None:
+        self._inputs = inputs
+        self._devices = devices
+        self._seed = seed
+
+    def arrays(
+        self, parameter: Instruction, leaf: int, shape: Shape, plan: ArrayPlan, number: int
+    ) -> list[Array]:
+        """One array of a parameter for each device; `number` counts over all parameters."""
+        if shape.is_unbounded_dynamic:
+            raise cannot_run(parameter, f"{shape.text} has a dimension without a bound")
+        made: dict[tuple[int, int], Array] = {}
+        found = []
+        for device in self._devices:
+            given = self._given(parameter, leaf, device, shape, plan)
+            if given is None:
+                key = self._whose(device, shape, plan)
+                if key not in made:
+                    made[key] = guarded(
+                        parameter,
+                        _make_array,
+                        array_shape(shape.type_name, plan.dimensions),
+                        self._inputs,
+                        [self._seed, number, *key],
+                        plan.role,
+                    )
+                given = cut(made[key], plan.shards, device.partition)
+            found.append(given)
+        return found
+
+    def _whose(self, device: Device, shape: Shape, plan: ArrayPlan) -> tuple[int, int]:
+        """What stands for the devices that have parts of the same array."""
+        if _may_steer(shape):
+            return 0, 0
+        replica = 0 if plan.same_on_replicas else device.replica
+        return replica, plan.shards.groups[device.partition]
+
+    def _given(
+        self, parameter: Instruction, leaf: int, device: Device, shape: Shape, plan: ArrayPlan
+    ) -> Array | None:
+        given = self._inputs.given
+        own = given.get(GivenKey(parameter.parameter_number, leaf, device.number))
+        if own is not None:
+            return _fitting(own, parameter, shape, plan)
+        array = given.get(GivenKey(parameter.parameter_number, leaf))
+        if array is None:
+            return None
+        array = _fitting(array, parameter, shape, plan)
+        if fits_in(array.shape, shape):
+            return array
+        return cut(array, plan.shards, device.partition)
 
 
 def _may_steer(shape: Shape) -> bool:
@@ -105,30 +167,20 @@ def _may_steer(shape: Shape) -> bool:
     return shape.is_scalar and element is not None and not element.is_floating
 
 
-class _Spread(NamedTuple):
-    same_on_replicas: bool
-    same_on_partitions: bool
-
-
-def _spreads(parameter: Instruction) -> Iterator[_Spread]:
-    """For each array of a parameter: on which devices it has to be the same."""
-    count = len(parameter.shape.leaves())
-    replicated = parameter_replication(parameter) or [False] * count
-    shardings = leaf_shardings(parameter) or ["{}"] * count
-    for same_on_replicas, sharding in zip(replicated, shardings, strict=True):
-        yield _Spread(same_on_replicas, is_replicated(sharding))
-
-
-def _fitting(array: Array, parameter: Instruction, shape: Shape) -> Array:
-    """A given array with the type and the dimensions of `shape`."""
+def _fitting(array: Array, parameter: Instruction, shape: Shape, plan: ArrayPlan) -> Array:
+    """A given array, of one device or the whole, with the type of `shape`."""
     dtype = dtype_of_shape(shape)
     if array.dtype.type is np.void and array.dtype.itemsize == dtype.itemsize:
         array = array.view(dtype)  # how .npy files keep types that NumPy does not know
     element = shape.element_type
     assert element is not None
     is_integral = element.is_integral and array.dtype.kind in "iu"
-    if not (fits_in(array.shape, shape) and (is_integral or _is_convertible(array.dtype, dtype))):
+    has_sizes = fits_in(array.shape, shape) or _is_whole(array, shape, plan)
+    if not (has_sizes and (is_integral or _is_convertible(array.dtype, dtype))):
         wanted = format_shape(shape, layout=False)
+        if not plan.shards.is_whole and plan.dimensions != shape.dimensions:
+            sizes = ",".join(map(str, plan.dimensions))
+            wanted += f", {shape.type_name}[{sizes}] over all devices"
         raise cannot_run(
             parameter, f"the given array is {type_text(array)}, the parameter {wanted}", "HLO506"
         )
@@ -141,6 +193,11 @@ def _fitting(array: Array, parameter: Instruction, shape: Shape) -> Array:
     return found
 
 
+def _is_whole(array: Array, shape: Shape, plan: ArrayPlan) -> bool:
+    """Whether an array is the whole one that devices have parts of, padding aside."""
+    return array.ndim == shape.rank and plan.shards.part(array.shape) == shape.dimensions
+
+
 def _is_convertible(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
     """Whether values keep their kind: NumPy lets every type become one of ml_dtypes."""
     return given.type is not np.void and np.can_cast(
@@ -148,8 +205,11 @@ def _is_convertible(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
     )
 
 
-def _make_array(shape: Shape, fill: Fill, key: list[int]) -> Array:
-    dtype, dimensions = dtype_of_shape(shape), shape.dimensions
+# -- made up --------------------------------------------------------------------------------------
+
+
+def _make_array(shape: Shape, inputs: Inputs, key: list[int], role: Role) -> Array:
+    dtype, dimensions, fill = dtype_of_shape(shape), shape.dimensions, inputs.fill
     if fill == "zeros":
         return np.zeros(dimensions, dtype)
     if fill == "iota":
@@ -157,25 +217,50 @@ def _make_array(shape: Shape, fill: Fill, key: list[int]) -> Array:
     element = shape.element_type
     assert element is not None
     random = np.random.default_rng(key)
-    if element.kind == "pred":
-        return random.integers(0, 2, dimensions).astype(dtype)
-    if element.is_integral:
-        low, high = [(0, 4), (-3, 4), (0, 8)][key[0] % 3]
-        if element.bits < 8:
-            low, high = (-1, 1) if element.name == "s1" else (0, 2)
-        elif element.kind == "unsigned":
-            low = 0
-        return np.asarray(random.integers(low, high, dimensions)).astype(dtype)
+    if element.is_integral or element.kind == "pred":
+        return _integers(shape, random, key[0], role)
     if element.name == "f8e8m0fnu":  # powers of two only
         return np.asarray(2.0 ** random.integers(-2, 3, dimensions)).astype(dtype)
     is_wide = element.bits >= (64 if element.kind == "complex" else 32)
     steps = 1024 if is_wide and key[0] % 3 == 2 else 16
     values = _multiples(random, steps, dimensions)
+    if role.is_positive:
+        values = np.abs(values) + 1 / steps
     if fill == "nan-trap":
         values = np.where(values > 15 / 8, np.nan, values)
     if element.kind == "complex":
         values = values + 1j * _multiples(random, steps, dimensions)
+    if element.bits >= _LEAST_SCALED:
+        values = values / 2 ** (inputs.damping + round(log2(max(1, role.fan_in)) / 2))
     return values.astype(dtype)
+
+
+_LEAST_SCALED = 16
+"""Bits of the floats that can be divided by a few powers of two and stay what they are."""
+
+
+def _integers(shape: Shape, random: np.random.Generator, seed: int, role: Role) -> Array:
+    element, dtype = shape.element_type, dtype_of_shape(shape)
+    assert element is not None
+    if role.branches and shape.is_scalar:
+        return np.asarray(seed % role.branches if role.branches > 2 else (seed + 1) % 2, dtype)
+    if element.kind == "pred":
+        return random.integers(0, 2, shape.dimensions).astype(dtype)
+    low, high = [(0, 4), (-3, 4), (0, 8)][seed % 3]
+    if role.bound:
+        low, high = 0, min(role.bound, _LARGEST[element.bits])
+    elif element.bits < 8:
+        low, high = (-1, 1) if element.name == "s1" else (0, 2)
+    elif seed % 3 == 2 and role.takes_any:
+        return np.frombuffer(random.bytes(shape.element_count() * dtype.itemsize), dtype).reshape(
+            shape.dimensions
+        )
+    elif element.kind == "unsigned" or role.is_measured:
+        low = 0
+    return np.asarray(random.integers(low, high, shape.dimensions)).astype(dtype)
+
+
+_LARGEST = {bits: 1 << (bits - 1) for bits in (1, 2, 4, 8, 16, 32, 64)}
 
 
 def _multiples(random: np.random.Generator, steps: int, dimensions: tuple[int, ...]) -> Array:

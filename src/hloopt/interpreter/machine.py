@@ -11,10 +11,12 @@ from hloopt.diagnostics import counted
 from hloopt.interpreter.devices.deadlock import deadlock
 from hloopt.interpreter.devices.exchange import grid_of
 from hloopt.interpreter.devices.meetings import Going, Meetings
+from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.evaluation import Device, Evaluation, Observer, Run
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.plan import Plans
+from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value
 from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.module import Module
@@ -44,6 +46,8 @@ def run_module(
     limits: Limits | None = None,
     observer: Observer | None = None,
     stand_ins: bool = False,
+    noise: RoundingNoise | None = None,
+    record: RunRecord | None = None,
 ) -> list[Value]:
     """Run a module's entry on all `devices`, by default those of its header.
 
@@ -51,17 +55,25 @@ def run_module(
     entry's root for each device. Raises RunError, also where devices wait for each other for ever.
 
     With `stand_ins`, custom calls that nobody can compute give made-up values, the same for the
-    same operands, and so do constants printed as `{...}`: fit to compare programs.
+    same operands, and so do constants printed as `{...}`: fit to compare programs. With `noise`,
+    what operations round is disturbed. `record` is filled with what else there is to compare.
     """
     if devices is None:
         devices = devices_of(module.replica_count, module.num_partitions)
-    plans = Plans(limits, stand_ins=stand_ins)
+    plans = Plans(limits, stand_ins=stand_ins, noise=noise)
+    evaluations = [Evaluation(device, plans, observer) for device in devices]
     runs = [
-        Evaluation(device, plans, observer).run(module.entry, values)
-        for device, values in zip(devices, arguments, strict=True)
+        evaluation.run(module.entry, values)
+        for evaluation, values in zip(evaluations, arguments, strict=True)
     ]
     with np.errstate(all="ignore"):
-        return _run_all(runs, Meetings(grid_of(devices), plans))
+        results = _run_all(runs, Meetings(grid_of(devices), plans))
+    if record is not None:
+        record.effects = {run.device.number: run.effects for run in evaluations}
+        record.ran.update(plans.has_run())
+        record.made_up.update(plans.made_up)
+        record.steps = plans.limits.done
+    return results
 
 
 def _run_all(runs: Sequence[Run], meetings: Meetings) -> list[Value]:

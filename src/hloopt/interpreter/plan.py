@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from hloopt.interpreter.dynamic_sizes import in_common_sizes
+from hloopt.interpreter.effects import has_effect
 from hloopt.interpreter.kernels import Function, kernels
 from hloopt.interpreter.limits import Limits
+from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Array, Value, bytes_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -47,12 +49,22 @@ class Plans:
     """The plans of a module's computations, each made when it is first run. O(instructions).
 
     They are for one run, within its `limits`. With `stand_ins`, unknown custom calls and constants
-    whose values were left out are made up (see `stand_ins`) instead of errors.
+    whose values were left out are made up (see `stand_ins`) instead of errors. With `noise`, what
+    operations round is disturbed.
     """
 
-    def __init__(self, limits: Limits | None = None, *, stand_ins: bool = False) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        stand_ins: bool = False,
+        noise: RoundingNoise | None = None,
+    ) -> None:
         self.limits = limits or Limits()
         self.stand_ins = stand_ins
+        self.noise = noise
+        self.made_up: dict[str, Instruction] = {}
+        """What stand-ins were made for, in words, each with an instruction."""
         self._plans: dict[Computation, Plan] = {}
         self._answers: dict[tuple[Callable[..., Any], Computation], Any] = {}
 
@@ -61,6 +73,10 @@ class Plans:
         if plan is None:
             plan = self._plans[computation] = self._make(computation)
         return plan
+
+    def has_run(self) -> Iterable[Computation]:
+        """The computations that were run so far, as a whole and not element by element."""
+        return self._plans
 
     def ask(
         self, question: Callable[[Plans, Computation], _Answer], computation: Computation
@@ -74,6 +90,16 @@ class Plans:
 
     def kernel_of(self, instruction: Instruction) -> Function | None:
         """What to call with the instruction and its operands; None as in `Step`."""
+        return None if has_effect(instruction) else self.function_of(instruction)
+
+    def function_of(self, instruction: Instruction) -> Function | None:
+        """The same, effects on the outside world aside."""
+        function = self._kernel(instruction)
+        if function is None or self.noise is None:
+            return function
+        return self.noise.around(instruction, function)
+
+    def _kernel(self, instruction: Instruction) -> Function | None:
         kernel = kernels().get(instruction.opcode)
         if kernel is None:
             return None

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hloopt.interpreter.arithmetic.conversions import same_bits
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, Value, dtype_of_shape
 from hloopt.ir.computation import Computation
@@ -23,7 +24,7 @@ _ELEMENTWISE = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) - {Opcode.STOCHASTIC_CON
 _KEEPS_SCALARS = frozenset(
     (Opcode.BITCAST, Opcode.RESHAPE, Opcode.BROADCAST, Opcode.TRANSPOSE, Opcode.OPT_BARRIER)
 )
-"""Opcodes that give a scalar back as it is."""
+"""Opcodes that give a scalar, or its bits, back as it is."""
 _NESTED = frozenset((Opcode.CALL, Opcode.FUSION))
 
 
@@ -94,7 +95,7 @@ def _run_on_arrays(
         if instruction.opcode is Opcode.PARAMETER:
             pass
         elif instruction.opcode in _KEEPS_SCALARS:
-            values[slot] = operands[0]
+            values[slot] = _kept(instruction, operands[0])
         elif instruction.opcode in _NESTED:
             values[slot] = _run_on_arrays(plans, instruction.called[0], operands)
         else:
@@ -103,6 +104,14 @@ def _run_on_arrays(
         if instruction is root:
             return values[slot]
     return values[plan.root]
+
+
+def _kept(instruction: Instruction, operand: Value) -> Value:
+    """A scalar as it is; a bitcast may read its bits as those of another type."""
+    old, new = instruction.operands[0].shape.element_type, instruction.shape.element_type
+    if old is new or old is None or new is None:
+        return operand
+    return same_bits(operand, old, new)
 
 
 def _spread(value: Value, sizes: tuple[int, ...]) -> Value:

@@ -12,7 +12,8 @@ SUNK = "SunkByPreviousStep"
 """Marks what the collective pipeliner stacked for an operation that it sank."""
 IDENTITIES = frozenset(
     (
-        *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding"),
+        *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"),
+        *("xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier"),
         *("LayoutConstraint", "SetBound", "ShardBarrierFrom", "ShardBarrierTo"),
         *("MoveToHost", "MoveToDevice", "annotate_device_placement"),
         *("PinToHost", "PinToDevice", "Pin", "Unpin", SUNK),
@@ -20,6 +21,13 @@ IDENTITIES = frozenset(
 )
 """Those that give their one operand back; those between shard and whole only where both have one
 shape."""
+TO_PARTS = frozenset(("SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"))
+"""Those whose results are a device's parts of their operands: a manual region begins."""
+TO_WHOLE = frozenset(("SPMDShardToFullShape", "xla.sdy.LocalToGlobalShape"))
+"""Those that put the parts of all devices together: a manual region ends."""
+MANUAL_BOUNDARIES = TO_PARTS | TO_WHOLE
+SHARDING_GROUP = "xla.sdy.ShardingGroup"
+"""Ties the shardings of values together; has no value."""
 NEW_BUFFERS = frozenset(("AllocateBuffer", "CreateBuffer"))
 """Those whose result is read only after it was written."""
 

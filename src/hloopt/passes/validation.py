@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.diagnostics import Miscompiled, Source
-from hloopt.interpreter.equivalence import Reference, RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir.module import Module
 from hloopt.shrink import plan_shrink
@@ -35,6 +35,7 @@ class Validator:
         self.comparisons += 1
         try:
             reference, module = self._pair(module)
+            mismatch = reference.compare(module)
         except RunError as error:
             raise RunError(
                 f"cannot validate: {error.message}",
@@ -42,9 +43,11 @@ class Validator:
                 help=_SMALLER if error.code == "HLO503" else "leave --validate out",
                 code=error.code,
             ) from error
-        mismatch = reference.compare(module)
-        if mismatch is not None:
-            raise Miscompiled(mismatch.reason)
+        if mismatch is None:
+            return
+        if not mismatch.is_decided:
+            raise RunError(f"cannot validate: not decided: {mismatch.reason}", code="HLO508")
+        raise Miscompiled(mismatch.reason)
 
     def _pair(self, module: Module) -> tuple[Reference, Module]:
         """What is right, and what to compare with it: what can shrink depends on both."""

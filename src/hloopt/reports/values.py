@@ -162,7 +162,7 @@ def value_to_json(value: Value) -> list[dict[str, object]]:
 
 
 def _finite(statistics: dict[str, Any]) -> dict[str, object]:
-    return {name: None if n is None else _json_number(n) for name, n in statistics.items()}
+    return {name: None if n is None else json_number(n) for name, n in statistics.items()}
 
 
 def _nested(array: Array) -> object:
@@ -178,10 +178,11 @@ def _nested(array: Array) -> object:
 def _json_numbers(values: object) -> object:
     if isinstance(values, list):
         return [_json_numbers(value) for value in values]
-    return _json_number(values) if isinstance(values, float) else values
+    return json_number(values) if isinstance(values, float) else values
 
 
-def _json_number(number: float) -> object:
+def json_number(number: float) -> object:
+    """A number, or a string where JSON has none: `"NaN"`, `"-Infinity"`."""
     if number != number:
         return "NaN"
     return number if abs(number) != float("inf") else f"{'-' * (number < 0)}Infinity"

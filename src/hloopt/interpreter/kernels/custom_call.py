@@ -14,8 +14,15 @@ from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.kernels.sorting import top_values
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.stand_ins import stand_in
-from hloopt.interpreter.values import Array, Value, has_shape, value_text, zeros
-from hloopt.ir.custom_targets import IDENTITIES, MOVED, NEW_BUFFERS, custom_call_target
+from hloopt.interpreter.values import Array, Value, has_shape, joined, value_text, zeros
+from hloopt.ir.custom_targets import (
+    IDENTITIES,
+    MANUAL_BOUNDARIES,
+    MOVED,
+    NEW_BUFFERS,
+    SHARDING_GROUP,
+    custom_call_target,
+)
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import format_shape
@@ -72,6 +79,7 @@ def run_custom_call(plans: Plans, instruction: Instruction, *operands: Value) ->
             )
         return value
     if plans.stand_ins:
+        plans.made_up.setdefault(f'custom call "{target}"', instruction)
         return stand_in(target, instruction.shape, operands)
     raise RunError(
         f'nothing is known of the custom call target "{target}"',
@@ -128,11 +136,26 @@ def _plugin(target: str) -> CustomCall | None:
     return None
 
 
-@custom_call(*IDENTITIES)
+@custom_call(*(IDENTITIES - MANUAL_BOUNDARIES))
 def identity(instruction: Instruction, operand: Value) -> Value:
-    if instruction.shape.dimensions != instruction.operands[0].shape.dimensions:
-        raise RunError("the SPMD partitioner has to run first", code="HLO501")
     return operand
+
+
+@custom_call(*MANUAL_BOUNDARIES)
+def boundary(instruction: Instruction, *operands: Value) -> Value:
+    """The operands, where they are no smaller or larger than the results; the others are rewritten
+    before a module runs (see `hloopt.equivalence.manual_regions`)."""
+    if [leaf.dimensions for leaf in instruction.shape.leaves()] != [
+        operand.shape.dimensions for operand in instruction.operands
+    ]:
+        raise RunError("the SPMD partitioner has to run first", code="HLO501")
+    return joined(instruction.shape, operands)
+
+
+@custom_call(SHARDING_GROUP)
+def sharding_group(instruction: Instruction, *operands: Value) -> Value:
+    """Nothing: it ties the shardings of values together."""
+    return ()
 
 
 @custom_call(MOVED)

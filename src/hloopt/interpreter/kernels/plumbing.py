@@ -11,11 +11,14 @@ from hloopt.interpreter.values import Value
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import ELIDED
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import format_shape
 
 
 @kernel(Opcode.CONSTANT, calls=True)
 def constant(plans: Plans, instruction: Instruction) -> Value:
     if plans.stand_ins and ELIDED in instruction.payload:
+        sizes = format_shape(instruction.shape, layout=False)
+        plans.made_up.setdefault(f"constant {sizes} of {{...}}", instruction)
         return made_up_constant(instruction.shape)
     return literal_value(instruction.payload, instruction.shape)
 

@@ -1,0 +1,37 @@
+"""What came of comparing two modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hloopt.equivalence.judgement import Difference
+from hloopt.equivalence.measures import OutputErrors
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Why two modules were not found to compute the same."""
+
+    reason: str
+    """In a sentence, the values included."""
+    seed: int | None = None
+    """None where the modules do not take and give the same, or no one seed shows it."""
+    device: int | None = None
+    difference: Difference | None = None
+    is_decided: bool = True
+    """Whether they are different; False where they may well be the same."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What there is to report of two modules."""
+
+    mismatch: Mismatch | None = None
+    """None where they are equal, as far as was compared."""
+    outputs: list[OutputErrors] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What was not compared, in sentences."""
+    seeds: int = 0
+    """On how many inputs they ran."""
+    devices: tuple[int, int] = (0, 0)
+    """That ran the first module, and the second."""

@@ -1,0 +1,65 @@
+"""Whether modules compute the same: they are run on the same inputs, and the outputs compared."""
+
+from __future__ import annotations
+
+from hloopt.equivalence.comparison import Comparison, Mismatch
+from hloopt.equivalence.examination import Examination
+from hloopt.equivalence.pairing import Pairing, pair_up
+from hloopt.equivalence.runs import Runs
+from hloopt.equivalence.settings import RunSettings
+from hloopt.equivalence.signature import first_other, may_be_cut
+from hloopt.interpreter.exactness import only_moves_data
+from hloopt.ir.module import Module
+
+
+def pair(left: Module, right: Module, settings: RunSettings) -> Pairing | str:
+    """Where two modules run, and what of one belongs to the other; or what is other about them.
+
+    Nothing runs. Raises RunError where the text does not tell how arrays are cut.
+    """
+    other = first_other(left, right)
+    if other and not may_be_cut(left, right):
+        return other
+    return pair_up(settings.place(left), settings.place(right), settings.counts)
+
+
+class Reference:
+    """What a module computes, to compare others with. Keeps what it did for every seed.
+
+    Nothing runs before something is compared with it. Running it raises RunError; what is compared
+    with it may fail, which is a mismatch.
+    """
+
+    def __init__(self, module: Module, settings: RunSettings) -> None:
+        self.module = module
+        self.settings = settings
+        self._moves: bool | None = None
+        self._runs: Runs | None = None
+
+    def compare(self, module: Module) -> Mismatch | None:
+        """Why `module` may compute something else; None where it does not."""
+        return self.examine(module).mismatch
+
+    def examine(self, module: Module) -> Comparison:
+        """Compare a module, with what there is to report of it."""
+        pairing = pair(self.module, module, self.settings)
+        if isinstance(pairing, str):
+            return Comparison(Mismatch(pairing))
+        is_exact = self._only_moves() and only_moves_data(module)
+        runs = self._runs_of(pairing)
+        return Examination(runs, pairing, self.settings, is_exact=is_exact).run()
+
+    def _only_moves(self) -> bool:
+        if self._moves is None:
+            self._moves = only_moves_data(self.module)
+        return self._moves
+
+    def _runs_of(self, pairing: Pairing) -> Runs:
+        """Those there are, unless this comparison asks for other devices or inputs."""
+        runs = self._runs
+        if runs is None or (runs.placement.grid, runs.plans) != (
+            pairing.left.grid,
+            pairing.left_plans,
+        ):
+            runs = self._runs = Runs(pairing.left, pairing.left_plans, self.settings)
+        return runs

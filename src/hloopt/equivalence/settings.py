@@ -1,0 +1,127 @@
+"""How modules are run, alone or to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from hloopt.equivalence.placement import Placement, place
+from hloopt.equivalence.roles import roles_of
+from hloopt.interpreter.array_plans import ArrayPlan
+from hloopt.interpreter.effects import RunRecord
+from hloopt.interpreter.errors import cannot_run
+from hloopt.interpreter.evaluation import Device, Observer
+from hloopt.interpreter.inputs import Inputs
+from hloopt.interpreter.limits import MORE_MEMORY, Limits
+from hloopt.interpreter.machine import run_module
+from hloopt.interpreter.rounding_noise import RoundingNoise
+from hloopt.interpreter.values import Value, bytes_of
+from hloopt.ir.module import Module
+
+Engine: TypeAlias = Callable[[Module, Sequence[Sequence[Value]], Sequence[Device]], list[Value]]
+"""Runs a module on arguments by device, and gives the value of the entry's root by device."""
+
+
+MOST_STEPS = 100_000_000
+"""Where to stop, unless somebody says otherwise: minutes."""
+MOST_MEMORY = 8 << 30
+
+
+class Tolerance(NamedTuple):
+    """How far apart floats may be: `absolute` plus `relative` times what the first module gave."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+
+class RunSettings(NamedTuple):
+    """How to run modules that are compared."""
+
+    seeds: int = 3
+    """On how many inputs, of the seeds 0, 1, 2, …; on one where all inputs are given."""
+    inputs: Inputs = Inputs()
+    counts: tuple[int, int] | None = None
+    """Replicas and partitions; None for as many as the module is for."""
+    steps: int | None = MOST_STEPS
+    memory: int | None = MOST_MEMORY
+    """Bytes that values may take at one time."""
+    on_steps: Callable[[int], None] | None = None
+    engine: Engine | None = None
+    """None for the interpreter."""
+    stand_ins: bool = True
+    """Whether to make up what nobody knows: see `machine.run_module`."""
+    tolerance: Tolerance | None = None
+    """None: by type, and by what rounding may do."""
+
+    def place(self, module: Module) -> Placement:
+        """The devices that a module runs on. Raises RunError."""
+        return place(module, self.counts)
+
+    def arguments(
+        self,
+        placement: Placement,
+        seed: int,
+        plans: Sequence[ArrayPlan | None],
+        damping: int = 0,
+    ) -> list[list[Value]]:
+        """Values for the entry's parameters, by device. Raises RunError."""
+        devices = placement.devices
+        self._check_size(placement.module, len(devices))
+        inputs = self.inputs._replace(damping=damping)
+        return inputs.by_device(placement.module.entry, devices, seed, plans)
+
+    def run_made_up(
+        self, placement: Placement, seed: int, observer: Observer | None = None
+    ) -> list[Value]:
+        """The same as `run`, on inputs for one module alone. Raises RunError."""
+        plans = placement.plans(roles_of(placement.program))
+        return self.run(placement, self.arguments(placement, seed, plans), observer)
+
+    def run(
+        self,
+        placement: Placement,
+        arguments: Sequence[Sequence[Value]],
+        observer: Observer | None = None,
+        record: RunRecord | None = None,
+    ) -> list[Value]:
+        """The value of the entry's root on each device. Raises RunError.
+
+        `observer` is told the values of all instructions, and `record` filled, where the engine is
+        the interpreter.
+        """
+        if self.engine is not None:
+            return self.engine(placement.program, arguments, placement.devices)
+        return self.interpret(placement, arguments, observer=observer, record=record)
+
+    def interpret(
+        self,
+        placement: Placement,
+        arguments: Sequence[Sequence[Value]],
+        *,
+        observer: Observer | None = None,
+        record: RunRecord | None = None,
+        noise: RoundingNoise | None = None,
+    ) -> list[Value]:
+        """The same by the interpreter, whatever the engine; with `noise` in what is rounded."""
+        return run_module(
+            placement.program,
+            arguments,
+            devices=placement.devices,
+            limits=Limits(self.steps, self.memory, self.on_steps),
+            observer=observer,
+            stand_ins=self.stand_ins,
+            noise=noise,
+            record=record,
+        )
+
+    def _check_size(self, module: Module, device_count: int) -> None:
+        """Raise RunError before arguments are made that do not fit."""
+        sizes = {parameter: bytes_of(parameter.shape) for parameter in module.entry.parameters}
+        total = sum(sizes.values()) * device_count
+        if self.memory is not None and total > self.memory:
+            raise cannot_run(
+                max(sizes, key=sizes.__getitem__),
+                f"the inputs would take {total:,} bytes, the limit is {self.memory:,}",
+                "HLO503",
+                MORE_MEMORY,
+            )

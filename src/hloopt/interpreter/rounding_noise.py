@@ -1,0 +1,155 @@
+"""Rounding gone another way: what is rounded, disturbed by about a unit in the last place.
+
+A program run with such noise shows how far another order of the same sums, another implementation
+of `exp`, or intermediate results kept in more bits may move its outputs. What is exact is left
+alone: counts, masks, sums of small numbers.
+"""
+
+from __future__ import annotations
+
+from math import prod, sqrt
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from hloopt.interpreter.exactness import has_last_bits, is_inexact, rounds, sums_are_exact
+from hloopt.interpreter.kernels import Function
+from hloopt.interpreter.values import Array, Value, float_info
+from hloopt.ir.attribute_values import parse_dim_labels, parse_ints
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+
+_POOL = 1 << 16
+_SUMS = 4
+"""Terms of mean 0 that are summed up one after the other have partial sums of up to their root mean
+square times the square root of their number N, each of which is rounded: N over this, in all."""
+
+
+class RoundingNoise:
+    """Disturbs values, by another pattern for each `seed`.
+
+    The pattern depends on the instruction and the value alone: devices that compute the same still
+    do.
+    """
+
+    def __init__(self, seed: int) -> None:
+        signs = np.random.default_rng(seed).integers(0, 2, _POOL, dtype=np.int8)
+        self._signs = signs * np.int8(2) - np.int8(1)
+
+    def around(self, instruction: Instruction, kernel: Function) -> Function:
+        """A kernel whose results are disturbed."""
+        if not rounds(instruction):
+            return kernel
+        terms = _terms(instruction)
+
+        def run(instruction: Instruction, *operands: Value) -> Value:
+            value = kernel(instruction, *operands)
+            if terms > 1:
+                error = _error_of_sum(instruction, terms, operands)
+                return self._disturbed(instruction, value, error) if error else value
+            if isinstance(value, tuple) or not _can_be_disturbed(value.dtype):
+                return self._disturbed(instruction, value)
+            return self._stepped(instruction, value, is_inexact(instruction, value, operands))
+
+        return run
+
+    def disturb(self, instruction: Instruction, value: Value) -> Value:
+        """A value that devices have computed together."""
+        return self._disturbed(instruction, value) if rounds(instruction) else value
+
+    def _disturbed(self, instruction: Instruction, value: Value, error: float = 0.0) -> Value:
+        """A value that is off by up to `error`, in units in the last place of 1, and one of its own
+        where its last bits tell that it was rounded."""
+        if isinstance(value, tuple):
+            return tuple(self._disturbed(instruction, element, error) for element in value)
+        if value is None or not _can_be_disturbed(value.dtype):
+            return value
+        if value.dtype.kind == "c":
+            parts = np.asarray(value, order="C")[..., None].view(f"f{value.dtype.itemsize // 2}")
+            parts = self._disturbed(instruction, parts, error)
+            return parts.view(value.dtype).reshape(value.shape)
+        inexact = has_last_bits(value)
+        if error:
+            eps = float(float_info(value.dtype).eps)
+            moved = (value + self._pattern(instruction, value) * (error * eps)).astype(value.dtype)
+            value = np.where(np.isfinite(moved), moved, value)
+        return self._stepped(instruction, value, inexact)
+
+    def _stepped(self, instruction: Instruction, value: Array, inexact: Array) -> Array:
+        """The neighbours, up or down, of what is inexact."""
+        if value.dtype.kind == "c":
+            return np.asarray(self._disturbed(instruction, value))
+        value = np.asarray(value, order="C")
+        touched = inexact & np.isfinite(value) & (value != 0)
+        if not touched.any():
+            return value
+        bits = value.view(f"i{value.dtype.itemsize}")
+        moved = (bits + self._pattern(instruction, value)).astype(bits.dtype).view(value.dtype)
+        return np.where(touched & np.isfinite(moved), moved, value)
+
+    def _pattern(self, instruction: Instruction, value: Array) -> Array:
+        """Signs in the shape of a value."""
+        start = crc32(value.reshape(-1)[:16].tobytes(), crc32(instruction.name.encode())) % _POOL
+        if value.size <= _POOL - start:
+            return self._signs[start : start + value.size].reshape(value.shape)
+        return np.resize(np.roll(self._signs, -start), value.size).reshape(value.shape)
+
+
+def _can_be_disturbed(dtype: np.dtype[Any]) -> bool:
+    """Whether neighbours of a number have neighbouring bits: floats in whole bytes."""
+    return (
+        dtype.kind in "fc"
+        or dtype.name == "bfloat16"
+        or (dtype.name.startswith("float8") and "e8m0" not in dtype.name)
+    )
+
+
+_REDUCTIONS = frozenset(
+    (Opcode.REDUCE, Opcode.REDUCE_WINDOW, Opcode.SCATTER, Opcode.SELECT_AND_SCATTER)
+)
+_SOLVERS = frozenset(
+    (
+        *(Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.FFT, Opcode.BATCH_NORM_TRAINING),
+        *(Opcode.BATCH_NORM_GRAD, Opcode.BATCH_NORM_INFERENCE),
+    )
+)
+
+
+def _terms(instruction: Instruction) -> int:
+    """How many terms an element of the result is summed up of, at the most."""
+    opcode, attributes = instruction.opcode, instruction.attributes
+    dimensions = [o.shape.dimensions for o in instruction.operands if o.shape.is_array]
+    if opcode in (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT):
+        return prod(dimensions[0][d] for d in parse_ints(attributes.get(_CONTRACTING, "{}")))
+    if opcode is Opcode.CONVOLUTION:
+        labels = parse_dim_labels(attributes["dim_labels"])
+        return prod(dimensions[1]) // max(1, dimensions[1][labels.kernel_output_feature_dimension])
+    if opcode in _REDUCTIONS:
+        results = max((leaf.element_count() for leaf in instruction.shape.leaves()), default=1)
+        return max(prod(dimensions[0]) // max(1, results), 1) + (opcode is not Opcode.REDUCE)
+    if opcode in _SOLVERS:
+        return max(map(prod, dimensions), default=1)
+    return 1
+
+
+_CONTRACTING = "lhs_contracting_dims"
+
+
+def _error_of_sum(instruction: Instruction, terms: int, operands: tuple[Value, ...]) -> float:
+    """How far sums of products, or of elements, may be off, in units in the last place of 1.
+
+    0 where they are exact in any order.
+    """
+    summed = operands[: 2 if instruction.opcode in _OF_PRODUCTS else 1]
+    if sums_are_exact(summed, terms):
+        return 0.0
+    size = 1.0
+    for operand in summed:
+        numbers = np.abs(operand).astype(np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        size *= sqrt(float(np.mean(numbers * numbers))) if numbers.size else 0.0
+    return size * terms / _SUMS
+
+
+_OF_PRODUCTS = (Opcode.DOT, Opcode.CONVOLUTION, Opcode.RAGGED_DOT)
