@@ -115,6 +115,8 @@ def test_what_is_not_partitioned_has_nothing_of_devices(
             assert "not partitioned" in joined(out)
             assert "same on all" not in out
             assert "no collectives between" not in out
+        elif command == "analyze overlap" and dumps.program == "rnn":
+            assert "no collectives between devices" in out
 
 
 @pytest.mark.parametrize("stage", EARLY)

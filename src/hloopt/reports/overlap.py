@@ -74,6 +74,8 @@ class OverlapReport:
     order: str
     """`schedule`, or who found one for a module without."""
     is_scheduled: bool
+    is_partitioned: bool
+    """False where the partitioner may yet make collectives."""
     preset: Preset
     cost_model: CostModelChoice
     unit: CycleUnit
@@ -91,6 +93,7 @@ class OverlapReport:
         Raises HloError for a bad choice of a model, or a module that makes no sense.
         """
         with collector_paused():
+            stage = Stage.of(module)
             scheduled, order = scheduled_to_hide(module, settings)
             config = settings.config_for(scheduled)
             simulation = run_module(scheduled, settings, config)
@@ -98,11 +101,12 @@ class OverlapReport:
                 module.name,
                 order,
                 module.is_scheduled,
+                stage.partitioned.holds is True,
                 config.preset,
                 settings.cost_model,
                 cycle_unit(simulation.model),
                 tuple(map(OverlapRow.of, collective_runs(simulation))),
-                cost_notices(Stage.of(module)),
+                cost_notices(stage),
                 tuple(notes_on(simulation, settings)),
             )
 

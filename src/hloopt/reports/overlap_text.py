@@ -30,7 +30,8 @@ def render_overlap(before: OverlapReport, after: OverlapReport | None, console: 
     notices = dict.fromkeys(notice for report in reports for notice in report.notices)
     render_notices(notices, console, width)
     if not any(report.rows for report in reports):
-        console.print("no collectives between devices" if not notices else "no collectives yet")
+        is_final = all(report.is_partitioned for report in reports)
+        console.print(f"no collectives {'between devices' if is_final else 'yet'}")
         return
     table = ReportTable(rule=False, gap=2)
     table.add_column("one run of")
