@@ -191,7 +191,7 @@ def run_job(job: Job, path: str) -> JobResult:
         _run(job, path, result)
     except (HloError, MemoryError) as error:
         shown = error if isinstance(error, HloError) else out_of_memory(path)
-        result.error = render_error(shown.in_file(path))
+        result.error = render_error(shown if path == "-" else shown.in_file(path))
         result.exit_code = exit_code_of(shown)
     return result
 

@@ -13,6 +13,7 @@ from hloopt.analysis.cost.roofline import Bound, Roofline
 from hloopt.analysis.cost.runs import ONCE, RUNNING, Runs, count_runs
 from hloopt.analysis.source_lines import Basis
 from hloopt.analysis.stage import Stage
+from hloopt.diagnostics import counted
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -129,7 +130,8 @@ def _measured_notes(rows: list[CostRow], measured: MeasuredTimes | None) -> list
     if measured is None:
         return []
     known = [row for row in rows if row.name in measured.seconds]
-    notes = [f"{measured.source} has times of {len(known):,} of {len(rows):,} instructions"]
+    total = counted(len(rows), "instruction")
+    notes = [f"{measured.source} has times of {len(known):,} of {total}"]
     fast = [row for row in known if measured.seconds[row.name] < row.bound.seconds]
     if fast:
         notes.append(
