@@ -37,7 +37,7 @@ ALWAYS_SEVERAL = {
     "the {len(shown):,} points that take most time",
     "{len(cells)} cells in {len(self._columns)} columns",  # an assertion
     "{totals[Difference.RENAMED]:,} names only",
-    "{difference.total} elements differ",
+    "{self.total} elements differ",
     "{len(computation)} instructions, more than",
     "constants of {size} bytes, more than",
 }

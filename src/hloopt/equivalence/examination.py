@@ -181,7 +181,7 @@ class Examination:
         )
         yield from list(lines)[:_MOST_NOTES]
         if len(lines) > _MOST_NOTES:
-            yield f"{len(lines) - _MOST_NOTES} more branches and loop bodies that never ran"
+            yield f"and {len(lines) - _MOST_NOTES:,} more that never ran"
         recognized = self._pairing.recognized
         if recognized:
             names = ", ".join(recognized[:_MOST_NOTES]) + ", …" * (len(recognized) > _MOST_NOTES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from hloopt.diagnostics import counted
 from hloopt.equivalence.placement import Placement, place
 from hloopt.equivalence.roles import roles_of
 from hloopt.interpreter.array_plans import ArrayPlan
@@ -121,7 +122,7 @@ class RunSettings(NamedTuple):
         if self.memory is not None and total > self.memory:
             raise cannot_run(
                 max(sizes, key=sizes.__getitem__),
-                f"the inputs would take {total:,} bytes, the limit is {self.memory:,}",
+                f"the inputs would take {counted(total, 'byte')}, the limit is {self.memory:,}",
                 "HLO503",
                 MORE_MEMORY,
             )
