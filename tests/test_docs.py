@@ -109,11 +109,14 @@ def test_the_example_of_what_passes_buy_is_what_it_prints(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = (root / "docs" / "schedule.md").read_text(encoding="utf-8")
-    (name,) = re.findall(r"`hloopt analyze overlap (tests/[^` ]*) after.hlo`", page)
+    ((name, target),) = re.findall(
+        r"`hloopt analyze overlap (tests/[^` ]*) after.hlo --target (\w+)`", page
+    )
     before = str(root / name)
     assert main(["opt", before, "-p", "pipeline-collectives", "-o", "after.hlo"]) == 0
     capsys.readouterr()
-    assert main(["analyze", "overlap", before, "after.hlo", "--color", "never"]) == 0
+    command = ["analyze", "overlap", before, "after.hlo", "--target", target, "--color", "never"]
+    assert main(command) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert blocks(root, "schedule.md", "text")[1].splitlines() == printed
 
