@@ -169,3 +169,53 @@ def test_a_page_with_hlo_has_no_blanks_at_the_ends_of_lines(
 def test_lists_fit(page: str, width: int, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     lines = shown(page, width, monkeypatch, capsys)
     assert [line for line in lines if line != line.rstrip() or cell_len(line) > width] == []
+
+
+SORTED = [
+    ("cost {0} --target h100_sxm", "time", "share"),
+    ("cost {0} --target h100_sxm --by scope", "time", "share"),
+    ("cost {0} --target h100_sxm --latency", "time", "share"),
+    ("memory {0}", "size", "share"),
+    ("memory {0} --buffers 20", "size", "from"),
+    ("memory {0} --allocations 20", "size", "values"),
+    ("schedule {0} --target h100_sxm", "in all", "exposed"),
+    ("schedule {0} --target h100_sxm", "exposed", "share"),
+    ("analyze replication {0} --devices 1x8", "share", "flops"),
+]
+"""Pages, the column by which a table is sorted, and the column behind it."""
+UNITS = {"": 1.0, "%": 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+UNITS |= {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "k": 1e3, "M": 1e6}
+
+
+def column(lines: list[str], title: str, following: str) -> list[float]:
+    """The figures below a title that `following` stands behind, as numbers."""
+    pattern = re.compile(rf"(?:^|\s){title}\s+{following}\b")
+    start = next(number for number, line in enumerate(lines) if pattern.search(line))
+    found = pattern.search(lines[start])
+    assert found is not None
+    end = lines[start].index(title, found.start()) + len(title)
+    figures = []
+    for line in lines[start + 2 :]:
+        if not line or line.startswith(("*", "…", "from,")):
+            break
+        figure = re.search(r"(?:^|\s)(< )?([\d.,]+) ?(%|[KMG]?i?B|[num]?s|[kM])?$", line[:end])
+        if figure and "more" not in line and not line.startswith("          "):
+            number = float(figure[2].replace(",", ""))
+            figures.append(0.0 if figure[1] else number * UNITS[figure[3] or ""])
+    return figures
+
+
+@pytest.mark.parametrize(("page", "title", "following"), SORTED)
+def test_a_table_shows_what_it_is_sorted_by(
+    page: str,
+    title: str,
+    following: str,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+) -> None:
+    path = root / "testdata" / "transformer_scan_8dev.after_optimizations.hlo.gz"
+    for width in (80, 160):
+        figures = column(shown(page.format(path), width, monkeypatch, capsys), title, following)
+        assert len(figures) > 1
+        assert figures == sorted(figures, reverse=True)
