@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
     from hloopt.passes.validation import Validator
-    from hloopt.reports.module_diff import ModuleDiff
+    from hloopt.reports.diff_findings import ModuleDiff
     from hloopt.reports.schedule_diff import ScheduleChange
     from hloopt.reports.schedule_run import Preset
 

@@ -30,6 +30,21 @@ if TYPE_CHECKING:
 @click.option("--text", is_flag=True, help="show the texts of changed instructions")
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
 @top_option("rows of each table", 20)
+@click.option(
+    "--with",
+    "with_classes",
+    multiple=True,
+    metavar="CLASS",
+    help="count what is no difference otherwise: names",
+)
+@click.option(
+    "--ignore",
+    "ignored_classes",
+    multiple=True,
+    metavar="CLASS,…",
+    help="leave classes of content out, see above",
+)
+@click.option("--exit-zero", is_flag=True, help="exit 0 also where they differ")
 @memory_option
 @cost_model_options
 @preset_option
@@ -41,6 +56,9 @@ def command(
     text: bool,
     side_by_side: bool,
     top: int,
+    with_classes: tuple[str, ...],
+    ignored_classes: tuple[str, ...],
+    exit_zero: bool,
     memory: bool | None,
     cost_model: CostModelChoice,
     preset: Preset | None,
@@ -49,7 +67,8 @@ def command(
 ) -> int:
     """Compare two HLO modules; exit 1 if they differ.
 
-    Computations are matched by name, then by structure; instructions likewise. Where they differ,
+    Instructions are matched by what they compute and by their neighbourhood, names decide between
+    equals. Names are no difference: `--with names` counts them. Where modules differ,
     their memory is compared, too: each size, and what entered or left the peak. So are schedules
     with asynchronous operations, or all where times are asked for: how long they take, and how long
     they wait. Both are run by one model of times, on the streams of one preset.
@@ -57,14 +76,16 @@ def command(
     \b
     hloopt diff before.hlo after.hlo --target h100_sxm --preset xla-gpu
     """
+    from hloopt.analysis.content import as_classes
     from hloopt.files import read_module
-    from hloopt.reports.diff import diff_to_json, render_diff
+    from hloopt.reports.diff import render_diff
+    from hloopt.reports.diff_json import diff_to_json
     from hloopt.reports.memory_diff import (
         compare_memory,
         memory_change_to_json,
         render_memory_change,
     )
-    from hloopt.reports.module_diff import diff_modules
+    from hloopt.reports.module_diff import NAMES, diff_modules
     from hloopt.reports.schedule_diff import (
         NotCompared,
         compare_schedules,
@@ -74,8 +95,9 @@ def command(
 
     check_pair(before, after)
     cost_model.resolved()
+    ignored = as_classes(ignored_classes) | (NAMES - as_classes(with_classes))
     modules = read_module(before), read_module(after)
-    diff = diff_modules(*modules)
+    diff = diff_modules(*modules, ignored)
     reports, note = compare_memory(*modules, False if diff.is_identical else memory)
     schedule, why_no_schedule = None, None
     if not diff.is_identical:
@@ -109,4 +131,4 @@ def command(
         elif why_no_schedule is not None:
             console.print()
             console.print(why_no_schedule, style="dim", markup=False)
-    return 0 if diff.is_identical else EXIT_FOUND
+    return 0 if diff.is_identical or exit_zero else EXIT_FOUND

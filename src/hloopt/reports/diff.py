@@ -1,29 +1,35 @@
-"""The difference of two modules, for a terminal and as JSON."""
+"""The difference of two modules, for a terminal: counts and tables."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import counted
-from hloopt.reports.module_diff import (
+from hloopt.reports.diff_changes import Difference
+from hloopt.reports.diff_findings import (
     AttributeChange,
     ComputationDiff,
-    Difference,
-    InstructionChange,
-    InstructionLine,
     ModuleDiff,
     StackFrameChange,
 )
-from hloopt.reports.text_segments import (
-    highlight,
-    in_two_columns,
-    one_below_the_other,
+from hloopt.reports.diff_groups import ChangeGroup
+from hloopt.reports.diff_labels import (
+    RANKS,
+    STYLES,
+    WORDS,
+    counts,
+    difference,
+    from_to,
+    heading,
+    places,
+    title,
 )
-from hloopt.reports.units import columns, middle, page_width
+from hloopt.reports.diff_texts import print_left_out, print_texts
+from hloopt.reports.text_segments import highlight
+from hloopt.reports.units import middle, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,26 +37,6 @@ if TYPE_CHECKING:
 
     from hloopt.reports.table import ReportTable
 
-_STYLES = {
-    Difference.ADDED: "green",
-    Difference.REMOVED: "red",
-    Difference.CHANGED: "yellow",
-    Difference.METADATA: "dim",
-    Difference.RENAMED: "dim",
-}
-_RANKS = {  # what says most comes first
-    Difference.CHANGED: 0,
-    Difference.REMOVED: 1,
-    Difference.ADDED: 1,
-    Difference.METADATA: 2,
-    Difference.RENAMED: 3,
-}
-_WORDS = {kind: kind.value for kind in Difference} | {
-    Difference.METADATA: "metadata only",
-    Difference.RENAMED: "names only",
-}
-_SIDE_BY_SIDE_WIDTH = 120
-_ONE_SIDED_SHOWN = 4  # instructions of a computation that only one module has
 _ATTRIBUTE_START = 24  # characters shown of a long value
 
 
@@ -64,11 +50,11 @@ def render_diff(
 ) -> None:
     """Print a summary of `diff`, the opcodes whose number differs, and what differs where.
 
-    With `text`, the instructions before and after, their differing parts highlighted;
-    `side_by_side` does the same in two columns on a console of at least 120 columns. Each list
-    (opcodes, computations, instructions of one computation) ends after `top` items with the
-    number of those left out; what says most comes first, then what is largest. Long texts are
-    shortened where both sides agree; `diff_to_json` has them whole. O(n log n) in the changes.
+    Equal changes are one row. With `text`, the instructions before and after, their differing
+    parts highlighted; `side_by_side` does the same in two columns on a console of at least 120
+    columns. Each list ends after `top` items with the number of those left out; what says most
+    comes first, then what is largest. Long texts are shortened where both sides agree;
+    `diff_to_json` has them whole. O(n log n) in the changes.
     """
     _print_summary(diff, console)
     if diff.is_identical:
@@ -78,16 +64,25 @@ def render_diff(
         _print_opcodes(diff, console, top)
     if not diff.computations:
         return
-    computations = sorted(diff.computations, key=lambda c: (_RANKS[c.kind], -c.count_changes()))
+    folded = _folded(diff.computations)
     if text or side_by_side:
-        two_columns = side_by_side and console.width >= _SIDE_BY_SIDE_WIDTH
-        for computation in computations[:top]:
-            _print_computation(computation, console, two_columns, top)
-        if len(computations) > top:
+        print_texts(diff, folded[:top], console, side_by_side=side_by_side, top=top)
+        if len(folded) > top:
             console.print()
     else:
-        _print_computations(computations[:top], console)
-    _print_computations_left_out(computations[top:], console)
+        _print_computations(folded[:top], console)
+    _print_computations_left_out(folded[top:], console)
+    if diff.groups and not (text or side_by_side):
+        _print_groups(diff.groups, console, top)
+
+
+def _folded(computations: Sequence[ComputationDiff]) -> list[list[ComputationDiff]]:
+    """Computations in which the same differs together, those first that say most."""
+    alike: dict[tuple[int, str | None], list[ComputationDiff]] = {}
+    for computation in computations:
+        key = computation.pattern, computation.same_as
+        alike.setdefault(key, []).append(computation)
+    return sorted(alike.values(), key=lambda row: (RANKS[row[0].kind], -row[0].count_changes()))
 
 
 # -- summary --------------------------------------------------------------------------------
@@ -96,49 +91,56 @@ def render_diff(
 def _print_summary(diff: ModuleDiff, console: Console) -> None:
     from rich.text import Text
 
-    computations = _from_to(f"{diff.computations_before:,}", f"{diff.computations_after:,}")
-    instructions = _from_to(f"{diff.instructions_before:,}", f"{diff.instructions_after:,}")
-    console.print(Text(_from_to(diff.before, diff.after), style="bold"))
+    console.print(Text(from_to(diff.before, diff.after), style="bold"))
     if diff.is_identical:
-        console.print(f"identical: {computations} computations, {instructions} instructions")
-        return
-    totals = diff.instruction_totals()
+        but = " but for names" if diff.renamed.count else ""
+        size = f"{counted(diff.computations_after, 'computation')}, "
+        size += counted(diff.instructions_after, "instruction")
+        console.print(f"identical{but}: {size}")
+    else:
+        _print_counts(diff, console)
+    if diff.renamed.count and "names" in diff.ignored:
+        console.print(_renamed(diff), style="dim", highlight=False)
+    left_out = [name for name in diff.ignored if name != "names"]
+    if left_out:
+        console.print(f"not compared: {', '.join(left_out)}", style="dim", highlight=False)
+
+
+def _print_counts(diff: ModuleDiff, console: Console) -> None:
+    from rich.text import Text
+
+    computations = from_to(f"{diff.computations_before:,}", f"{diff.computations_after:,}")
+    instructions = from_to(f"{diff.instructions_before:,}", f"{diff.instructions_after:,}")
     kinds = {kind: len(diff.computations_of(kind)) for kind in Difference}
     indent = len("instructions  ")
     numbers = max(len(computations), len(instructions)) + 2
     width = console.width - indent - numbers
     for label, number, (first, *rest) in (
-        ("computations", computations, _counts(kinds, width)),
-        ("instructions", instructions, _counts(totals, width, diff.count_moved())),
+        ("computations", computations, counts(kinds, width)),
+        (
+            "instructions",
+            instructions,
+            counts(diff.instruction_totals(), width, diff.count_moved()),
+        ),
     ):
         console.print(Text.assemble(f"{label:<{indent}}{number:<{numbers}}", first))
         for line in rest:
             console.print(Text.assemble(" " * indent, line))
 
 
-def _counts(totals: dict[Difference, int], width: int, moved: int = 0) -> list[Text]:
-    """`+2  -1  ~3` and in words what counts for less, which has its own line if it must."""
-    from rich.text import Text
-
-    signs = (("+", Difference.ADDED), ("-", Difference.REMOVED), ("~", Difference.CHANGED))
-    words = (
-        (f"{moved:,} moved", "yellow", moved),
-        (f"{totals[Difference.METADATA]:,} metadata only", "dim", totals[Difference.METADATA]),
-        (f"{totals[Difference.RENAMED]:,} names only", "dim", totals[Difference.RENAMED]),
-    )
-    groups = [
-        [Text(f"{sign}{totals[kind]:,}", _STYLES[kind]) for sign, kind in signs if totals[kind]],
-        [Text(label, style) for label, style, number in words if number],
+def _renamed(diff: ModuleDiff) -> str:
+    renamed = diff.renamed
+    parts = [
+        counted(number, what)
+        for number, what in (
+            (renamed.instructions, "instruction"),
+            (renamed.computations, "computation"),
+        )
+        if number
     ]
-    between = Text("  ")
-    lines = [between.join(group) for group in groups if group]
-    if sum(map(len, lines)) + len(between) <= width:
-        lines = [between.join(lines)]
-    return lines if any(groups) else [Text("no difference", "dim")]
-
-
-def _from_to(before: str, after: str) -> str:
-    return before if before == after else f"{before} → {after}"
+    if renamed.module:
+        parts.append("the module")
+    return f"{renamed.count:,} renamed: {', '.join(parts)}"
 
 
 def _print_header(diff: ModuleDiff, console: Console) -> None:
@@ -159,7 +161,7 @@ def _attribute(attribute: AttributeChange, width: int) -> Text:
 
     from hloopt.reports.styled_text import cut
 
-    label = Text.assemble((attribute.name, _STYLES[Difference.CHANGED]), ": ")
+    label = Text.assemble((attribute.name, STYLES[Difference.CHANGED]), ": ")
     before, after = (
         None if value is None else " ".join(value.split())
         for value in (attribute.before, attribute.after)
@@ -183,10 +185,13 @@ def _absent() -> Text:
 
 def _frames(change: StackFrameChange) -> str:
     others = [title for title in change.tables if title != "StackFrames"]
-    text = f": {_from_to(f'{change.before:,}', f'{change.after:,}')}"
+    text = f": {from_to(f'{change.before:,}', f'{change.after:,}')}"
     if change.before == change.after and "StackFrames" in change.tables:
         text += ", not the same"
     return f"{text}; {', '.join(others)} differ" if others else text
+
+
+# -- tables ---------------------------------------------------------------------------------
 
 
 def _print_opcodes(diff: ModuleDiff, console: Console, top: int) -> None:
@@ -194,7 +199,7 @@ def _print_opcodes(diff: ModuleDiff, console: Console, top: int) -> None:
 
     table = _table("opcode", "before", "after", "change")
     for change in diff.opcodes[:top]:
-        style = _STYLES[Difference.ADDED if change.change > 0 else Difference.REMOVED]
+        style = STYLES[Difference.ADDED if change.change > 0 else Difference.REMOVED]
         table.add_row(
             Text(change.opcode),
             f"{change.before:,}",
@@ -203,14 +208,15 @@ def _print_opcodes(diff: ModuleDiff, console: Console, top: int) -> None:
         )
     console.print()
     console.print(table, width=page_width(console))
-    _print_left_out(console, len(diff.opcodes) - top, "opcode")
+    print_left_out(console, len(diff.opcodes) - top, "opcode")
 
 
-def _print_computations(computations: Sequence[ComputationDiff], console: Console) -> None:
+def _print_computations(rows: Sequence[Sequence[ComputationDiff]], console: Console) -> None:
     table = _table("computation", "before", "after", "difference", right=2)
-    for computation in computations:
+    for row in rows:
+        computation = row[0]
         table.add_row(
-            partial(_heading, computation),
+            partial(heading, computation, len(row)),
             f"{computation.size_before:,}" if computation.before is not None else "",
             f"{computation.size_after:,}" if computation.after is not None else "",
             partial(_difference_lines, computation),
@@ -219,11 +225,32 @@ def _print_computations(computations: Sequence[ComputationDiff], console: Consol
     console.print(table, width=page_width(console))
 
 
-def _print_computations_left_out(computations: Sequence[ComputationDiff], console: Console) -> None:
-    kinds = Counter(_WORDS[computation.kind] for computation in computations)
+def _difference_lines(computation: ComputationDiff, width: int) -> Text:
+    from rich.text import Text
+
+    return Text("\n").join(difference(computation, width))
+
+
+def _print_computations_left_out(
+    rows: Sequence[Sequence[ComputationDiff]], console: Console
+) -> None:
+    computations = [computation for row in rows for computation in row]
+    kinds = Counter(WORDS[computation.kind] for computation in computations)
     words = [f"{number:,} {word}" for word, number in kinds.items()]
     details = f", all {next(iter(kinds))}" if len(kinds) == 1 else ": " + ", ".join(words)
-    _print_left_out(console, len(computations), "computation", details)
+    print_left_out(console, len(computations), "computation", details)
+
+
+def _print_groups(groups: Sequence[ChangeGroup], console: Console, top: int) -> None:
+    from rich.text import Text
+
+    rows = sorted(groups, key=lambda group: (RANKS[group.kind], -group.count))
+    table = _table("change", "times", "where", right=1)
+    for group in rows[:top]:
+        table.add_row(title(group), f"{group.count:,}", Text(places(group), "dim"))
+    console.print()
+    console.print(table, width=page_width(console))
+    print_left_out(console, len(rows) - top, "change")
 
 
 def _table(*columns: str, right: int = 3) -> ReportTable:
@@ -234,149 +261,3 @@ def _table(*columns: str, right: int = 3) -> ReportTable:
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if 1 <= number <= right else "left")
     return table
-
-
-def _heading(computation: ComputationDiff, width: int) -> Text:
-    from rich.text import Text
-
-    style = _STYLES[computation.kind]
-    if computation.before is None:
-        return Text(middle(f"+ %{computation.after}", width), style)
-    if computation.after is None:
-        return Text(middle(f"- %{computation.before}", width), style)
-    names = f"%{computation.before}", f"%{computation.after}"
-    if columns("~ " + _from_to(*names)) > width and names[0] != names[1]:
-        half = (width - len("~  → ")) // 2
-        names = middle(names[0], half), middle(names[1], half)
-    return Text(middle("~ " + _from_to(*names), width), style)
-
-
-def _difference_lines(computation: ComputationDiff, width: int) -> Text:
-    from rich.text import Text
-
-    return Text("\n").join(_difference(computation, width))
-
-
-def _difference(computation: ComputationDiff, width: int) -> list[Text]:
-    from rich.text import Text
-
-    if computation.before is None or computation.after is None:
-        return [Text(computation.kind.value, _STYLES[computation.kind])]
-    if not computation.count_changes():
-        return [Text("renamed", "dim")]
-    return _counts(computation.totals(), width, len(computation.moved))
-
-
-def _print_left_out(console: Console, number: int, what: str, details: str = "") -> None:
-    if number > 0:
-        console.print(
-            f"… and {counted(number, f'more {what}')}{details}", style="dim", highlight=False
-        )
-
-
-# -- instruction texts ----------------------------------------------------------------------
-
-
-def _print_computation(
-    computation: ComputationDiff, console: Console, two_columns: bool, top: int
-) -> None:
-    from rich.text import Text
-
-    console.print()
-    width = console.width
-    heading = Text("  ").join((_heading(computation, width), *_difference(computation, width)))
-    console.print(heading, highlight=False)
-    if computation.moved:
-        names = ", ".join(f"%{name}" for name in computation.moved[:top])
-        left_out = len(computation.moved) - top
-        more = f" … and {left_out:,} more" if left_out > 0 else ""
-        console.print(Text(f"moved: {names}{more}", _STYLES[Difference.CHANGED]))
-    pairs = list(_text_pairs(computation))
-    if computation.before is None or computation.after is None:
-        top = min(top, _ONE_SIDED_SHOWN)
-    for before, after in pairs[:top]:
-        texts = in_two_columns if two_columns else one_below_the_other
-        for line in texts(before, after, console):
-            console.print(line, soft_wrap=True)
-    _print_left_out(console, len(pairs) - top, "instruction")
-
-
-def _text_pairs(computation: ComputationDiff) -> Iterator[tuple[str | None, str | None]]:
-    """Texts before and after, those that say most first."""
-    by_kind: dict[Difference, list[InstructionChange]] = {kind: [] for kind in Difference}
-    for change in computation.changed:
-        by_kind[change.kind].append(change)
-    for change in by_kind[Difference.CHANGED]:
-        yield change.before.text, change.after.text
-    for line in computation.removed:
-        yield line.text, None
-    for line in computation.added:
-        yield None, line.text
-    for kind in (Difference.METADATA, Difference.RENAMED):
-        for change in by_kind[kind]:
-            yield change.before.text, change.after.text
-
-
-# -- JSON -----------------------------------------------------------------------------------
-
-
-def diff_to_json(diff: ModuleDiff) -> dict[str, object]:
-    """`diff` as JSON values, nothing shortened. O(size of the difference)."""
-    totals = diff.instruction_totals()
-    return {
-        "identical": diff.is_identical,
-        "before": {
-            "module": diff.before,
-            "computations": diff.computations_before,
-            "instructions": diff.instructions_before,
-        },
-        "after": {
-            "module": diff.after,
-            "computations": diff.computations_after,
-            "instructions": diff.instructions_after,
-        },
-        "totals": {
-            "computations": {kind.value: len(diff.computations_of(kind)) for kind in Difference},
-            "instructions": {
-                **{kind.value: number for kind, number in totals.items()},
-                "moved": diff.count_moved(),
-            },
-        },
-        "header": [asdict(change) for change in diff.attributes],
-        "stack_frames": asdict(diff.stack_frames) if diff.stack_frames is not None else None,
-        "opcodes": [
-            {
-                "opcode": change.opcode,
-                "before": change.before,
-                "after": change.after,
-                "change": change.change,
-            }
-            for change in diff.opcodes
-        ],
-        "computations": [_computation_to_json(computation) for computation in diff.computations],
-    }
-
-
-def _computation_to_json(computation: ComputationDiff) -> dict[str, object]:
-    return {
-        "kind": computation.kind.value,
-        "before": computation.before,
-        "after": computation.after,
-        "instructions_before": computation.size_before,
-        "instructions_after": computation.size_after,
-        "added": [_line_to_json(line) for line in computation.added],
-        "removed": [_line_to_json(line) for line in computation.removed],
-        "changed": [
-            {
-                "kind": change.kind.value,
-                "before": _line_to_json(change.before),
-                "after": _line_to_json(change.after),
-            }
-            for change in computation.changed
-        ],
-        "moved": computation.moved,
-    }
-
-
-def _line_to_json(line: InstructionLine) -> dict[str, str]:
-    return {"name": line.name, "opcode": line.opcode, "text": line.text}

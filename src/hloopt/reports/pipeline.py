@@ -197,7 +197,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
     Of remarks those asked for.
     """
     from hloopt.passes.pipeline_text import format_value
-    from hloopt.reports.diff import diff_to_json
+    from hloopt.reports.diff_json import diff_to_json
     from hloopt.reports.memory_diff import peak_change_to_json
     from hloopt.reports.memory_json import memory_to_json
     from hloopt.reports.schedule_diff import schedule_change_to_json

@@ -1,0 +1,63 @@
+"""Numbers for what instructions say, what they compute, and what computations do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from hloopt.analysis.content.content import Content
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import stable_computation_order, stable_order
+
+
+@dataclass(slots=True)
+class Bodies:
+    """Numbers by content, names and order aside; those of all modules added can be compared.
+
+    `labels` number an instruction by what is written about it and what it calls, `values` also by
+    all it depends on, `computations` by thread, root and the values within.
+    """
+
+    content: Content
+    labels: dict[Instruction, int] = field(default_factory=dict)
+    values: dict[Instruction, int] = field(default_factory=dict)
+    computations: dict[Computation, int] = field(default_factory=dict)
+    _numbers: dict[Hashable, int] = field(default_factory=dict)
+
+    def add(self, module: Module) -> None:
+        """Number all there is in a module. O(instructions + edges)."""
+        for computation in stable_computation_order(module):  # callees first
+            self._add(computation)
+
+    def number(self, key: Hashable) -> int:
+        """The number of a key: the same for equal ones."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _add(self, computation: Computation) -> None:
+        content, labels, values = self.content, self.labels, self.values
+        counts_control = "control" not in content.ignored
+        mine: list[int] = []
+        for instruction in stable_order(computation):
+            opcode = instruction.opcode
+            label = labels[instruction] = self.number(
+                (
+                    opcode,
+                    None if opcode is Opcode.TUPLE else content.shape(instruction.shape),
+                    content.attributes(instruction),
+                    content.payload(instruction),
+                    tuple([self.computations[called] for called in instruction.called]),
+                )
+            )
+            key: Hashable = (label, *[values[operand] for operand in instruction.operands])
+            if counts_control and instruction.control_predecessors:
+                before = sorted(values[each] for each in instruction.control_predecessors)
+                key = (key, tuple(before))
+            values[instruction] = self.number(key)
+            mine.append(values[instruction])
+        mine.sort()
+        self.computations[computation] = self.number(
+            ("body", computation.execution_thread, values[computation.root], tuple(mine))
+        )

@@ -1,0 +1,197 @@
+"""Keys of what modules and instructions say, without the classes that a comparison leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hloopt.analysis.content.classes import CLASSES
+from hloopt.analysis.content.frames import FrameKeys
+from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attribute_format import parse_shapes
+from hloopt.ir.attribute_values import (
+    format_frontend_attributes,
+    parse_frontend_attributes,
+    parse_metadata,
+)
+from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
+from hloopt.ir.explicit_attributes import explicit_attributes
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.literal import canonical_literal
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode_attributes import canonical_value, implied_attributes
+from hloopt.ir.shape import Shape, format_shape, without_layout
+
+Items = tuple[tuple[str, str], ...]
+"""Attributes with their values as XLA prints them, sorted by name."""
+
+_LONG = 200  # characters of a literal
+_SHARDY = "xla.sdy."
+_LAYOUTS = ("operand_layout_constraints",)
+"""Attributes of instructions whose values are shapes with layouts."""
+_LOCATION_FIELDS = (
+    *("source_file", "source_line", "source_end_line", "source_column", "source_end_column"),
+    "stack_frame_id",
+)
+
+
+class Content:
+    """Keys of modules and instructions; what belongs to a class in `ignored` is not in them.
+
+    Keys of several modules can be compared where one object made them.
+    """
+
+    def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
+        self.ignored = ignored
+        classes = [CLASSES[name] for name in sorted(ignored)]
+        self._without = frozenset[str]().union(*(c.attributes for c in classes))
+        self._header_without = frozenset[str]().union(*(c.header for c in classes))
+        self._items: dict[tuple[Opcode, Items], Items] = {}
+        self._frames = FrameKeys()
+
+    def shape(self, shape: Shape) -> Shape:
+        """The shape, with default layouts where layouts do not count."""
+        return without_layout(shape) if "layout" in self.ignored else shape
+
+    def payload(self, instruction: Instruction) -> str:
+        """The number of a parameter, or the literal of a constant.
+
+        A short one is as XLA prints it; a long one is only freed of white space.
+        """
+        if instruction.opcode is not Opcode.CONSTANT:
+            return instruction.payload.strip()
+        if "constants" in self.ignored:
+            return ""
+        text = instruction.payload
+        if len(text) > _LONG:
+            return "".join(text.split())
+        return canonical_literal(text, instruction.shape)
+
+    def attributes(self, instruction: Instruction) -> Items:
+        """The attributes that count; references to computations and instructions are none.
+
+        Where shapes imply what the text leaves out, texts that say the same may have different
+        keys; `differing_attributes` knows better. Each distinct text is looked at once.
+        """
+        opcode = instruction.opcode
+        given = tuple(
+            [item for item in instruction.attributes.items() if item[0] not in self._without]
+        )
+        key = opcode, given
+        found = self._items.get(key)
+        if found is None:
+            values = {**implied_attributes(opcode), **dict(given)}
+            found = self._canonical(instruction, values)
+            if "metadata" not in values:  # that depends on the module's tables
+                self._items[key] = found
+        return found
+
+    def differing_attributes(self, before: Instruction, after: Instruction) -> list[str]:
+        """Names of the attributes in which two instructions differ, as far as these count.
+
+        Of metadata the fields: `metadata.op_name`.
+        """
+        if self._same_text(before, after) or self.attributes(before) == self.attributes(after):
+            return []
+        old, new = (dict(self._explicit(each)) for each in (before, after))
+        names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+        if "metadata" not in names:
+            return names
+        names.remove("metadata")
+        return names + self._differing_fields(before, after)
+
+    def header(self, module: Module) -> dict[str, str]:
+        """The attributes of the header that count, white space made one."""
+        if "header" in self.ignored:
+            return {}
+        found: dict[str, str] = {}
+        for name, text in module.attributes.items():
+            if name not in self._header_without:
+                value = self._header_value(name, text)
+                if value is not None:
+                    found[name] = " ".join(value.split())
+        return found
+
+    # -- attributes -------------------------------------------------------------------------
+
+    def _same_text(self, before: Instruction, after: Instruction) -> bool:
+        """Whether attributes are equal as they are written, and frames mean the same."""
+        if before.opcode is not after.opcode or before.attributes != after.attributes:
+            return False
+        metadata = before.attributes.get("metadata", "")
+        return "stack_frame_id" not in metadata or self._frames.same_tables(before, after)
+
+    def _explicit(self, instruction: Instruction) -> Items:
+        try:
+            values = explicit_attributes(instruction)
+        except HloSyntaxError:
+            values = dict(instruction.attributes)
+        if "metadata" in instruction.attributes:  # frames are resolved, not renumbered
+            values["metadata"] = instruction.attributes["metadata"]
+        kept = {name: text for name, text in values.items() if name not in self._without}
+        return self._canonical(instruction, kept)
+
+    def _canonical(self, instruction: Instruction, values: Mapping[str, str]) -> Items:
+        items = ((name, self._value(instruction, name, text)) for name, text in values.items())
+        return tuple(sorted((name, text) for name, text in items if text is not None))
+
+    def _value(self, instruction: Instruction, name: str, text: str) -> str | None:
+        try:
+            if name == "metadata":
+                return self._metadata(instruction, text)
+            if name == "frontend_attributes":
+                return self._frontend_attributes(text)
+            if name in _LAYOUTS and "layout" in self.ignored:
+                return ",".join(format_shape(each, layout=False) for each in parse_shapes(text))
+            return canonical_value(instruction.opcode, name, text)
+        except HloSyntaxError:
+            return text  # malformed: equal to the same text only
+
+    def _differing_fields(self, before: Instruction, after: Instruction) -> list[str]:
+        try:
+            old, new = (
+                self._fields(each, each.attributes.get("metadata", "{}"))
+                for each in (before, after)
+            )
+        except HloSyntaxError:
+            return ["metadata"]
+        names = dict.fromkeys((*old, *new))
+        return [f"metadata.{name}" for name in names if old.get(name) != new.get(name)]
+
+    def _metadata(self, instruction: Instruction, text: str) -> str | None:
+        fields = self._fields(instruction, text)
+        return str(fields) if fields else None
+
+    def _fields(self, instruction: Instruction, text: str) -> dict[str, object]:
+        value = parse_metadata(text)
+        fields: dict[str, object] = {name: getattr(value, name) for name in type(value).__slots__}
+        if "locations" in self.ignored:
+            for name in _LOCATION_FIELDS:
+                fields.pop(name, None)
+        elif value.stack_frame_id:
+            module = instruction.parent.module
+            fields["stack_frame_id"] = self._frames.key(module, value.stack_frame_id)
+        return {name: each for name, each in fields.items() if each}
+
+    def _frontend_attributes(self, text: str) -> str | None:
+        values = parse_frontend_attributes(text)
+        if "sharding" in self.ignored:
+            values = {k: v for k, v in values.items() if not k.startswith(_SHARDY)}
+        if "frontend-attributes" in self.ignored:
+            values = {k: v for k, v in values.items() if k.startswith(_SHARDY)}
+        return format_frontend_attributes(values) if values else None
+
+    # -- header -----------------------------------------------------------------------------
+
+    def _header_value(self, name: str, text: str) -> str | None:
+        try:
+            if name == "frontend_attributes":
+                return self._frontend_attributes(text)
+            if name == "entry_computation_layout" and "layout" in self.ignored:
+                parameters, result = parse_entry_layout(text)
+                return format_entry_layout(
+                    [without_layout(each) for each in parameters], without_layout(result)
+                )
+        except HloSyntaxError:
+            pass  # malformed: equal to the same text only
+        return text

@@ -1,0 +1,46 @@
+"""Stack frames of several modules, comparable: tables number the same frames differently."""
+
+from __future__ import annotations
+
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.stack_frames import StackFrames
+
+
+class FrameKeys:
+    """Numbers of frames that are equal where files, functions, lines and callers are."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._tables: dict[str, tuple[StackFrames, dict[int, int]]] = {}
+
+    def key(self, module: Module, frame: int) -> int:
+        """What stands for a frame of `module`; 0 where the tables lack it: XLA drops such.
+
+        O(depth) for a frame whose callers are not known yet.
+        """
+        text = module.stack_frames
+        if text not in self._tables:
+            self._tables[text] = StackFrames.parse(text), {}
+        tables, known = self._tables[text]
+        chain = [number for number in tables.ancestry(frame) if number not in known]
+        for number in reversed(chain):
+            location, parent = tables.frames[number - 1]
+            key = (self._location(tables, location), known.get(parent, 0))
+            known[number] = self._numbers.setdefault(key, len(self._numbers) + 1)
+        return known.get(frame, 0)
+
+    def same_tables(self, before: Instruction, after: Instruction) -> bool:
+        """Whether the modules of two instructions number frames alike."""
+        return before.parent.module.stack_frames == after.parent.module.stack_frames
+
+    def _location(self, tables: StackFrames, number: int) -> object:
+        if not 0 < number <= len(tables.locations):
+            return number
+        at = tables.locations[number - 1]
+        files, functions = tables.files, tables.functions
+        return (
+            files[at.file - 1] if 0 < at.file <= len(files) else at.file,
+            functions[at.function - 1] if 0 < at.function <= len(functions) else at.function,
+            *(at.line, at.end_line, at.column, at.end_column),
+        )

@@ -1,0 +1,59 @@
+"""Pairs of nodes in the order of computation, between those that are partners already."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+
+from hloopt.analysis.matching.graph import PairGraph
+from hloopt.analysis.matching.local import one_sided
+from hloopt.analysis.matching.sequences import ascending, common_subsequence
+from hloopt.analysis.matching.state import MatchState, is_plausible
+
+
+def align(state: MatchState) -> int:
+    """Pair unmatched nodes that stand in one order between the same partners; returns how many.
+
+    By label and op_name, or else by label alone, and where edges do not speak against it. The
+    order is that of a walk from the roots. O(n log n).
+    """
+    graph = state.graph
+    nodes = graph.unmatched()
+    origins = state.origins(nodes)
+    found = _align(graph, origins, nodes)
+    return found or _align(graph, state.labels, one_sided(graph, origins))
+
+
+def _align(
+    graph: PairGraph, keys: Sequence[Hashable] | Mapping[int, Hashable], nodes: Iterable[int]
+) -> int:
+    proposals: dict[int, int] = {}
+    for old, new in _gaps(graph, set(nodes)):
+        common = common_subsequence([keys[node] for node in old], [keys[node] for node in new])
+        for a, b in common:
+            proposals[old[a]] = new[b]
+            proposals[new[b]] = old[a]
+    found = 0
+    for a, b in proposals.items():
+        if a < graph.split and is_plausible(graph, a, b, proposals):
+            graph.pair(a, b)
+            found += 1
+    return found
+
+
+def _gaps(graph: PairGraph, nodes: Container[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """Those of `nodes` on both sides between partners that both walks meet in one order."""
+    old_walk, new_walk = graph.walks()
+    partner = graph.partner
+    old_place = {node: place for place, node in enumerate(old_walk)}
+    new_place = {node: place for place, node in enumerate(new_walk)}
+    matched = [node for node in old_walk if partner[node] >= 0]
+    fixed = ascending([new_place[partner[node]] for node in matched])
+    ends = [(old_place[matched[i]], new_place[partner[matched[i]]]) for i in fixed]
+    old_start = new_start = 0
+    for old_end, new_end in (*ends, (len(old_walk), len(new_walk))):
+        old = [node for node in old_walk[old_start:old_end] if node in nodes]
+        if old:
+            new = [node for node in new_walk[new_start:new_end] if node in nodes]
+            if new:
+                yield old, new
+        old_start, new_start = old_end + 1, new_end + 1

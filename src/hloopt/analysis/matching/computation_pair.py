@@ -1,0 +1,64 @@
+"""The instructions of two computations that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hloopt.analysis.matching.alignment import align
+from hloopt.analysis.matching.anchors import pair_by_use, pair_unique
+from hloopt.analysis.matching.evidence import Witness
+from hloopt.analysis.matching.graph import PairGraph
+from hloopt.analysis.matching.labels import Labels, Level
+from hloopt.analysis.matching.local import pair_by_origin, pair_local
+from hloopt.analysis.matching.neighbours import spread
+from hloopt.analysis.matching.state import MatchState, unique_pairs
+from hloopt.analysis.matching.twins import pair_twins
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+
+_MOST_ROUNDS = 30
+_GUESSES = (pair_local, align, pair_by_use, pair_twins, pair_by_origin)
+"""Steps that are tried where the certain ones find no more, the most certain first."""
+
+
+def match_instructions(
+    before: Computation,
+    after: Computation,
+    labels: Labels,
+    known: Iterable[tuple[Instruction, Instruction]] = (),
+) -> list[tuple[Instruction, Instruction]]:
+    """Partners among the instructions of two computations; `known` are some of them.
+
+    What is equal in most detail comes first, and what its context tells apart before what it does
+    not. O(n log n).
+    """
+    graph = PairGraph(before, after)
+    if labels.classes[before] == labels.classes[after]:
+        _pair_equal_values(graph, labels)
+    else:
+        number = {node: index for index, node in enumerate(graph.nodes)}
+        for old, new in known:
+            graph.pair(number[old], number[new])
+    witness = Witness(graph, labels)
+    for level in Level:
+        if graph.is_open:
+            _match_at(MatchState(graph, witness, labels, level))
+    nodes, partner = graph.nodes, graph.partner
+    return [(nodes[old], nodes[partner[old]]) for old in range(graph.split) if partner[old] >= 0]
+
+
+def _pair_equal_values(graph: PairGraph, labels: Labels) -> None:
+    """Pair what no other instruction computes in two computations of one class."""
+    values = [labels.values[node] for node in graph.nodes]
+    for old, new in unique_pairs(graph, values, range(len(values))):
+        graph.pair(old, new)
+
+
+def _match_at(state: MatchState) -> None:
+    pair_unique(state)
+    pair_twins(state)
+    for _ in range(_MOST_ROUNDS):
+        if not state.graph.is_open:
+            break
+        if spread(state) + pair_unique(state) == 0 and not any(guess(state) for guess in _GUESSES):
+            break

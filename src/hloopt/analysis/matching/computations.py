@@ -1,0 +1,149 @@
+"""The choice of a partner for a computation, among those its callers propose or those alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from hloopt.analysis.matching.evidence import op_name
+from hloopt.analysis.matching.labels import Labels, Level
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+
+_LEAST_ALIKE = 0.5
+_MOST_COMPARED = 50
+
+
+class ComputationChoice:
+    """Knows which computations are still free, and what speaks for pairs of them.
+
+    Callers that are partners speak for what they call: strongly where they do the same but for
+    that, weakly where they differ (a combined collective calls one reducer of many).
+    """
+
+    def __init__(self, before: Module, after: Module, labels: Labels) -> None:
+        self._labels = labels
+        self._old: dict[Computation, None] = dict.fromkeys(before.computations.values())
+        self._new: dict[Computation, None] = dict.fromkeys(after.computations.values())
+        self._strong: dict[Computation, Counter[Computation]] = {}
+        self._all: dict[Computation, Counter[Computation]] = {}
+        self._rivals: dict[Computation, dict[Computation, None]] = {}
+        self._of_class: dict[int, list[Computation]] = {}
+        for new in self._new:
+            self._of_class.setdefault(labels.classes[new], []).append(new)
+        self._counts: dict[Computation, Counter[int]] = {}
+        self._of_origin: dict[tuple[object, ...], list[Computation]] = {}
+        self._known_origins: dict[Computation, list[str]] = {}
+
+    def take(self, old: Computation, new: Computation) -> None:
+        """Note that two computations are partners now."""
+        del self._old[old]
+        del self._new[new]
+
+    def propose(self, old: Instruction, new: Instruction) -> None:
+        """Let a pair of callers speak for pairs of what they call."""
+        if not old.called or not new.called:
+            return
+        at = self._labels.at
+        is_strong = at(Level.OPEN, old) == at(Level.OPEN, new)
+        for a, b in zip(old.called, new.called, strict=False):
+            self._all.setdefault(a, Counter())[b] += 1
+            if is_strong:
+                self._strong.setdefault(a, Counter())[b] += 1
+            self._rivals.setdefault(b, {})[a] = None
+
+    def called_alike(self, old: Computation) -> Computation | None:
+        """The best partner for which callers speak strongly and no other has more right to.
+
+        None where it does the same and has other op_names: another may have a better claim.
+        """
+        new = self._best_called(old, self._strong)
+        if new is None or self._origins(old) == self._origins(new):
+            return new
+        classes = self._labels.classes
+        return None if classes[old] == classes[new] else new
+
+    def alike(self, old: Computation) -> Computation | None:
+        """The best free partner: called alike, or doing the same, or else the most alike."""
+        found = self._best_called(old, self._strong)
+        if found is not None:
+            return found
+        equal = self._free(self._of_class.get(self._labels.classes[old], ()))
+        named = [new for new in equal if new.name == old.name]
+        if named:
+            return named[0]
+        found = self._best_called(old, self._all)
+        if found is not None:
+            return found
+        return equal[-1] if equal else self._most_alike(old)  # callers, so the last, come first
+
+    def _free(self, computations: Iterable[Computation]) -> list[Computation]:
+        return [new for new in computations if new in self._new]
+
+    def _best_called(
+        self, old: Computation, votes: dict[Computation, Counter[Computation]]
+    ) -> Computation | None:
+        def right(old: Computation, new: Computation) -> tuple[bool, bool, bool, int, bool]:
+            """How much speaks for a pair; names only where structure leaves the choice."""
+            is_equal = self._labels.classes[old] == self._labels.classes[new]
+            has_name = old.name == new.name
+            return (
+                *(is_equal, is_equal and self._origins(old) == self._origins(new)),
+                *(is_equal and has_name, votes.get(old, _NONE)[new], has_name),
+            )
+
+        candidates = self._free(votes.get(old, ()))
+        if len(candidates) == 1 and len(self._rivals[candidates[0]]) == 1:
+            return self._of_like_origin(old, candidates[0])
+        for new in sorted(candidates, key=lambda new: right(old, new), reverse=True):
+            rivals = [rival for rival in self._rivals[new] if rival in self._old]
+            if max(rivals, key=lambda rival: right(rival, new)) is old:
+                return self._of_like_origin(old, new)
+        return None
+
+    def _of_like_origin(self, old: Computation, new: Computation) -> Computation:
+        """`new`, or one that does the same and has the op_names of `old`, where `new` has not.
+
+        Modules are full of equal reducers, each with metadata of its own.
+        """
+        group = self._labels.classes[new]
+        if group != self._labels.classes[old] or self._origins(old) == self._origins(new):
+            return new
+        if not self._of_origin:
+            for each in self._new:
+                key = (self._labels.classes[each], *self._origins(each))
+                self._of_origin.setdefault(key, []).append(each)
+        found = self._free(self._of_origin.get((group, *self._origins(old)), ()))
+        return next((each for each in found if each.name == old.name), found[0]) if found else new
+
+    def _origins(self, computation: Computation) -> list[str]:
+        """The op_names of the instructions, in order."""
+        found = self._known_origins.get(computation)
+        if found is None:
+            found = [op_name(instruction) for instruction in computation.instructions]
+            self._known_origins[computation] = found
+        return found
+
+    def _most_alike(self, old: Computation) -> Computation | None:
+        """The free computation with the most instructions in common, at least half of them."""
+        best = (_LEAST_ALIKE, False)
+        found = None
+        candidates = [n for n in self._new if n.root.opcode is old.root.opcode]
+        candidates.sort(key=lambda new: abs(len(new) - len(old)))
+        for new in candidates[:_MOST_COMPARED]:
+            common = (self._count(old) & self._count(new)).total()
+            rank = (2 * common / (len(old) + len(new)), new.name == old.name)
+            if rank > best:
+                best, found = rank, new
+        return found
+
+    def _count(self, computation: Computation) -> Counter[int]:
+        found = self._counts.get(computation)
+        if found is None:
+            core = self._labels.core
+            found = self._counts[computation] = Counter(core[i] for i in computation.instructions)
+        return found
+
+
+_NONE: Counter[Computation] = Counter()

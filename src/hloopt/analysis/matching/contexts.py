@@ -1,0 +1,63 @@
+"""Numbers for what unmatched nodes depend on, down to the leaves, and what depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from hloopt.analysis.matching.graph import PairGraph
+from hloopt.analysis.matching.labels import Level, is_variadic
+from hloopt.analysis.matching.state import MatchState
+
+
+class Contexts:
+    """Equal numbers mean equal contexts; partners stand for themselves, whatever is behind them.
+
+    `leaves` numbers a node by its label and what it reads, `roots` by its label and who reads it,
+    at which position, `both` by both. Lists are indexed by node. O(unmatched nodes + their edges).
+    """
+
+    __slots__ = ("both", "leaves", "roots")
+
+    def __init__(self, state: MatchState, nodes: Sequence[int]) -> None:
+        graph = state.graph
+        self.leaves = list(graph.tokens)
+        self.roots = list(graph.tokens)
+        self.both = list(graph.tokens)
+        self._number_leaves(graph, state.labels, nodes)
+        self._number_roots(graph, state, nodes)
+        numbers: dict[tuple[int, int], int] = {}
+        for node in nodes:
+            key = self.leaves[node], self.roots[node]
+            self.both[node] = numbers.setdefault(key, len(numbers))
+
+    def _number_leaves(self, graph: PairGraph, labels: Sequence[int], nodes: Sequence[int]) -> None:
+        numbers: dict[Hashable, int] = {}
+        leaves, operands = self.leaves, graph.operands
+        for node in nodes:
+            key = (labels[node], *[leaves[operand] for operand in operands[node]])
+            leaves[node] = numbers.setdefault(key, len(numbers))
+
+    def _number_roots(self, graph: PairGraph, state: MatchState, nodes: Sequence[int]) -> None:
+        numbers: dict[Hashable, int] = {}
+        roots, users, uses = self.roots, graph.users, state.uses
+        positions_count = state.level is Level.CORE
+        for node in reversed(nodes):
+            reads = [
+                (roots[user], at if positions_count or not is_variadic(graph.nodes[user]) else 0)
+                for user, at in users[node]
+            ]
+            if len(reads) > 1:
+                reads.sort()
+            key = (uses[node], node in graph.roots, *reads)
+            roots[node] = numbers.setdefault(key, len(numbers))
+
+
+def refine(graph: PairGraph, keys: Sequence[int], nodes: Sequence[int]) -> list[int]:
+    """Keys that also tell apart what has neighbours with different `keys`. O(edges of `nodes`)."""
+    numbers: dict[Hashable, int] = {}
+    refined = list(keys)
+    for node in nodes:
+        reads = tuple([keys[operand] for operand in graph.operands[node]])
+        read_by = tuple(sorted([(keys[user], at) for user, at in graph.users[node]]))
+        refined[node] = numbers.setdefault((keys[node], reads, read_by), len(numbers))
+    return refined

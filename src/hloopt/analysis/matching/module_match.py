@@ -1,0 +1,117 @@
+"""Which computations and instructions of two modules belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hloopt.analysis.matching.computation_pair import match_instructions
+from hloopt.analysis.matching.computations import ComputationChoice
+from hloopt.analysis.matching.labels import Labels
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import stable_computation_order
+
+_PASS_ON = frozenset((Opcode.CALL, Opcode.FUSION, Opcode.ASYNC_START, Opcode.WHILE))
+"""Callers whose operands are the parameters of what they call, one by one."""
+
+
+@dataclass(slots=True)
+class ModuleMatch:
+    """Partners among computations and among instructions, the module before → the module after.
+
+    Opcode, shape, attributes, op_name, operands and users decide; names only where all of these
+    leave the choice. Instructions with different opcodes are no partners.
+    """
+
+    computations: dict[Computation, Computation] = field(default_factory=dict)
+    instructions: dict[Instruction, Instruction] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, before: Module, after: Module) -> ModuleMatch:
+        """Match two modules; changes neither. O(n log n) in their instructions.
+
+        Callers come before what they call: partners call partners. What no pair of callers
+        proposes is chosen by what it does.
+        """
+        match = cls()
+        matcher = _Matcher(match, before, after)
+        matcher.pair(before.entry, after.entry)
+        callers_first = stable_computation_order(before)[::-1]
+        for find in (matcher.choice.called_alike, matcher.choice.alike):
+            for old in callers_first:
+                if old not in match.computations:
+                    new = find(old)
+                    if new is not None:
+                        matcher.pair(old, new)
+        return match
+
+
+class _Matcher:
+    """Fills a ModuleMatch."""
+
+    def __init__(self, match: ModuleMatch, before: Module, after: Module) -> None:
+        self.match = match
+        self.labels = Labels.of((before, after))
+        self.choice = ComputationChoice(before, after, self.labels)
+
+    def pair(self, old: Computation, new: Computation) -> None:
+        """Make two computations partners, and match their instructions."""
+        self.match.computations[old] = new
+        self.choice.take(old, new)
+        for a, b in self._partners(old, new):
+            self.match.instructions[a] = b
+            self.choice.propose(a, b)
+
+    def _partners(
+        self, old: Computation, new: Computation
+    ) -> Iterable[tuple[Instruction, Instruction]]:
+        if same_source_text(old, new):
+            return zip(old.instructions, new.instructions, strict=True)
+        return match_instructions(old, new, self.labels, self._parameters(old, new))
+
+    def _parameters(
+        self, old: Computation, new: Computation
+    ) -> list[tuple[Instruction, Instruction]]:
+        """Parameters to which the only callers pass partners."""
+        if len(old.callers) != 1 or len(new.callers) != 1:
+            return []
+        [old_caller], [new_caller] = old.callers, new.callers
+        partners = self.match.instructions
+        if old_caller.opcode not in _PASS_ON or partners.get(old_caller) is not new_caller:
+            return []
+        old_passed = _once(old_caller.operands, old.parameters)
+        new_passed = _once(new_caller.operands, new.parameters)
+        return [
+            (parameter, new_passed[partners[operand]])
+            for operand, parameter in old_passed.items()
+            if partners.get(operand) in new_passed
+        ]
+
+
+def _once(
+    operands: Iterable[Instruction], parameters: Iterable[Instruction]
+) -> dict[Instruction, Instruction]:
+    """The parameter that each operand is passed to, without those passed to several."""
+    passed: dict[Instruction, Instruction] = {}
+    twice: set[Instruction] = set()
+    for operand, parameter in zip(operands, parameters, strict=False):
+        if operand in passed:
+            twice.add(operand)
+        passed[operand] = parameter
+    return {operand: parameter for operand, parameter in passed.items() if operand not in twice}
+
+
+def same_source_text(before: Computation, after: Computation) -> bool:
+    """Whether two computations are as they were read and read the same. O(length of the text)."""
+    if not (before.is_pristine and after.is_pristine):
+        return False
+    old, new = _source_text(before), _source_text(after)
+    return old is not None and old == new
+
+
+def _source_text(computation: Computation) -> str | None:
+    source, scope = computation.module.source, computation.source_range
+    return source.text[slice(*scope)] if source is not None and scope is not None else None
