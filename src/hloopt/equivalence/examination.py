@@ -28,14 +28,12 @@ _MOST_NOTES = 4
 class Examination:
     """Runs both modules of a pairing, and compares what they did."""
 
-    def __init__(
-        self, left: Runs, pairing: Pairing, settings: RunSettings, *, is_exact: bool
-    ) -> None:
+    def __init__(self, left: Runs, pairing: Pairing, settings: RunSettings, judge: Judge) -> None:
         self._left = left
         self._right = Runs(pairing.right, pairing.right_plans, settings)
         self._pairing = pairing
         self._settings = settings
-        self._judge = Judge(settings.tolerance, is_exact=is_exact)
+        self._judge = judge
         self._done = RunRecord(), RunRecord()
         """What either module did, on all seeds."""
         self._damped: list[str] = []

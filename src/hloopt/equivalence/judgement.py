@@ -77,9 +77,14 @@ Noises = dict[tuple[str, Index], Noise]
 class Judge:
     """Compares outputs, and keeps how far each was off."""
 
-    def __init__(self, tolerance: Tolerance | None, *, is_exact: bool) -> None:
+    def __init__(
+        self, tolerance: Tolerance | None, *, is_exact: bool, precision: float = 0.0
+    ) -> None:
         self._tolerance = tolerance
         self._is_exact = is_exact
+        self._precision = precision
+        """How far values may be off in the coarsest type that the programs compute in, as a part of
+        the largest value: less is no more than is to be expected of them."""
         self.errors: dict[tuple[str, Index], OutputErrors] = {}
 
     def judge(
@@ -141,7 +146,7 @@ class Judge:
         beyond = off & ~errors.within(_MARGIN * noise.largest)
         if beyond.any():
             return self._difference(pair, errors, beyond, seed, noise)
-        loose = allowed(errors, loose_tolerance(pair.left.dtype))
+        loose = allowed(errors, max(self._precision, loose_tolerance(pair.left.dtype)))
         if noise.largest > loose.max(initial=0.0):  # whatever is off, noise would explain it
             return self._difference(pair, errors, off, seed, noise, is_decided=False)
         far = ~errors.within(loose)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from hloopt.equivalence.comparison import Comparison, Mismatch
 from hloopt.equivalence.examination import Examination
+from hloopt.equivalence.judgement import Judge
+from hloopt.equivalence.measures import loose_tolerance
 from hloopt.equivalence.pairing import Pairing, pair_up
 from hloopt.equivalence.runs import Runs
 from hloopt.equivalence.settings import RunSettings
 from hloopt.equivalence.signature import first_other, may_be_cut
-from hloopt.interpreter.exactness import only_moves_data
+from hloopt.interpreter.exactness import only_moves_data, rounded_types
+from hloopt.interpreter.values import dtype_of
+from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.module import Module
 
 
@@ -33,7 +39,6 @@ class Reference:
     def __init__(self, module: Module, settings: RunSettings) -> None:
         self.module = module
         self.settings = settings
-        self._moves: bool | None = None
         self._runs: Runs | None = None
 
     def compare(self, module: Module) -> Mismatch | None:
@@ -45,14 +50,22 @@ class Reference:
         pairing = pair(self.module, module, self.settings)
         if isinstance(pairing, str):
             return Comparison(Mismatch(pairing))
-        is_exact = self._only_moves() and only_moves_data(module)
-        runs = self._runs_of(pairing)
-        return Examination(runs, pairing, self.settings, is_exact=is_exact).run()
+        judge = Judge(
+            self.settings.tolerance,
+            is_exact=self._only_moves and only_moves_data(module),
+            precision=self._precision,
+        )
+        return Examination(self._runs_of(pairing), pairing, self.settings, judge).run()
 
+    @cached_property
     def _only_moves(self) -> bool:
-        if self._moves is None:
-            self._moves = only_moves_data(self.module)
-        return self._moves
+        return only_moves_data(self.module)
+
+    @cached_property
+    def _precision(self) -> float:
+        names = rounded_types(self.module)
+        dtypes = (dtype_of(ELEMENT_TYPES[name]) for name in names)
+        return max(map(loose_tolerance, dtypes), default=0.0)
 
     def _runs_of(self, pairing: Pairing) -> Runs:
         """Those there are, unless this comparison asks for other devices or inputs."""

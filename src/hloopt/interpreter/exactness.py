@@ -75,6 +75,17 @@ def rounds(instruction: Instruction) -> bool:
     return before.is_floating and _NARROWED <= after.bits < before.bits
 
 
+def rounded_types(module: Module) -> set[str]:
+    """The names of the float types that a module rounds to. O(instructions)."""
+    return {
+        leaf.type_name
+        for instruction in module.instructions()
+        if rounds(instruction)
+        for leaf in instruction.shape.leaves()
+        if has_floats(leaf)
+    }
+
+
 # -- which results of an operation are rounded ----------------------------------------------------
 
 

@@ -53,7 +53,7 @@ def _extent(comparison: Comparison) -> str:
     same = sum(not errors.unequal for errors in comparison.outputs)
     if same == len(comparison.outputs):
         return ", ".join([*parts, "bit for bit"])
-    return ", ".join(parts) + (f"; {same} bit for bit, the others by rounding" if same else "")
+    return ", ".join(parts) + (f"; {same} bit for bit" if same else "")
 
 
 def _counted(number: int, noun: str) -> str:
