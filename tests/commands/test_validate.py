@@ -201,3 +201,26 @@ def test_too_large_a_module_can_be_validated_smaller(step: Path, capsys: Capture
 def test_wrong_usage(step: Path, capsys: Capture, options: list[str], message: str) -> None:
     assert main(["opt", str(step), "--passes", "dce", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_devices_to_validate_on_can_be_chosen_and_are_repeated(
+    step: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    """Who is partition 1 can be told where there are two."""
+    step.write_text(
+        TEXT.replace("dead = f32[4]{0} negate(p)", "i = u32[] partition-id() f = f32[] convert(i)")
+        .replace(
+            "ROOT r",
+            "b = f32[4]{0} broadcast(f), dimensions={} a = f32[4]{0} multiply(p, b) ROOT r",
+        )
+        .replace("subtract(p, q)", "subtract(a, a)")
+    )
+    folder = tmp_path / "repros"
+    options = ["--validate", "each", "--devices", "1x2", "--repro-dir", str(folder)]
+    step.write_text(step.read_text().replace("subtract(a, a)", "subtract(a, q)"))
+    assert main(["opt", str(step), "--passes", "turns", *options]) == 3
+    assert "on device 0" in capsys.readouterr().err
+    (reproducer,) = folder.iterdir()
+    assert '"--devices", "1x2"' in reproducer.read_text()
+    assert main(["opt", "--repro", str(reproducer), "--repro-dir", str(folder)]) == 3
+    assert "on device 0" in capsys.readouterr().err
