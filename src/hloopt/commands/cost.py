@@ -92,11 +92,11 @@ def command(
     from hloopt.reports.cost import cost_to_json
     from hloopt.targets import load_target
 
+    paths = find_inputs(files)
+    check_pictures({"html": html}, paths)
     target = None if cost_model.target is None else load_target(cost_model.target)
     if html is not None and target is None:
         raise needs_target("the picture of --html")
-    paths = find_inputs(files)
-    check_pictures({"html": html}, paths)
     with at_work(paths) as each:
         reports = [(path, _analyze(load(path), target, cost_model)) for path in each]
     if html is not None:

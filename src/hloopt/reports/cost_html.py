@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil, log10
 
+from hloopt.diagnostics import counted
 from hloopt.reports.cost import CostReport, CostRow
 from hloopt.reports.cost_intensity import Bin, Intensities, Point, ceilings, intensity_of, peak_of
 from hloopt.reports.cost_panel import BEGIN, FOOT, HEAD, LEFT, MARGIN, WIDTH, Panel
@@ -125,11 +126,10 @@ def _bin_tip(report: CostReport, found: Bin) -> list[str]:
     where = "no flops"
     if found.right:
         where = f"{human_ratio(found.left)} to {human_ratio(found.right)} flops per byte"
-    count = len(found.rows)
     lines = [
         where,
         f"{human_seconds(found.seconds)}, {_share(found.seconds, report)} of the least time",
-        f"{count:,} instruction{'' if count == 1 else 's'}, most time in:",
+        f"{counted(len(found.rows), 'instruction')}, most time in:",
     ]
     for row in found.rows[:_MOST_NAMED]:
         lines.append(f"%{row.name} ({row.opcode}) {human_seconds(row.seconds)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hloopt.diagnostics import counted
 from hloopt.equivalence.measures import shown
 from hloopt.reports.values import json_number
 
@@ -48,16 +49,12 @@ def _extent(comparison: Comparison) -> str:
     """What was compared, in a line."""
     left, right = comparison.devices
     outputs = [errors for errors in comparison.outputs if errors.leaf[:1] != (-1,)]
-    devices = _counted(left, "device") if left == right else f"{left} and {right} devices"
-    parts = [_counted(len(outputs), "output"), devices, _counted(comparison.seeds, "seed")]
+    devices = counted(left, "device") if left == right else f"{left} and {right} devices"
+    parts = [counted(len(outputs), "output"), devices, counted(comparison.seeds, "seed")]
     same = sum(not errors.unequal for errors in comparison.outputs)
     if same == len(comparison.outputs):
         return ", ".join([*parts, "bit for bit"])
     return ", ".join(parts) + (f"; {same} bit for bit" if same else "")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _badness(errors: OutputErrors) -> tuple[float, float]:
@@ -68,18 +65,17 @@ def _badness(errors: OutputErrors) -> tuple[float, float]:
 
 
 def _render_errors(rows: Sequence[OutputErrors], console: Console, top: int) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from hloopt.reports.table import ReportTable
+    from hloopt.reports.units import middle, more_text, page_width
 
-    from hloopt.reports.units import head, more_text
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = ReportTable(gap=2)
     shows_rounding = any(errors.rounding is not None for errors in rows)
-    table.add_column("output", no_wrap=True)
-    table.add_column("type", no_wrap=True)
+    table.add_column("output", cut=middle)
+    table.add_column("type")
     heads = ["unequal", "absolute", "at", "relative", "ulps", *["rounding"] * shows_rounding]
     for name in heads:
-        table.add_column(name, justify="left" if name == "at" else "right", no_wrap=True)
+        is_kept = True if name in ("absolute", "rounding") else None
+        table.add_column(name, justify="left" if name == "at" else "right", stays=is_kept)
     for errors in rows[:top]:
         cells = [
             _share(errors),
@@ -90,14 +86,10 @@ def _render_errors(rows: Sequence[OutputErrors], console: Console, top: int) -> 
         ]
         if shows_rounding:
             cells.append("" if errors.rounding is None else shown(errors.rounding, 2))
-        table.add_row(head(_name(errors), _LONGEST), head(errors.type, _LONGEST), *cells)
-    console.print(table)
+        table.add_row(_name(errors), errors.type, *cells)
+    console.print(table, width=page_width(console))
     if len(rows) > top:
         console.print(more_text(len(rows) - top, console.width), style="dim")
-
-
-_LONGEST = 18
-"""Characters of a name or a type."""
 
 
 def _name(errors: OutputErrors) -> str:

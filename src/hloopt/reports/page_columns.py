@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from string import digits
 from typing import Any
 
+from hloopt.diagnostics import counted
+
 _LEAST_SHARE = 0.001
 """Of all weight: what has less is no group of its own."""
 
@@ -140,8 +142,8 @@ def scope_groupings(
         scopes = ["/".join(each[:count]) for each in parts]
         different = len(set(scopes))
         if different > before or count == depth:
-            plural = "" if count == 1 else "s"
-            yield Grouping.of(f"scope, {count} part{plural}", "op_name", scopes, weights, most=most)
+            title = f"scope, {counted(count, 'part')}"
+            yield Grouping.of(title, "op_name", scopes, weights, most=most)
         before = different
 
 
