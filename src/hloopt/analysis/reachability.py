@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
 from hloopt.analysis.topological_order import TopologicalOrder
@@ -34,11 +34,17 @@ class Reachability:
 
     __slots__ = ("_blocks", "_numbers", "_order")
 
-    def __init__(self, computation: Computation) -> None:
-        """O(edges). Raises HloVerifyError if an instruction depends on itself."""
-        order = stable_order(computation)
+    def __init__(
+        self, computation: Computation, order: Sequence[Instruction] | None = None
+    ) -> None:
+        """O(edges). `order` is one that respects all paths, where somebody has it already.
+
+        Raises HloVerifyError if an instruction depends on itself.
+        """
+        if order is None:
+            order = stable_order(computation)
         self._numbers = {instruction: number for number, instruction in enumerate(order)}
-        self._order = TopologicalOrder([self._sources(instruction) for instruction in order])
+        self._order = TopologicalOrder(list(map(self._sources, order)))
         self._blocks: dict[int, list[int]] = {}
         """By block the sets by instruction: bit `i` stands for the block's `i`-th instruction."""
 
@@ -47,11 +53,14 @@ class Reachability:
 
     def reachable(self, a: Instruction, b: Instruction) -> bool:
         """Whether `a` is `b` or must run before it. Raises KeyError for unknown instructions."""
-        block, bit = divmod(self._numbers[a], _BLOCK)
+        one, other = self._numbers[a], self._numbers[b]
+        if self._order.position[one] > self._order.position[other]:
+            return False
+        block, bit = divmod(one, _BLOCK)
         sets = self._blocks.get(block)
         if sets is None:
             sets = self._blocks[block] = self._sweep(block)
-        return bool(sets[self._numbers[b]] >> bit & 1)
+        return bool(sets[other] >> bit & 1)
 
     def connected(self, a: Instruction, b: Instruction) -> bool:
         """Whether one of the two is reachable from the other: their order is fixed."""
@@ -76,7 +85,9 @@ class Reachability:
             self._numbers[new] = self._numbers.pop(old)
 
     def _sources(self, instruction: Instruction) -> list[int]:
-        numbers = self._numbers
+        numbers, operands = self._numbers, instruction.operands
+        if len(operands) == 1 and not instruction.control_predecessors:
+            return [numbers[operands[0]]]
         return list(dict.fromkeys([numbers[before] for before in dependencies(instruction)]))
 
     def _sweep(self, block: int) -> list[int]:
@@ -84,9 +95,18 @@ class Reachability:
         order = self._order
         sets = [0] * len(order.at)
         start = min(order.position[block * _BLOCK : (block + 1) * _BLOCK])
+        sources = order.sources
         for position in range(start, len(sets)):
             number = order.at[position]
-            sets[number] = self._set(number, block, sets)
+            found = 0
+            for source in sources[number]:  # as `_set` does, which would take as long to call
+                other = sets[source]
+                if other is not found and other:
+                    union = found | other
+                    found = other if union == other else found if union == found else union
+            if number // _BLOCK == block:
+                found |= 1 << number % _BLOCK
+            sets[number] = found
         return sets
 
     def _propagate(self, block: int, sets: list[int], numbers: Iterable[int]) -> None:

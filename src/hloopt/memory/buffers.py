@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hloopt.analysis.dataflow import Dataflow, slots_of
-from hloopt.analysis.in_place import InPlace
+from hloopt.analysis.in_place import IN_PLACE, InPlace
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.attribute_format import braces
@@ -84,7 +84,7 @@ class Buffers:
                 elif instruction.opcode is Opcode.CONDITIONAL:
                     for branch in instruction.called:
                         yield from self._slot_by_slot(branch.root, instruction)
-                else:
+                elif instruction.opcode in IN_PLACE:
                     yield from self._in_place_of(instruction)
 
     def _aliased(self) -> Iterator[Pair]:

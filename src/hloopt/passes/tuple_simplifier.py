@@ -42,24 +42,23 @@ class TupleSimplifier(ModulePass):
             if computation.is_entry and self.options.exclude_entry_computation:
                 continue
             if is_on_thread(computation, self.options.execution_threads):
-                orphans += _simplify(computation, context)
+                orphans += simplify_tuples(computation, context)
         if orphans:
             effects = SideEffects(module)
             DeadCode(effects, DeadCodeElimination.Options(), context).remove_dead(orphans)
         return bool(orphans)
 
 
-def _simplify(computation: Computation, context: PassContext) -> list[Instruction]:
-    """Replace what can be replaced; the operands of what was, which may be unused now."""
+def simplify_tuples(computation: Computation, context: PassContext) -> list[Instruction]:
+    """Replace what can be replaced in a computation; gives the operands of what was.
+
+    Those may be unused now. Linear in the computation's size.
+    """
     orphans: list[Instruction] = []
-    if not any(i.opcode is Opcode.TUPLE for i in computation.instructions):
+    if not any(_replacement(i) for i in computation.instructions if i.opcode in _TUPLES):
         return orphans
     for instruction in post_order(computation):
-        replacement = None
-        if instruction.opcode is Opcode.TUPLE:
-            replacement = whole_value(instruction)
-        elif instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
-            replacement = element_itself(instruction)
+        replacement = _replacement(instruction) if instruction.opcode in _TUPLES else None
         if replacement is None or not (instruction.users or instruction.is_root):
             continue
         if reason := _why_not(instruction, replacement):
@@ -71,6 +70,15 @@ def _simplify(computation: Computation, context: PassContext) -> list[Instructio
     if orphans and computation.module.is_scheduled:
         computation.reorder(stable_order(computation))
     return orphans
+
+
+_TUPLES = (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT)
+
+
+def _replacement(instruction: Instruction) -> Instruction | None:
+    """What a tuple or get-tuple-element may be replaced by."""
+    is_tuple = instruction.opcode is Opcode.TUPLE
+    return whole_value(instruction) if is_tuple else element_itself(instruction)
 
 
 def whole_value(instruction: Instruction) -> Instruction | None:

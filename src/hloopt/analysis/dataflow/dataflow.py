@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hloopt.analysis.dataflow.propagation import NOTHING, Propagation
+from hloopt.analysis.dataflow.phis import resolve, superfluous_phis
+from hloopt.analysis.dataflow.propagation import NOTHING, Propagation, members_of
 from hloopt.analysis.dataflow.scope import Scope
 from hloopt.analysis.dataflow.slots import Index, slots_of
-from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.shape import Shape
 
 _PASSES_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.COPY)
@@ -45,7 +46,7 @@ class Dataflow:
 
     module: Module
     scope: Scope
-    held: Mapping[Instruction, Sequence[int]]
+    held: Mapping[Instruction, list[int]]
     """The value in each slot of a covered instruction."""
     definer: list[Instruction]
     slot: list[int]
@@ -56,15 +57,21 @@ class Dataflow:
     unions: dict[int, tuple[int, ...]]
     """Stand-ins for any of several values, without memory of their own: what reaches a parameter
     of a computation that several instructions call."""
+    merged: dict[int, list[int]]
+    """What reaches each phi, and each stand-in, directly."""
     _positions: list[list[Position]] = field(default_factory=list)
     _operand_numbers: dict[Instruction, dict[Instruction, list[int]]] = field(default_factory=dict)
     """Of instructions with many operands, by operand where it stands among them."""
     _root_values: dict[Instruction, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, module: Module) -> Dataflow:
-        """Raises HloVerifyError where shapes do not fit or a computation calls itself."""
-        flow = Propagation(Scope.of(module))
+    def of(cls, module: Module, leave_out: Callable[[Computation], bool] | None = None) -> Dataflow:
+        """The values of all but computations for which `leave_out` holds, as `Scope.of` has it.
+
+        Then `numbers` are not those of XLA. Raises HloVerifyError where shapes do not fit or a
+        computation calls itself.
+        """
+        flow = Propagation(Scope.of(module, leave_out))
         flow.run()
         return cls(
             module=module,
@@ -75,6 +82,7 @@ class Dataflow:
             numbers=flow.numbers,
             phis=flow.phis,
             unions=flow.unions,
+            merged=flow.merged,
         )
 
     # -- values -------------------------------------------------------------------------------
@@ -131,6 +139,41 @@ class Dataflow:
                 result += [Use(user, n, slot) for n in self._numbers_of(instruction, user)]
         return result
 
+    def replace_values(self, replaced: Mapping[int, int]) -> dict[int, int]:
+        """Let values be others, as where a copy was replaced by what it copies.
+
+        Instructions have been changed already. Gives all values that are no more, each with what
+        it is now: phis that merge only one value any more are among them. O(positions of these,
+        and inputs of phis), beside finding all positions once.
+        """
+        if not self._positions:
+            self._find_positions()
+        merged = {
+            phi: [resolve(replaced, value) for value in values]
+            for phi, values in self.merged.items()
+        }
+        more = superfluous_phis(merged)
+        gone = {value: resolve(more, resolve(replaced, value)) for value in (*replaced, *more)}
+        self.merged = {
+            phi: [gone.get(value, value) for value in values]
+            for phi, values in merged.items()
+            if phi not in more
+        }
+        for old, new in gone.items():
+            self.phis.pop(old, None)
+            self.unions.pop(old, None)
+            self.numbers[old] = NOTHING
+            for instruction, slot in self._positions[old]:
+                self.held[instruction][slot] = new
+                if instruction in instruction.parent:
+                    self._positions[new].append(Position(instruction, slot))
+            self._positions[old] = []
+        for union in self.unions:
+            self.unions[union] = members_of(union, self.merged, self.unions)
+        self._operand_numbers.clear()
+        self._root_values.clear()
+        return gone
+
     def _numbers_of(self, operand: Instruction, user: Instruction) -> list[int]:
         """Where an operand stands among those of a user."""
         if len(user.operands) < _MANY:
@@ -157,10 +200,14 @@ class Dataflow:
         return found
 
     def _find_positions(self) -> None:
-        positions = [[Position(i, s)] for i, s in zip(self.definer, self.slot, strict=True)]
+        definer, held_by = self.definer, self.held
+        positions = [[Position(i, s)] for i, s in zip(definer, self.slot, strict=True)]
         for computation in self.scope.orders:
             for instruction in computation.instructions:
-                for slot, held in enumerate(self.held[instruction]):
+                all_held = held_by[instruction]
+                if len(all_held) == 1 and definer[all_held[0]] is instruction:
+                    continue  # as most do
+                for slot, held in enumerate(all_held):
                     for value in self.members((held,)):
                         if value != NOTHING and (
                             self.definer[value] is not instruction or self.slot[value] != slot

@@ -232,6 +232,8 @@ _FORWARDS: dict[Opcode, Callable[[Instruction], list[Forward]]] = {
     Opcode.ASYNC_UPDATE: _async_start,
     Opcode.ASYNC_DONE: _async_done,
 }
+FORWARDING = frozenset(_FORWARDS)
+"""The opcodes of instructions whose result may hold values of others, merges aside."""
 _DEFINES_NOTHING = frozenset(
     (
         *(opcode for opcode, find in _FORWARDS.items() if find is _pass_on),

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from hloopt.analysis.dataflow.forwarding import Forward, defined_slots, forwards_of, misfit
+from hloopt.analysis.dataflow.forwarding import (
+    FORWARDING,
+    Forward,
+    defined_slots,
+    forwards_of,
+    misfit,
+)
 from hloopt.analysis.dataflow.phis import superfluous_phis
 from hloopt.analysis.dataflow.scope import Scope, callees_in_order, control_flow_callees
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 
 NOTHING = -1
 """Stands where a slot holds no value: the table of operands of a collective-permute-start."""
 
-_MERGES = frozenset((Opcode.PARAMETER, Opcode.WHILE, Opcode.CONDITIONAL))
+_MERGING = (Opcode.WHILE, Opcode.CONDITIONAL)
 _ONE_SOURCE = (Opcode.CALL, Opcode.ASYNC_START)
 
 
@@ -37,6 +44,7 @@ class Propagation:
         self.numbers: list[int] = []
         self.phis: dict[int, None] = {}
         self.unions: dict[int, tuple[int, ...]] = {}
+        self.merged: dict[int, list[int]] = {}
         self._next_number = 0
         self._phi_at: dict[tuple[Instruction, int], int] = {}
         self._sources: dict[Instruction, list[_Source]] = {}
@@ -59,8 +67,26 @@ class Propagation:
                 self._next_number += sum(len(defined_slots(i)) for i in computation.instructions)
                 continue
             self._find_sources(computation)
-            for instruction in order:
+            self._define_in(order)
+
+    def _define_in(self, order: list[Instruction]) -> None:
+        """Give the values of a computation their numbers; most instructions have one, an array."""
+        held, definer, slot, numbers = self.held, self.definer, self.slot, self.numbers
+        for instruction in order:
+            if instruction.opcode in _MERGING:
+                self._sources[instruction] = _merged(instruction)
+            if (
+                instruction.shape.element_type is None
+                or instruction.opcode in FORWARDING
+                or instruction in self._sources
+            ):
                 self._define(instruction)
+                continue
+            held[instruction] = [len(definer)]
+            definer.append(instruction)
+            slot.append(0)
+            numbers.append(self._next_number)
+            self._next_number += 1
 
     def _define(self, instruction: Instruction) -> None:
         if instruction in self._sources:
@@ -97,20 +123,17 @@ class Propagation:
     # -- where merging instructions get their values --------------------------------------------
 
     def _find_sources(self, computation: Computation) -> None:
-        """The sources of the computation's parameters, if called, and of its own merges."""
-        callers = [c for c in computation.callers if computation in control_flow_callees(c)]
+        """The sources of the computation's parameters, if it is called."""
+        callers = [
+            caller
+            for caller in computation.callers
+            if caller.opcode in CONTROL_FLOW_CALLERS and computation in control_flow_callees(caller)
+        ]
         if callers:
             self._parameters[computation] = computation.parameters
             for parameter in self._parameters[computation]:
                 found = [s for caller in callers for s in _feeds(parameter, caller)]
                 self._sources[parameter] = list(dict.fromkeys(found))
-        for instruction in computation.instructions:
-            if instruction.opcode is Opcode.WHILE:
-                found = [_Source(instruction.called[0].root, 0), _Source(_operand(instruction), 0)]
-                self._sources[instruction] = found
-            elif instruction.opcode is Opcode.CONDITIONAL:
-                found = [_Source(branch.root, 0) for branch in instruction.called]
-                self._sources[instruction] = list(dict.fromkeys(found))
 
     # -- propagation ----------------------------------------------------------------------------
 
@@ -220,8 +243,13 @@ class Propagation:
             self.phis.pop(phi, None)
             self.unions.pop(phi, None)
             self.numbers[phi] = NOTHING
+        self.merged = {
+            phi: [replacements.get(value, value) for value in values]
+            for phi, values in inputs.items()
+            if phi not in replacements
+        }
         for union in self.unions:
-            self.unions[union] = self._members(union, inputs, replacements)
+            self.unions[union] = members_of(union, self.merged, self.unions)
         if not replacements:
             return
         for held in self.held.values():
@@ -229,25 +257,32 @@ class Propagation:
                 if value in replacements:
                     held[slot] = replacements[value]
 
-    def _members(
-        self, union: int, inputs: dict[int, list[int]], replacements: dict[int, int]
-    ) -> tuple[int, ...]:
-        """All that a union stands for, also through other unions."""
-        seen = {union: None}
-        waiting = [union]
-        for value in waiting:  # grows
-            if value in self.unions:
-                new = (replacements.get(source, source) for source in inputs[value])
-                new_values = [source for source in new if source not in seen]
-                seen.update(dict.fromkeys(new_values))
-                waiting += new_values
-        return tuple(sorted(value for value in seen if value not in self.unions))
+
+def members_of(
+    union: int, merged: Mapping[int, Sequence[int]], unions: Collection[int]
+) -> tuple[int, ...]:
+    """All that a stand-in stands for, also through others."""
+    seen = {union: None}
+    waiting = [union]
+    for value in waiting:  # grows
+        if value in unions:
+            new = [source for source in merged[value] if source not in seen]
+            seen.update(dict.fromkeys(new))
+            waiting += new
+    return tuple(sorted(value for value in seen if value not in unions))
 
 
 def _can_change(instruction: Instruction, sources: dict[Instruction, list[_Source]]) -> bool:
     return instruction in sources or (
-        instruction.opcode not in _MERGES and bool(forwards_of(instruction))
+        instruction.opcode in FORWARDING and bool(forwards_of(instruction))
     )
+
+
+def _merged(instruction: Instruction) -> list[_Source]:
+    """From where a loop or conditional has its result."""
+    if instruction.opcode is Opcode.WHILE:
+        return [_Source(instruction.called[0].root, 0), _Source(_operand(instruction), 0)]
+    return list(dict.fromkeys(_Source(branch.root, 0) for branch in instruction.called))
 
 
 def _async_chain(start: Instruction) -> Iterator[Instruction]:

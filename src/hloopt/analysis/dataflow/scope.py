@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from hloopt.analysis.dataflow.forwarding import FORWARDING
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
@@ -26,24 +28,34 @@ class Scope:
     is_global: dict[Computation, None]
     """The global computations, in the order of `all`."""
     ranks: dict[Instruction, int]
-    """Instructions in the order values reach them: what a call runs stands before the call."""
+    """In the order values reach them those instructions that may hold values of others: what a
+    call runs stands before the call."""
 
     @classmethod
-    def of(cls, module: Module) -> Scope:
-        """Raises HloVerifyError for a computation that calls itself."""
+    def of(cls, module: Module, leave_out: Callable[[Computation], bool] | None = None) -> Scope:
+        """Without computations for which `leave_out` holds; no control flow may run those.
+
+        Raises HloVerifyError for a computation that calls itself.
+        """
         computations = _in_numbering_order(module)
-        fused = _fused(computations)
+        fused = fused_computations(computations)
+        if leave_out is not None:
+            computations = [c for c in computations if not leave_out(c)]
         orders = {c: post_order(c) for c in computations if c not in fused}
-        ranks = _ranks(module.entry, orders)
-        reached = {instruction.parent for instruction in ranks}
-        embedded = [c for c in orders if c not in reached]
-        before = -sum(len(orders[c]) for c in embedded)
-        for computation in embedded:
-            for instruction in orders[computation]:
-                ranks[instruction] = before
-                before += 1
+        ranks, reached = _ranks(module.entry, orders)
+        embedded = [i for c in orders if c not in reached for i in orders[c] if may_hold_others(i)]
+        ranks.update(zip(embedded, range(-len(embedded), 0), strict=True))
         is_global = dict.fromkeys(c for c in orders if c in reached)
         return cls(computations, orders, is_global, ranks)
+
+
+_MERGES = frozenset((Opcode.PARAMETER, Opcode.WHILE, Opcode.CONDITIONAL))
+_MAY_HOLD_OTHERS = FORWARDING | _MERGES
+
+
+def may_hold_others(instruction: Instruction) -> bool:
+    """Whether values of others may reach the result of an instruction."""
+    return instruction.opcode in _MAY_HOLD_OTHERS
 
 
 def callees_in_order(caller: Instruction) -> tuple[Computation, ...]:
@@ -59,8 +71,11 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
     return callees_in_order(instruction)
 
 
-def _fused(computations: list[Computation]) -> set[Computation]:
-    """The bodies of fusions, and what runs in them as control flow. Callees come first."""
+def fused_computations(computations: list[Computation]) -> set[Computation]:
+    """The bodies of fusions, and what runs in them as control flow.
+
+    Of all computations of a module, callees before callers. O(calls).
+    """
     fused: set[Computation] = set()
     for computation in reversed(computations):
         if computation.is_fusion or any(
@@ -92,7 +107,8 @@ def _in_numbering_order(module: Module) -> list[Computation]:
 
 def _ranks(
     entry: Computation, orders: dict[Computation, list[Instruction]]
-) -> dict[Instruction, int]:
+) -> tuple[dict[Instruction, int], set[Computation]]:
+    """The ranks, and the computations that were entered."""
     ranks: dict[Instruction, int] = {}
     stack = [(entry, iter(orders[entry]))]
     entered = {entry}
@@ -100,23 +116,46 @@ def _ranks(
     pending: list[Instruction] = []  # callers whose computations are being walked
     while stack:
         computation, rest = stack[-1]
-        while True:
-            instruction = pending.pop() if len(pending) == len(stack) else next(rest, None)
-            if instruction is None:
-                stack.pop()
-                running.discard(computation)
-                break
-            callee = next((c for c in control_flow_callees(instruction) if c not in entered), None)
-            if callee is None:
-                if not running.isdisjoint(control_flow_callees(instruction)):
-                    raise HloVerifyError(f"computation '%{computation.name}' calls itself")
+        callee = None
+        if len(pending) == len(stack):
+            callee = _enter(pending.pop(), ranks, entered, running, pending)
+        for instruction in rest if callee is None else ():
+            opcode = instruction.opcode
+            if opcode in _ENTERING:
+                callee = _enter(instruction, ranks, entered, running, pending)
+                if callee is not None:
+                    break
+            elif opcode in _MAY_HOLD_OTHERS:
                 ranks[instruction] = len(ranks)
-                continue
-            pending.append(instruction)
-            entered.add(callee)
-            running.add(callee)
-            if callee not in orders:
-                raise HloVerifyError(f"'%{callee.name}' is the body of a fusion and called as well")
-            stack.append((callee, iter(orders[callee])))
-            break
-    return ranks
+        if callee is None:
+            stack.pop()
+            running.discard(computation)
+            continue
+        if callee not in orders:
+            raise HloVerifyError(f"'%{callee.name}' is the body of a fusion and called as well")
+        stack.append((callee, iter(orders[callee])))
+    return ranks, entered
+
+
+_ENTERING = CONTROL_FLOW_CALLERS - {Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE}
+
+
+def _enter(
+    caller: Instruction,
+    ranks: dict[Instruction, int],
+    entered: set[Computation],
+    running: set[Computation],
+    pending: list[Instruction],
+) -> Computation | None:
+    """The next computation that a caller runs; None where it is the caller's turn."""
+    callees = control_flow_callees(caller)
+    callee = next((c for c in callees if c not in entered), None)
+    if callee is None:
+        if not running.isdisjoint(callees):
+            raise HloVerifyError(f"computation '%{caller.parent.name}' calls itself")
+        ranks[caller] = len(ranks)
+        return None
+    pending.append(caller)
+    entered.add(callee)
+    running.add(callee)
+    return callee

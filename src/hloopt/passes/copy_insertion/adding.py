@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from hloopt.analysis.dataflow.scope import fused_computations
 from hloopt.analysis.in_place import IN_PLACE
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.ir.ordering import stable_computation_order
+from hloopt.ir.custom_targets import custom_call_target
+from hloopt.ir.opcode import ASYNC
+from hloopt.ir.ordering import post_order, stable_computation_order
 from hloopt.passes.base import is_on_thread
 from hloopt.passes.copy_insertion.aliasing import copy_aliased
-from hloopt.passes.copy_insertion.buffer_chains import copy_around_chain
+from hloopt.passes.copy_insertion.buffer_chains import CHAIN_STARTS, copy_around_chain
 from hloopt.passes.copy_insertion.deep_copy import replace_root
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.in_place import copy_overwritten_operands
@@ -22,24 +25,46 @@ def add_copies(module: Module, facts: Facts, threads: tuple[str, ...]) -> None:
     Around loops and conditionals, for operations in place, around transfers and where the entry
     returns a result in the memory of a parameter. Linear in instructions and elements of tuples.
     """
-    for computation in stable_computation_order(module):
-        order = facts.flow.scope.orders.get(computation)
-        if order is None or computation.is_asynchronous:
-            continue
-        if is_on_thread(computation, threads):
-            for instruction in order:
-                _add_for(instruction, facts)
+    found = _candidates(module, facts, threads)
+    if any(instruction.opcode in _MERGES for instruction in found):
+        _ = facts.flow  # as long as the module is what the facts are about
+    for instruction in found:
+        _add_for(instruction, facts)
     if is_on_thread(module.entry, threads):
         copy_aliased(module)
 
 
-_NEVER_COPIED = frozenset(Opcode) - IN_PLACE - {*TRANSFERS, Opcode.WHILE, Opcode.CONDITIONAL}
+_MERGES = (Opcode.WHILE, Opcode.CONDITIONAL)
+
+
+def _may_need_copies(instruction: Instruction, facts: Facts) -> bool:
+    opcode = instruction.opcode
+    if opcode in IN_PLACE:
+        if opcode in ASYNC or facts.in_place.pairs(instruction):
+            return True
+        return opcode is Opcode.CUSTOM_CALL and custom_call_target(instruction) in CHAIN_STARTS
+    return opcode in TRANSFERS or opcode in _MERGES
+
+
+def _candidates(module: Module, facts: Facts, threads: tuple[str, ...]) -> list[Instruction]:
+    """What copies may be needed for, callees before callers, in post-order."""
+    result: list[Instruction] = []
+    order = stable_computation_order(module)
+    fused = fused_computations(order)
+    for computation in order:
+        if computation in fused or computation.is_asynchronous:
+            continue
+        if is_on_thread(computation, threads):
+            found = [i for i in computation.instructions if _may_need_copies(i, facts)]
+            if len(found) > 1:
+                wanted = set(found)
+                found = [i for i in post_order(computation) if i in wanted]
+            result += found
+    return result
 
 
 def _add_for(instruction: Instruction, facts: Facts) -> None:
     opcode = instruction.opcode
-    if opcode in _NEVER_COPIED:
-        return
     if opcode is Opcode.WHILE:
         copy_loop_state(instruction, facts)
     elif opcode is Opcode.CONDITIONAL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.dataflow import slots_of
-from hloopt.ir import Module
+from hloopt.ir import Instruction, Module
 from hloopt.memory.buffers import entry_aliases
 from hloopt.passes.copy_insertion.deep_copy import replace_by_copy, replace_root
 
@@ -14,20 +14,19 @@ def copy_aliased(module: Module) -> None:
     if not aliases:
         return
     entry = module.entry
-    wanted: dict[int, set[int]] = {}
-    pairs: list[tuple[int, int, int]] = []
-    slots = {p.parameter_number: slots_of(p.shape) for p in entry.parameters}
+    parameters = {parameter.parameter_number: parameter for parameter in entry.parameters}
+    wanted: dict[Instruction, set[int]] = {}
+    pairs: list[tuple[Instruction, int, int]] = []
     for alias in aliases:
-        source = slots[alias.parameter].at(alias.parameter_index)
+        parameter = parameters.get(alias.parameter)
+        if parameter is None:
+            continue  # no part of a module that is valid
+        source = slots_of(parameter.shape).at(alias.parameter_index)
         result = slots_of(entry.root.shape).at(alias.output_index)
         if source is not None and result is not None:
-            wanted.setdefault(alias.parameter, set()).add(source)
-            pairs.append((alias.parameter, source, result))
-    before = {
-        p.parameter_number: replace_by_copy(p, wanted[p.parameter_number])
-        for p in entry.parameters
-        if p.parameter_number in wanted
-    }
+            wanted.setdefault(parameter, set()).add(source)
+            pairs.append((parameter, source, result))
+    before = {parameter: replace_by_copy(parameter, slots) for parameter, slots in wanted.items()}
     after = replace_root(entry, [result for _, _, result in pairs])
     for parameter, source, result in pairs:
         if source in before[parameter] and result in after:

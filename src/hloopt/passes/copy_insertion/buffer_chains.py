@@ -15,7 +15,7 @@ from hloopt.passes.copy_insertion.deep_copy import all_slots, copy_operand, repl
 from hloopt.passes.copy_insertion.transfers import elements_of_state
 
 PIN = "Pin"
-_STARTS = (PIN, "CreateBuffer")
+CHAIN_STARTS = (PIN, "CreateBuffer")
 
 
 def copy_around_chain(instruction: Instruction) -> None:
@@ -23,7 +23,7 @@ def copy_around_chain(instruction: Instruction) -> None:
 
     What the previous trip has left there is then read before the new buffer is begun.
     """
-    if custom_call_target(instruction) not in _STARTS:
+    if custom_call_target(instruction) not in CHAIN_STARTS:
         return
     previous = _end_of_previous(instruction)
     copies = copy_operand(instruction, 0) if instruction.operands else {}

@@ -94,18 +94,26 @@ class ExecutionOrder:
         if self._positions is not None:
             positions = self._positions[computation]
             return a is not computation.root and positions[a] < positions[b]
-        reachability = self._reachability.get(computation)
-        if reachability is None:
-            reachability = self._reachability[computation] = Reachability(computation)
-        return reachability.reachable(a, b)
+        if b in a.users:
+            return True
+        return self._reachability_in(computation).reachable(a, b)
+
+    def _reachability_in(self, computation: Computation) -> Reachability:
+        found = self._reachability.get(computation)
+        if found is None:
+            order = self.flow.scope.orders[computation]
+            found = self._reachability[computation] = Reachability(computation, order)
+        return found
 
     def add_edge(self, before: Instruction, after: Instruction) -> None:
         """Let an instruction run after another one of its computation."""
-        after.add_control_predecessor(before)
         self.version += 1
-        reachability = self._reachability.get(after.parent)
-        if reachability is not None:
-            reachability.update([after])
+        if self._positions is not None:
+            after.add_control_predecessor(before)
+            return
+        reachability = self._reachability_in(after.parent)
+        after.add_control_predecessor(before)
+        reachability.update([after])
 
     def release(self, copy: Instruction) -> None:
         """Drop the control edges of a copy that goes away.

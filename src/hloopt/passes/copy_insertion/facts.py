@@ -2,41 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
-from hloopt.analysis.dataflow import Dataflow, Position, Use
-from hloopt.analysis.in_place import InPlace
-from hloopt.ir import Instruction, Module
+from hloopt.analysis.dataflow import Dataflow, Position, Use, slots_of
+from hloopt.analysis.in_place import IN_PLACE, InPlace
+from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.memory.backends import Backend
-from hloopt.memory.buffers import entry_aliases, read_only_values, shared_values
+from hloopt.memory.buffers import entry_aliases, shared_values
 from hloopt.memory.overwrite import Overwriting
 
+_SHARING = IN_PLACE | {Opcode.COPY}
 
-@dataclass
+
 class Facts:
-    """The values of a module as it was, whatever copies it gets afterwards."""
+    """The values of a module as it was, whatever copies it gets afterwards.
 
-    flow: Dataflow
-    in_place: InPlace
-    buffers: dict[int, list[int]]
-    """Of each value that must share memory all that lie there, by number; others lie alone."""
-    overwriting: Overwriting
-    version: int
-    """That of the module the facts are about."""
+    Found out when they are asked for, which for many modules is never. Near-linear. Then raises
+    HloVerifyError where shapes, aliases or calls do not fit.
+    """
 
-    @classmethod
-    def of(cls, module: Module, backend: Backend) -> Facts:
-        """Near-linear. Raises HloVerifyError where shapes, aliases or calls do not fit."""
-        flow = Dataflow.of(module)
-        in_place = InPlace(through_reshapes=backend.name == "gpu")
-        return cls(
-            flow=flow,
-            in_place=in_place,
-            buffers=shared_values(flow, in_place),
-            overwriting=Overwriting(flow, in_place, backend.may_overwrite),
-            version=module.version,
-        )
+    def __init__(self, module: Module, backend: Backend) -> None:
+        self.module = module
+        self.backend = backend
+        self.version = module.version
+        """That of the module the facts are about."""
+        self.in_place = InPlace(through_reshapes=backend.name == "gpu")
+
+    @cached_property
+    def flow(self) -> Dataflow:
+        """Values, and which instructions hold them."""
+        return Dataflow.of(self.module, leave_out=_is_simple_function)
+
+    @cached_property
+    def buffers(self) -> dict[int, list[int]]:
+        """Of each value that must share memory all that lie there; others lie alone."""
+        return shared_values(self.flow, self.in_place)
+
+    @cached_property
+    def overwriting(self) -> Overwriting:
+        """The rules by which results may be written over operands."""
+        return Overwriting(self.flow, self.in_place, self.backend.may_overwrite)
+
+    def follow(self, replaced: dict[int, int]) -> None:
+        """Be about the module as it is now, after copies were replaced by what they copy.
+
+        `replaced` are their values, each with that of its source. O(positions and buffers of
+        these).
+        """
+        gone = self.flow.replace_values(replaced)
+        buffers = self.buffers
+        for old, new in gone.items():
+            one, other = self.buffer_of(new), self.buffer_of(old)
+            if one is not other:
+                if len(one) < len(other):
+                    one, other = other, one
+                one += other
+                buffers.update(dict.fromkeys(other, one))
+                buffers[new] = one
+        for values in {id(buffers[new]): buffers[new] for new in gone.values()}.values():
+            values[:] = sorted(value for value in values if value not in gone)
+        for old in gone:
+            del buffers[old]
+        self.version = self.module.version
 
     def buffer_of(self, value: int) -> list[int]:
         """All values that lie where `value` does."""
@@ -49,11 +77,17 @@ class Facts:
 
     def is_read_only(self, value: int) -> bool:
         """Whether a value lies where nothing may be written: constants, arguments not aliased."""
-        return value in self._read_only
+        flow = self.flow
+        definer = flow.definer[value]
+        if definer.opcode is Opcode.PARAMETER and definer.parent.is_entry:
+            return (definer, flow.slot[value]) not in self._aliased
+        return definer.opcode is Opcode.CONSTANT
 
     @cached_property
-    def _read_only(self) -> set[int]:
-        return read_only_values(self.flow, entry_aliases(self.flow.module))
+    def _aliased(self) -> set[tuple[Instruction, int | None]]:
+        parameters = self.module.entry.parameters
+        found = ((parameters[a.parameter], a.parameter_index) for a in entry_aliases(self.module))
+        return {(parameter, slots_of(parameter.shape).at(index)) for parameter, index in found}
 
     def may_share(self, use: Use, value: int) -> bool:
         """Whether the user may have `value`, which it defines, where the operand lies."""
@@ -68,3 +102,13 @@ class Facts:
             for slot, value in enumerate(self.flow.held[conditional])
             if value in phis and definer[value] is conditional
         ]
+
+
+def _is_simple_function(computation: Computation) -> bool:
+    """Whether a computation is a reducer or the like in which no two values share memory."""
+    callers = computation.callers
+    return (
+        bool(callers)
+        and not any(caller.opcode in CONTROL_FLOW_CALLERS for caller in callers)
+        and not any(i.called or i.opcode in _SHARING for i in computation.instructions)
+    )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hloopt.analysis.call_graph import CallGraph
+from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import PassRefused
-from hloopt.ir import Instruction, Module
+from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.ir.ordering import repair_schedule
 from hloopt.memory.backends import Backend, backend_of
 from hloopt.passes.base import PassContext
@@ -15,8 +17,8 @@ from hloopt.passes.copy_insertion.execution_order import schedule_positions
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.removal import CopyRemover
 from hloopt.passes.copy_insertion.special_cases import add_special_case_copies
-from hloopt.passes.dce import DeadCodeElimination
-from hloopt.passes.tuple_simplifier import TupleSimplifier
+from hloopt.passes.dce import DeadCode, DeadCodeElimination
+from hloopt.passes.tuple_simplifier import TupleSimplifier, simplify_tuples
 
 
 def insert_copies(
@@ -38,18 +40,23 @@ def insert_copies(
     require_flat_calls(module)
     backend = backend or backend_of(module)
     context = context or PassContext(wants_remarks=False)
-    work = _Work(module, backend, threads)
-    add_copies(module, work.facts(), threads)
-    work.clean_up()
-    CopyRemover(
-        module, work.facts(), schedule_positions(module), use_regions=use_regions, keep=keep
-    ).run(threads, context)
-    add_special_case_copies(module, work.facts(), threads, context)
-    work.clean_up()
+    add_copies(module, Facts(module, backend), threads)
+    _clean_up(module, threads)
+    cleaned = {c: c.version for c in module.computations.values()}
+    facts = Facts(module, backend)
+    remover = CopyRemover(
+        module, facts, schedule_positions(module), use_regions=use_regions, keep=keep
+    )
+    if remover.run(threads, context):
+        remover.drop_copies()
+    add_special_case_copies(module, facts, threads, context)
+    _tidy(module, [c for c in module.computations.values() if c.version != cleaned[c]])
 
 
 def require_flat_calls(module: Module) -> None:
     """Raise PassRefused where several instructions run one computation as control flow."""
+    if all(_has_one_call(computation) for computation in module.computations.values()):
+        return  # as in most modules that are flat
     for node in CallGraph.build(module).nodes.values():
         if reason := node.why_not_flat():
             raise PassRefused(
@@ -58,31 +65,25 @@ def require_flat_calls(module: Module) -> None:
             )
 
 
-class _Work:
-    """What is done several times, and only as far as something has changed since."""
+def _has_one_call(computation: Computation) -> bool:
+    """Whether control flow runs a computation from one place at most. O(callers)."""
+    callers = computation.callers
+    return sum(callers.values()) < 2 or not any(c.opcode in CONTROL_FLOW_CALLERS for c in callers)
 
-    def __init__(self, module: Module, backend: Backend, threads: tuple[str, ...]) -> None:
-        self.module = module
-        self.backend = backend
-        self.threads = threads
-        self._facts: Facts | None = None
-        self._clean_at = -1
 
-    def facts(self) -> Facts:
-        """Facts about the module as it is."""
-        if self._facts is None or self._facts.version != self.module.version:
-            self._facts = Facts.of(self.module, self.backend)
-        return self._facts
+def _clean_up(module: Module, threads: tuple[str, ...]) -> None:
+    """Remove tuples that deep copies left behind, and what is dead."""
+    quiet = PassContext(wants_remarks=False)
+    TupleSimplifier(TupleSimplifier.Options(execution_threads=threads)).run(module, quiet)
+    DeadCodeElimination(DeadCodeElimination.Options(execution_threads=threads)).run(module, quiet)
+    repair_schedule(module.computations.values())
 
-    def clean_up(self) -> None:
-        """Remove tuples that deep copies left behind, and what is dead."""
-        module, threads = self.module, self.threads
-        if self._clean_at == module.version:
-            return
-        quiet = PassContext(wants_remarks=False)
-        simplifier = TupleSimplifier(TupleSimplifier.Options(execution_threads=threads))
-        simplifier.run(module, quiet)
-        remover = DeadCodeElimination(DeadCodeElimination.Options(execution_threads=threads))
-        remover.run(module, quiet)
-        repair_schedule(module.computations.values())
-        self._clean_at = module.version
+
+def _tidy(module: Module, changed: list[Computation]) -> None:
+    """The same for a module in which only copies have come and gone since."""
+    quiet = PassContext(wants_remarks=False)
+    remover = DeadCode(SideEffects(module), DeadCodeElimination.Options(), quiet)
+    for computation in changed:
+        remover.remove_dead(simplify_tuples(computation, quiet))
+        remover.clean(computation)
+    repair_schedule(changed)

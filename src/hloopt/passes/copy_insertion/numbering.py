@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from hloopt.analysis.dataflow.scope import Scope, control_flow_callees
 from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.passes.copy_insertion.execution_order import Positions
 
 
@@ -24,38 +25,37 @@ def number_instructions(
         if start in entered:
             continue
         entered.add(start)
-        stack = [_Frame(_in_order(start, scope, positions))]
+        stack = [_walk(start, scope, positions, numbers, entered)]
         while stack:
-            frame = stack[-1]
-            callee = next((c for c in frame.callees if c not in entered), None)
-            if callee is not None:
-                entered.add(callee)
-                stack.append(_Frame(_in_order(callee, scope, positions)))
-                continue
-            if frame.pending is not None:
-                numbers[frame.pending] = len(numbers)
-            frame.pending = next(frame.rest, None)
-            if frame.pending is None:
+            callee = next(stack[-1], None)
+            if callee is None:
                 stack.pop()
             else:
-                frame.callees = control_flow_callees(frame.pending)
+                stack.append(_walk(callee, scope, positions, numbers, entered))
     return numbers
 
 
-class _Frame:
-    """A computation on the way: what is left of it, and the instruction whose callees are due."""
-
-    def __init__(self, rest: Iterator[Instruction]) -> None:
-        self.rest = rest
-        self.pending: Instruction | None = None
-        self.callees: tuple[Computation, ...] = ()
-
-
-def _in_order(
-    computation: Computation, scope: Scope, positions: Positions | None
-) -> Iterator[Instruction]:
+def _walk(
+    computation: Computation,
+    scope: Scope,
+    positions: Positions | None,
+    numbers: dict[Instruction, int],
+    entered: set[Computation],
+) -> Iterator[Computation]:
+    """Number a computation; gives what is to be walked in between."""
     order: Iterable[Instruction] = scope.orders[computation]
     if positions is not None:
         order = positions[computation]
-    yield from (i for i in order if i.opcode is Opcode.PARAMETER)
-    yield from (i for i in order if i.opcode is not Opcode.PARAMETER)
+    for instruction in order:
+        if instruction.opcode is Opcode.PARAMETER:
+            numbers[instruction] = len(numbers)
+    for instruction in order:
+        opcode = instruction.opcode
+        if opcode is Opcode.PARAMETER:
+            continue
+        if opcode in CONTROL_FLOW_CALLERS:
+            for callee in control_flow_callees(instruction):
+                if callee not in entered:
+                    entered.add(callee)
+                    yield callee
+        numbers[instruction] = len(numbers)

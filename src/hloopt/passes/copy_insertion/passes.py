@@ -84,7 +84,7 @@ class RemoveUnnecessaryCopies(ModulePass):
         require_flat_calls(module)
         remover = CopyRemover(
             module,
-            Facts.of(module, _backend(options.alias_info)),
+            Facts(module, _backend(options.alias_info)),
             schedule_positions(module),
             use_regions=options.use_region_based_live_range_analysis != 0,
             keep=options.should_skip_removal,
@@ -111,7 +111,7 @@ class AddSpecialCaseCopies(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         require_flat_calls(module)
-        facts = Facts.of(module, _backend(self.options.alias_info))
+        facts = Facts(module, _backend(self.options.alias_info))
         changed = add_special_case_copies(module, facts, self.options.execution_threads, context)
         if changed:
             repair_schedule(module.computations.values())

@@ -49,41 +49,45 @@ class CopyRemover:
         self.ranges = LiveRanges(facts, self.order)
         self.keep = keep
         self.add_edges = add_edges
+        self.removed: list[tuple[Instruction, int, int]] = []
+        """Copies that were elided, each with its value and that of its source."""
         self.source: dict[Instruction, Node] = {}
         self.target: dict[Instruction, Node] = {}
         self._is_changed = False
+        self._positions = positions
+        self._numbers: dict[Instruction, int] = {}
         self._failed: dict[Instruction, tuple[int, int, int]] = {}
         """What a copy that has to stay depends on, as it was when that was found out."""
-        self._make_lists(positions)
+        self._make_lists()
         self.region = RegionTest(facts, self.order) if use_regions else None
 
-    def _make_lists(self, positions: Positions | None) -> None:
-        flow, facts = self.flow, self.facts
-        copies = [
-            instruction
-            for computation in flow.scope.orders
-            for instruction in computation.instructions
-            if instruction.opcode is Opcode.COPY
-        ]
-        if not copies:
-            return
-        numbers = number_instructions(self.module, flow.scope, positions)
+    def _make_lists(self) -> None:
         nodes: dict[int, Node] = {}
+        for computation in self.flow.scope.orders:
+            for copy in computation.instructions:
+                if copy.opcode is Opcode.COPY and copy.shape is copy.operands[0].shape:
+                    source = self.facts.value_of(copy.operands[0])
+                    target = self.facts.value_of(copy)
+                    if source is not None and target is not None:
+                        self.source[copy] = self._node_of(source, nodes)
+                        self.target[copy] = self._node_of(target, nodes)
 
-        def node_of(value: int) -> Node:
-            if value not in nodes:
-                together = sorted(
-                    facts.buffer_of(value), key=lambda v: (numbers[flow.definer[v]], flow.slot[v])
-                )
-                made = [Node(v, flow.uses(v)) for v in together]
-                ValueList(made)
-                nodes.update(zip(together, made, strict=True))
-            return nodes[value]
+    def _node_of(self, value: int, nodes: dict[int, Node]) -> Node:
+        """The node of a value, in the list of its buffer."""
+        if value not in nodes:
+            together = self._in_order(self.facts.buffer_of(value))
+            made = [Node(v, self.flow.uses(v)) for v in together]
+            ValueList(made)
+            nodes.update(zip(together, made, strict=True))
+        return nodes[value]
 
-        for copy in copies:
-            source, target = facts.value_of(copy.operands[0]), facts.value_of(copy)
-            if source is not None and target is not None:
-                self.source[copy], self.target[copy] = node_of(source), node_of(target)
+    def _in_order(self, values: list[int]) -> list[int]:
+        if len(values) == 1:
+            return values
+        if not self._numbers:
+            self._numbers = number_instructions(self.module, self.flow.scope, self._positions)
+        definer, slot = self.flow.definer, self.flow.slot
+        return sorted(values, key=lambda value: (self._numbers[definer[value]], slot[value]))
 
     # -- all copies -------------------------------------------------------------------------------
 
@@ -100,6 +104,12 @@ class CopyRemover:
             pass
         return self._is_changed
 
+    def drop_copies(self) -> None:
+        """Remove the copies that were elided, and let the facts follow."""
+        for copy, _, _ in reversed(self.removed):
+            copy.parent.remove(copy)
+        self.facts.follow({value: source for _, value, source in self.removed})
+
     def _run_round(self, copies: list[Instruction], context: PassContext) -> int:
         """Elide what can be elided of `copies`, which loses it; how many those were."""
         left = []
@@ -109,7 +119,8 @@ class CopyRemover:
                     continue  # it is dead already
                 self._is_changed = True
                 context.count("copies removed")
-                self.order.release(copy)
+                if copy.has_control_dependencies:
+                    self.order.release(copy)
                 copy.replace_all_uses_with(copy.operands[0])
             else:
                 left.append(copy)
@@ -118,7 +129,7 @@ class CopyRemover:
         return removed
 
     def _try_to_elide(self, copy: Instruction) -> bool:
-        if copy.shape is not copy.operands[0].shape or (self.keep and self.keep(copy)):
+        if self.keep and self.keep(copy):
             return False
         source, target = self.source[copy], self.target[copy]
         state = (list_of(source).version, list_of(target).version, self.order.version)
@@ -127,6 +138,7 @@ class CopyRemover:
         if not self._join(copy):
             self._failed[copy] = state
             return False
+        self.removed.append((copy, target.value, source.value))
         source.uses = [use for use in source.uses if use.user is not copy] + target.uses
         for use in target.uses:
             if use.user in self.source and use.user.opcode is Opcode.COPY:

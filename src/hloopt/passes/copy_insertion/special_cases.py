@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.dataflow import slots_of
+from hloopt.analysis.dataflow import Use, slots_of
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
@@ -81,18 +81,38 @@ class _SpecialCases:
 
     def find_overwritten_operands(self) -> None:
         """Operands in the place of a result that must not be written there."""
-        flow, facts = self.flow, self.facts
-        for value, together in facts.buffers.items():
-            defined: dict[Instruction, list[int]] = {}
-            for other in together:
-                defined.setdefault(flow.definer[other], []).append(other)
-            for use in flow.uses(value):
-                results = [other for other in defined.get(use.user, ()) if other != value]
-                if not results or all(facts.may_share(use, other) for other in results):
-                    continue
-                is_chain = use.user.opcode in _CHAINS and use.operand == 0
-                if not is_chain and custom_call_target(use.user) != PIN:
-                    self._add(use.user.operands[use.operand], use.slot)
+        flow = self.flow
+        results: dict[Instruction, list[int]] = {}
+        for value in self.facts.buffers:
+            definer = flow.definer[value]
+            if definer.operands and custom_call_target(definer) != PIN:
+                results.setdefault(definer, []).append(value)
+        for definer, values in results.items():
+            places: dict[int, list[int]] = {}
+            for value in values:
+                places.setdefault(id(self.facts.buffers[value]), []).append(value)
+            for number, operand in enumerate(definer.operands):
+                if number or definer.opcode not in _CHAINS:  # else it is the start
+                    self._find_overwritten(definer, number, operand, places)
+
+    def _find_overwritten(
+        self,
+        definer: Instruction,
+        number: int,
+        operand: Instruction,
+        places: dict[int, list[int]],
+    ) -> None:
+        """Of one operand; `places` has the values defined by their buffer's list."""
+        facts = self.facts
+        held_there = self.flow.held[operand]
+        for slot, held in enumerate(
+            held_there[:1] if definer.opcode is Opcode.COPY else held_there
+        ):
+            for member in self.flow.members((held,)):
+                results = places.get(id(facts.buffers.get(member)), ())
+                use = Use(definer, number, slot)
+                if any(v != member and not facts.may_share(use, v) for v in results):
+                    self._add(operand, slot)
 
     def find_at_root(self, computation: Computation) -> None:
         """Results that lie where another one does, or in the entry where nothing may be written."""
@@ -100,6 +120,8 @@ class _SpecialCases:
             return
         root, facts = computation.root, self.facts
         may_repeat = None if computation.is_entry else self._merging_slots(computation)
+        if may_repeat is not None and not may_repeat and not self.flow.unions:
+            return
         aliased = self._aliased_slots() if computation.is_entry else set()
         first: dict[int, int] = {}
         for slot, held in enumerate(self.flow.held[root]):
