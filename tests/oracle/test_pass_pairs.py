@@ -28,6 +28,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "conditional-canonicalizer": {},
     "conditional-to-select": {},
     "constant_folding": {},
+    "copy-insertion": {},
     "cse": {},
     "cse_barrier_expander": {},
     "dce": {},

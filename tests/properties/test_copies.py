@@ -1,0 +1,93 @@
+"""Copy insertion keeps what programs compute; no value is overwritten while it is needed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties.consistency import assert_consistent
+from tests.properties.test_loops import loop_texts
+
+from hloopt.equivalence import Reference, RunSettings
+from hloopt.ir import Module, Opcode
+from hloopt.memory.analysis import MemoryAnalysis
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module, print_module
+from hloopt.verifier import ANY_TARGET, verify_module
+
+
+def with_copies(text: str, **options: object) -> Module:
+    """The module with copies inserted: valid, and each value kept for as long as it is needed."""
+    module = parse_module(text)
+    create_pass("copy-insertion", options).run(module, PassContext())
+    assert verify_module(module, ANY_TARGET) == []
+    assert_consistent(module)
+    assert MemoryAnalysis.of(module).ranges.conflicts == 0
+    return module
+
+
+@given(loop_texts(), st.sampled_from((0, -1)))
+@settings(max_examples=60, deadline=None)
+def test_loops_with_copies_compute_the_same(text: str, regions: int) -> None:
+    module = with_copies(text, use_region_based_live_range_analysis=regions)
+    assert Reference(parse_module(text), RunSettings(seeds=2)).compare(module) is None
+
+
+@given(loop_texts())
+@settings(max_examples=40, deadline=None)
+def test_copies_that_are_there_are_not_made_again(text: str) -> None:
+    module = with_copies(text)
+    again = with_copies(print_module(module))
+    copies = [sum(1 for _ in m.instructions(Opcode.COPY)) for m in (module, again)]
+    assert copies[1] <= copies[0]
+
+
+@st.composite
+def branch_texts(draw: st.DrawFn) -> str:
+    """A conditional whose branches hand on, change or swap what they are given."""
+    count = draw(st.integers(1, 3))
+    shapes = ", ".join(["f32[4]"] * count)
+    branches = []
+    for name in ("first", "second"):
+        elements = [f"g{i}" for i in range(count)]
+        made = [f"  n{i} = f32[4] negate(g{i})" for i in range(count)]
+        results = [draw(st.sampled_from((*elements, f"n{i}", "c"))) for i in range(count)]
+        branches.append(
+            "\n".join(
+                [
+                    f"{name} {{\n  p = ({shapes}) parameter(0)\n  c = f32[4] constant({{1,2,3,4}})",
+                    *(f"  g{i} = f32[4] get-tuple-element(p), index={i}" for i in range(count)),
+                    *made,
+                    f"  ROOT r = ({shapes}) tuple({', '.join(results)})\n}}",
+                ]
+            )
+        )
+    starts = [draw(st.sampled_from(("x", "y", "k"))) for _ in range(count)]
+    return "\n".join(
+        [
+            *("HloModule m", *branches, "ENTRY e {\n  b = pred[] parameter(0)"),
+            "  x = f32[4] parameter(1)\n  y = f32[4] parameter(2)",
+            "  k = f32[4] constant({5,6,7,8})",
+            f"  s = ({shapes}) tuple({', '.join(starts)})",
+            f"  ROOT c = ({shapes}) conditional(b, s, s), true_computation=first,"
+            " false_computation=second\n}",
+        ]
+    )
+
+
+@given(branch_texts())
+@settings(max_examples=60, deadline=None)
+def test_branches_with_copies_compute_the_same(text: str) -> None:
+    module = with_copies(text)
+    assert Reference(parse_module(text), RunSettings(seeds=3)).compare(module) is None
+
+
+@pytest.mark.parametrize("name", ["remove-unnecessary-copies", "add-special-case-copies"])
+@given(loop_texts())
+@settings(max_examples=30, deadline=None)
+def test_parts_of_copy_insertion_compute_the_same(name: str, text: str) -> None:
+    module = parse_module(text)
+    create_pass(name).run(module, PassContext())
+    assert verify_module(module, ANY_TARGET) == []
+    assert Reference(parse_module(text), RunSettings(seeds=2)).compare(module) is None
