@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 export HLOOPT_SHARED ?= ../shared
 
 # What `make run` shows.
-RUN_COMMAND ?= hloopt opt testdata/transformer_unrolled_8dev.before_optimizations.hlo.gz \
-	-p simplify -o build/transformer.optimized.hlo
+RUN_COMMAND ?= hloopt opt testdata/transformer_scan_8dev.after_spmd_partitioning.hlo \
+	-p overlap -o build/transformer.overlap.hlo
 # Expectation tables of the passes and rules that exist.
 TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter collective_pipeliner \
 	copy_insertion \
@@ -39,7 +39,7 @@ $(XLA): $(DEV)
 	@touch $@
 
 .PHONY: run
-run: $(DEV) ## optimize a transformer step into build/, report what changed
+run: $(DEV) ## overlap the collectives of a transformer step, into build/, with a report
 	@mkdir -p build
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(RUN_COMMAND)
 

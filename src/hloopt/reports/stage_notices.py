@@ -39,8 +39,8 @@ def cost_notices(stage: Stage) -> tuple[str, ...]:
         return partition_notices(stage)
     return (
         *partition_notices(stage),
-        f"not fused ({stage.fused.evidence}): figures count values that XLA fuses away; for its "
-        "own give the text after optimizations",
+        f"not fused ({stage.fused.evidence}): values that fusion keeps out of memory count; for "
+        "XLA's own figures give the text after optimizations",
     )
 
 
