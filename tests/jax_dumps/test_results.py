@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +13,11 @@ from hloopt.equivalence.placement import place
 from hloopt.files import read_module
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.interpreter.values import Value
-from hloopt.ir import Module
 from hloopt.xla.engine import run_with_xla
 
 pytestmark = pytest.mark.oracle
 
 PROGRAMS = ("rnn", "transformer", "transformer_bf16", "moe")
-DEVICES = {"rnn": 1}
 BF16_KEEPS_MORE = 2e-3
 """Of the largest value: what JAX may be off with bf16 before optimizations, since XLA leaves out
 conversions to bf16 and back. The optimized module is without them too, and agrees more closely."""
@@ -29,12 +26,6 @@ conversions to bf16 and back. The optimized module is without them too, and agre
 @pytest.fixture(params=PROGRAMS)
 def dumps(request: pytest.FixtureRequest, dumps_of: Callable[[str], Dumps]) -> Dumps:
     return dumps_of(request.param)
-
-
-def _module_and_devices(dumps: Dumps, path: Path, stage: str) -> tuple[Module, int]:
-    return read_module(str(path)), DEVICES.get(dumps.program, 8) if dumps.is_partitioned(
-        stage
-    ) else 1
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -61,8 +52,9 @@ def test_a_module_computes_what_jax_computed(dumps: Dumps, stage: str, as_proto:
 def test_the_xla_engine_computes_what_jax_computed(dumps: Dumps, stage: str) -> None:
     if stage not in dumps.stages:
         pytest.skip("a program on one device is not partitioned")
-    module, devices = _module_and_devices(dumps, dumps.stages[stage], stage)
-    found = run_with_xla(module, dumps.arrays("inputs"), devices_of(1, devices))
+    inputs = dumps.arrays("inputs")
+    module = read_module(str(dumps.stages[stage]))
+    found = run_with_xla(module, inputs, devices_of(1, len(inputs)))
     assert_close(found, dumps.arrays("outputs"))
 
 
@@ -70,10 +62,8 @@ def test_another_last_input_on_one_device_is_told_apart(dumps: Dumps) -> None:
     *state, last = dumps.arrays("inputs")[0]
     assert isinstance(last, np.ndarray)
     inputs = [[*state, np.zeros_like(last)], *dumps.arrays("inputs")[1:]]
-    module, devices = _module_and_devices(
-        dumps, dumps.stages["after_optimizations"], "after_optimizations"
-    )
-    found = run_module(module, inputs, devices=devices_of(1, devices))
+    module = read_module(str(dumps.stages["after_optimizations"]))
+    found = run_module(module, inputs, devices=devices_of(1, len(inputs)))
     for ours, theirs in zip(found, dumps.arrays("outputs"), strict=True):  # all share gradients
         assert first_difference(ours, tuple(theirs)) is not None
 

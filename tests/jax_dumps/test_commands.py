@@ -1,0 +1,80 @@
+"""`hloopt run` and `hloopt equivalent` on the files of a dump, as people use them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.jax_dumps.dumps import STAGES, Dumps, proto_of
+
+from hloopt.cli import main
+from hloopt.equivalence.agreement import first_difference
+
+pytestmark = pytest.mark.oracle
+
+LAST = "after_optimizations"
+
+
+@pytest.fixture(params=["rnn", "transformer", "moe"])
+def dumps(request: pytest.FixtureRequest, dumps_of: Callable[[str], Dumps]) -> Dumps:
+    return dumps_of(request.param)
+
+
+@pytest.mark.parametrize("stage", ["before_optimizations", "after_partitioning", LAST])
+def test_run_reads_the_inputs_and_writes_the_outputs_of_jax(
+    dumps: Dumps, stage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if stage not in dumps.stages:
+        pytest.skip("a program on one device is not partitioned")
+    out = tmp_path / "out.npz"
+    part = "" if dumps.is_partitioned(stage) else "whole_"
+    inputs = str(dumps.folder / f"{part}inputs.npz")
+    assert main(["run", str(dumps.stages[stage]), "--input", inputs, "-o", str(out)]) == 0
+    found = np.load(out)
+    expected = np.load(dumps.folder / f"{part}outputs.npz")
+    checked = set()
+    for key in found:
+        leaf = key.partition("@")[0]  # whole, on each device; or of the only one
+        name = next(name for name in (key, leaf, f"{leaf}@0") if name in expected)
+        assert first_difference(found[key], expected[name]) is None, key
+        checked.add(name)
+    assert {name.partition("@")[0] for name in checked} == {
+        name.partition("@")[0] for name in expected
+    }
+
+
+@pytest.fixture
+def compare(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
+    def compare(*command: str | Path) -> tuple[int, Any]:
+        code = main(["equivalent", *map(str, command), "--format", "json"])
+        printed = capsys.readouterr()
+        return code, json.loads(printed.out) if printed.out else printed.err
+
+    return compare
+
+
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != LAST])
+def test_every_stage_computes_what_the_last_one_does(
+    dumps: Dumps, stage: str, compare: Callable[..., tuple[int, Any]]
+) -> None:
+    if stage not in dumps.stages:
+        pytest.skip("a program on one device is not partitioned")
+    inputs = dumps.folder / "whole_inputs.npz"
+    last = proto_of(dumps.stages[LAST])
+    code, report = compare(dumps.stages[stage], last, "--input", inputs)
+    assert code == 0, report
+
+
+def test_a_miscompilation_is_told_apart(
+    dumps: Dumps, tmp_path: Path, compare: Callable[..., tuple[int, Any]]
+) -> None:
+    wrong = tmp_path / "wrong.txt"
+    text = dumps.stages[LAST].read_text()
+    assert " subtract(" in text
+    wrong.write_text(text.replace(" subtract(", " add("))
+    for stage in ("before_optimizations", LAST):
+        assert compare(dumps.stages[stage], wrong)[0] == 1
