@@ -14,6 +14,8 @@ from hloopt.ir.ordering import stable_computation_order, stable_order
 def label(instruction: Instruction) -> object:
     """All that is written about an instruction but names and references."""
     attributes = explicit_attributes(instruction)
+    if "metadata" in attributes:  # frames as they are numbered, not in the order of their use
+        attributes["metadata"] = instruction.attributes["metadata"]
     return (
         *(instruction.opcode, instruction.shape, instruction.payload),
         {

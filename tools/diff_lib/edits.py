@@ -20,9 +20,7 @@ _BINARY = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.SUBTRACT)
 _STAYS = frozenset(
     (
         *(Opcode.PARAMETER, Opcode.SEND, Opcode.RECV, Opcode.SEND_DONE, Opcode.RECV_DONE),
-        *(Opcode.INFEED, Opcode.OUTFEED, Opcode.CUSTOM_CALL, Opcode.ASYNC_START),
-        *(Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER, Opcode.ALL_TO_ALL),
-        *(Opcode.COLLECTIVE_PERMUTE, Opcode.WHILE, Opcode.RNG_GET_AND_UPDATE_STATE),
+        *(Opcode.INFEED, Opcode.OUTFEED, Opcode.RNG_GET_AND_UPDATE_STATE),
     )
 )
 """What is not removed together with its users."""
@@ -97,10 +95,10 @@ def remove(count: int) -> Callable[[Module, Random], bool]:
 
 def remove_segment(module: Module, random: Random) -> bool:
     """Take out what lies between two values of a row of equal ones: mostly a layer."""
-    rows = _rows(module)
-    if not rows:
+    found = rows(module)
+    if not found:
         return False
-    row = random.choice(rows)
+    row = random.choice(found)
     position = random.randrange(len(row) - 1)
     start, end = row[position], row[position + 1]
     if end.is_root:
@@ -192,9 +190,9 @@ def _stand_in(instruction: Instruction) -> Instruction | None:
     return next((o for o in instruction.operands if o.shape is instruction.shape), None)
 
 
-def _rows(module: Module) -> list[list[Instruction]]:
+def rows(module: Module) -> list[list[Instruction]]:
     """Values of one opcode, shape and kind of neighbours, each computed from the one before."""
-    rows: list[list[Instruction]] = []
+    found: list[list[Instruction]] = []
     for computation in module.computations.values():
         groups: dict[object, list[int]] = {}
         order = stable_order(computation)
@@ -209,8 +207,8 @@ def _rows(module: Module) -> list[list[Instruction]]:
             if len(group) >= _LEAST_ROW:
                 row = _chain(group, order, number_of)
                 if len(row) >= _LEAST_ROW:
-                    rows.append(row)
-    return rows
+                    found.append(row)
+    return found
 
 
 _LEAST_ROW = 3

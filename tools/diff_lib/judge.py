@@ -16,6 +16,7 @@ class Verdict(StrEnum):
     EQUAL = "equal"
     AUTOMORPHIC = "equal up to automorphisms"
     OTHER_LAYER = "equal but for which of equal layers it is"
+    AS_SHORT = "another map with as few edits"
     COMPATIBLE = "no pair contradicts, edits within 1.5 times"
     WRONG = "wrong"
 
@@ -51,8 +52,12 @@ def judge(pair: KnownPair, found: Partners) -> Judgement:
         verdict = Verdict.OTHER_LAYER
     else:
         contradictions = _count_contradictions(pair, found)
-        is_short = edits <= 1.5 * known_edits
-        verdict = Verdict.WRONG if contradictions or not is_short else Verdict.COMPATIBLE
+        if not contradictions and edits <= 1.5 * known_edits:
+            verdict = Verdict.COMPATIBLE
+        elif len(found) == len(known) and edits <= known_edits:
+            verdict = Verdict.AS_SHORT
+        else:
+            verdict = Verdict.WRONG
     return Judgement(verdict, contradictions, missing, extra, edits, known_edits)
 
 

@@ -14,8 +14,6 @@ from diff_lib.naming import NAMINGS
 from hloopt.diagnostics import HloError
 from hloopt.files import read_module
 
-_MOST_TRIES = 60
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -55,7 +53,7 @@ def draw(
 ) -> Iterator[tuple[Kind, KnownPair]]:
     """Pairs of every kind, as many as the kind says or `counts`; the same for one seed.
 
-    A module in which an edit finds nothing to do is drawn anew.
+    Where an edit finds nothing to do in a module another is drawn.
     """
     for kind in KINDS:
         for number in range(kind.count if counts is None else counts[kind.name]):
@@ -71,8 +69,7 @@ def _draw_one(
 ) -> KnownPair | None:
     if edit is None:
         return layered_pair(random, random.choice(("kept", "renumbered")))
-    for _ in range(_MOST_TRIES):
-        path = random.choice(sources)
+    for path in random.sample(sources, len(sources)):
         naming = random.choice(list(kind.namings))
         module = read_module(str(path))
         try:

@@ -7,7 +7,7 @@ from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Se
 from hloopt.analysis.matching.graph import PairGraph
 from hloopt.analysis.matching.local import one_sided
 from hloopt.analysis.matching.sequences import ascending, common_subsequence
-from hloopt.analysis.matching.state import MatchState, is_plausible
+from hloopt.analysis.matching.state import MatchState
 
 
 def align(state: MatchState) -> int:
@@ -19,13 +19,14 @@ def align(state: MatchState) -> int:
     graph = state.graph
     nodes = graph.unmatched()
     origins = state.origins(nodes)
-    found = _align(graph, origins, nodes)
-    return found or _align(graph, state.labels, one_sided(graph, origins))
+    found = _align(state, origins, nodes)
+    return found or _align(state, state.labels, one_sided(graph, origins))
 
 
 def _align(
-    graph: PairGraph, keys: Sequence[Hashable] | Mapping[int, Hashable], nodes: Iterable[int]
+    state: MatchState, keys: Sequence[Hashable] | Mapping[int, Hashable], nodes: Iterable[int]
 ) -> int:
+    graph = state.graph
     proposals: dict[int, int] = {}
     for old, new in _gaps(graph, set(nodes)):
         common = common_subsequence([keys[node] for node in old], [keys[node] for node in new])
@@ -34,7 +35,7 @@ def _align(
             proposals[new[b]] = old[a]
     found = 0
     for a, b in proposals.items():
-        if a < graph.split and is_plausible(graph, a, b, proposals):
+        if a < graph.split and state.is_plausible(a, b, proposals):
             graph.pair(a, b)
             found += 1
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.matching.contexts import Contexts
 from hloopt.analysis.matching.disputes import settle
-from hloopt.analysis.matching.state import MatchState, is_plausible, unique_pairs
+from hloopt.analysis.matching.state import MatchState, unique_pairs
 
 _MOST_ROUNDS = 20
 
@@ -46,7 +46,7 @@ def pair_by_use(state: MatchState) -> int:
     nodes = graph.unmatched()
     found = 0
     for pair in unique_pairs(graph, Contexts(state, nodes).roots, nodes):
-        if is_plausible(graph, *pair):
+        if state.has_no_rival_operands(*pair):
             graph.pair(*pair)
             found += 1
     return found

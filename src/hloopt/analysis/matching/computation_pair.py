@@ -9,15 +9,24 @@ from hloopt.analysis.matching.anchors import pair_by_use, pair_unique
 from hloopt.analysis.matching.evidence import Witness
 from hloopt.analysis.matching.graph import PairGraph
 from hloopt.analysis.matching.labels import Labels, Level
-from hloopt.analysis.matching.local import pair_by_origin, pair_local
-from hloopt.analysis.matching.neighbours import spread
+from hloopt.analysis.matching.local import (
+    pair_by_origin,
+    pair_displaced,
+    pair_local,
+    pair_local_by_use,
+    pair_remote,
+)
+from hloopt.analysis.matching.neighbours import spread, spread_choosing
 from hloopt.analysis.matching.state import MatchState, unique_pairs
 from hloopt.analysis.matching.twins import pair_twins
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 
 _MOST_ROUNDS = 30
-_GUESSES = (pair_local, align, pair_by_use, pair_twins, pair_by_origin)
+_GUESSES = (
+    *(pair_local, align, pair_local_by_use, pair_remote, spread_choosing, pair_by_use),
+    *(pair_twins, pair_by_origin, pair_displaced),
+)
 """Steps that are tried where the certain ones find no more, the most certain first."""
 
 
@@ -60,5 +69,7 @@ def _match_at(state: MatchState) -> None:
     for _ in range(_MOST_ROUNDS):
         if not state.graph.is_open:
             break
-        if spread(state) + pair_unique(state) == 0 and not any(guess(state) for guess in _GUESSES):
+        if spread(state) + pair_unique(state):
+            continue
+        if not any(guess(state) for guess in _GUESSES):
             break

@@ -118,10 +118,10 @@ class ComputationChoice:
         return next((each for each in found if each.name == old.name), found[0]) if found else new
 
     def _origins(self, computation: Computation) -> list[str]:
-        """The op_names of the instructions, in order."""
+        """The op_names of the instructions, sorted."""
         found = self._known_origins.get(computation)
         if found is None:
-            found = [op_name(instruction) for instruction in computation.instructions]
+            found = sorted(op_name(instruction) for instruction in computation.instructions)
             self._known_origins[computation] = found
         return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from hloopt.analysis.matching.graph import PairGraph
-from hloopt.analysis.matching.labels import Level, is_variadic
 from hloopt.analysis.matching.state import MatchState
 
 
@@ -39,25 +38,22 @@ class Contexts:
 
     def _number_roots(self, graph: PairGraph, state: MatchState, nodes: Sequence[int]) -> None:
         numbers: dict[Hashable, int] = {}
-        roots, users, uses = self.roots, graph.users, state.uses
-        positions_count = state.level is Level.CORE
+        roots, users, uses = self.roots, state.users, state.uses
         for node in reversed(nodes):
-            reads = [
-                (roots[user], at if positions_count or not is_variadic(graph.nodes[user]) else 0)
-                for user, at in users[node]
-            ]
+            reads = [(roots[user], place) for user, place in users[node]]
             if len(reads) > 1:
                 reads.sort()
             key = (uses[node], node in graph.roots, *reads)
             roots[node] = numbers.setdefault(key, len(numbers))
 
 
-def refine(graph: PairGraph, keys: Sequence[int], nodes: Sequence[int]) -> list[int]:
+def refine(state: MatchState, keys: Sequence[int], nodes: Sequence[int]) -> list[int]:
     """Keys that also tell apart what has neighbours with different `keys`. O(edges of `nodes`)."""
+    operands, users = state.graph.operands, state.users
     numbers: dict[Hashable, int] = {}
     refined = list(keys)
     for node in nodes:
-        reads = tuple([keys[operand] for operand in graph.operands[node]])
-        read_by = tuple(sorted([(keys[user], at) for user, at in graph.users[node]]))
+        reads = tuple([keys[operand] for operand in operands[node]])
+        read_by = tuple(sorted([(keys[user], place) for user, place in users[node]]))
         refined[node] = numbers.setdefault((keys[node], reads, read_by), len(numbers))
     return refined

@@ -34,8 +34,7 @@ def settle(state: MatchState, by_leaves: Iterable[_Pair], by_roots: Iterable[_Pa
                 graph.pair(old, new)
                 found += 1
     for chains in _neighbouring(graph, _chains(disputed, leaves, roots, graph.split)):
-        cut = _cut(chains, state.witness, graph.split)
-        for chain in chains:
+        for chain, cut in zip(chains, _cuts(chains, state.witness, graph.split), strict=True):
             for pair in _pairs(chain, cut, graph.split):
                 graph.pair(*pair)
                 found += 1
@@ -102,28 +101,48 @@ def _neighbouring(graph: PairGraph, chains: Sequence[_Chain]) -> list[list[_Chai
     return list(groups.values())
 
 
-def _cut(chains: Sequence[_Chain], witness: Witness, split: int) -> int:
-    """How many pairs from the start of each chain speak for themselves; all without evidence."""
+def _cuts(chains: Sequence[_Chain], witness: Witness, split: int) -> list[int]:
+    """How many pairs from the start of each chain speak for themselves.
+
+    All chains have one answer, where most pairs have no common name or origin: what single names
+    say is chance then. Where most have, each chain may know better.
+    """
     steps = len(chains[0]) // 2
     if len(chains[0]) % 2 == 0:
-        return steps  # one way leaves nobody alone
-    lost: list[Evidence] = [(0, 0, 0, 0)] * steps  # by taking the last way at a step
+        return [steps] * len(chains)  # one way leaves nobody alone
+    losses = [_losses(chain, witness, split) for chain in chains]
+    together = [(0, 0, 0, 0)] * steps
+    for each in losses:
+        together = [_sum(a, b) for a, b in zip(together, each, strict=True)]
+    cut = _best(together, steps)
+    agreeing = 0
     for chain in chains:
-        ways = zip(_pairs(chain, steps, split), _pairs(chain, 0, split), strict=True)
-        for step, (first, last) in enumerate(ways):
-            a, b, c = lost[step], witness.of(*first), witness.of(*last)
-            lost[step] = (
-                *(a[0] + b[0] - c[0], a[1] + b[1] - c[1]),
-                *(a[2] + b[2] - c[2], a[3] + b[3] - c[3]),
-            )
-    total = least = (0, 0, 0, 0)
-    cut = steps
-    for step in reversed(range(steps)):
-        more = lost[step]
-        total = total[0] + more[0], total[1] + more[1], total[2] + more[2], total[3] + more[3]
-        if total < least:
-            least, cut = total, step
-    return cut
+        for pair in _pairs(chain, cut, split):
+            _, origin, name, _ = witness.of(*pair)
+            agreeing += origin or name
+    if 2 * agreeing < steps * len(chains):
+        return [cut] * len(chains)
+    return [_best(each, cut) for each in losses]
+
+
+def _losses(chain: _Chain, witness: Witness, split: int) -> list[Evidence]:
+    """What is lost at each step by taking the pair from the end of a chain, not its start."""
+    ways = zip(_pairs(chain, len(chain) // 2, split), _pairs(chain, 0, split), strict=True)
+    return [_sum(witness.of(*first), witness.of(*last), -1) for first, last in ways]
+
+
+def _best(losses: Sequence[Evidence], default: int) -> int:
+    """The step from which on taking the pairs from the end loses least; `default` if as good."""
+    after: list[Evidence] = [(0, 0, 0, 0)]
+    for loss in reversed(losses):
+        after.append(_sum(after[-1], loss))
+    after.reverse()
+    best = min(range(len(after)), key=after.__getitem__)
+    return best if after[best] < after[default] else default
+
+
+def _sum(a: Evidence, b: Evidence, sign: int = 1) -> Evidence:
+    return a[0] + sign * b[0], a[1] + sign * b[1], a[2] + sign * b[2], a[3] + sign * b[3]
 
 
 def _pairs(chain: _Chain, cut: int, split: int) -> Iterator[_Pair]:

@@ -51,7 +51,8 @@ class Witness:
     def pairs(self, old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Pair nodes that structure does not tell apart: by evidence, at last in order.
 
-        As many pairs as the shorter list has nodes. O(nodes).
+        The order is that of the numbers of parameters and tuple elements, then the one given. As
+        many pairs as the shorter list has nodes. O(n log n).
         """
         if len(old) == len(new) == 1:
             yield old[0], new[0]
@@ -74,7 +75,11 @@ class Witness:
                 else:
                     rest.append(node)
             old, new = rest, [node for node in new if node not in taken]
-        yield from zip(old, new, strict=False)
+        yield from zip(*(sorted(side, key=self._rank) for side in (old, new)), strict=False)
+
+    def _rank(self, node: int) -> int:
+        number = self._facts(node).number
+        return int(number) if number.isdecimal() else -1
 
     def _facts(self, node: int) -> _Facts:
         found = self._known.get(node)
@@ -84,9 +89,18 @@ class Witness:
                 self._labels.annotations(instruction),
                 op_name(instruction),
                 instruction.name,
-                instruction.payload if instruction.opcode is Opcode.PARAMETER else "",
+                number_of(instruction),
             )
         return found
+
+
+def number_of(instruction: Instruction) -> str:
+    """Which parameter or tuple element it is; empty for all else."""
+    if instruction.opcode is Opcode.PARAMETER:
+        return instruction.payload.strip()
+    if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+        return instruction.attributes["index"]
+    return ""
 
 
 def op_name(instruction: Instruction) -> str:
@@ -103,8 +117,8 @@ _KEYS: tuple[Callable[[_Facts], Hashable], ...] = (
     lambda facts: (facts.annotations, facts.origin) if facts.origin else None,
     lambda facts: facts.origin or None,
     lambda facts: (facts.annotations, facts.name),
-    lambda facts: (facts.annotations, facts.number) if facts.number else None,
     lambda facts: facts.name,
+    lambda facts: (facts.annotations, facts.number) if facts.number else None,
     lambda facts: facts.annotations,
 )
 """By what nodes are paired, the strongest first; None: not by that."""

@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 from hloopt.analysis.matching.computation_pair import match_instructions
 from hloopt.analysis.matching.computations import ComputationChoice
 from hloopt.analysis.matching.labels import Labels
+from hloopt.analysis.matching.passed import passed_partners
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_computation_order
-
-_PASS_ON = frozenset((Opcode.CALL, Opcode.FUSION, Opcode.ASYNC_START, Opcode.WHILE))
-"""Callers whose operands are the parameters of what they call, one by one."""
 
 
 @dataclass(slots=True)
@@ -70,38 +67,8 @@ class _Matcher:
     ) -> Iterable[tuple[Instruction, Instruction]]:
         if same_source_text(old, new):
             return zip(old.instructions, new.instructions, strict=True)
-        return match_instructions(old, new, self.labels, self._parameters(old, new))
-
-    def _parameters(
-        self, old: Computation, new: Computation
-    ) -> list[tuple[Instruction, Instruction]]:
-        """Parameters to which the only callers pass partners."""
-        if len(old.callers) != 1 or len(new.callers) != 1:
-            return []
-        [old_caller], [new_caller] = old.callers, new.callers
-        partners = self.match.instructions
-        if old_caller.opcode not in _PASS_ON or partners.get(old_caller) is not new_caller:
-            return []
-        old_passed = _once(old_caller.operands, old.parameters)
-        new_passed = _once(new_caller.operands, new.parameters)
-        return [
-            (parameter, new_passed[partners[operand]])
-            for operand, parameter in old_passed.items()
-            if partners.get(operand) in new_passed
-        ]
-
-
-def _once(
-    operands: Iterable[Instruction], parameters: Iterable[Instruction]
-) -> dict[Instruction, Instruction]:
-    """The parameter that each operand is passed to, without those passed to several."""
-    passed: dict[Instruction, Instruction] = {}
-    twice: set[Instruction] = set()
-    for operand, parameter in zip(operands, parameters, strict=False):
-        if operand in passed:
-            twice.add(operand)
-        passed[operand] = parameter
-    return {operand: parameter for operand, parameter in passed.items() if operand not in twice}
+        known = passed_partners(old, new, self.match.instructions)
+        return match_instructions(old, new, self.labels, known)
 
 
 def same_source_text(before: Computation, after: Computation) -> bool:

@@ -17,9 +17,19 @@ def spread(state: MatchState) -> int:
     """Pair what most edges to partners speak for; returns how many pairs.
 
     An edge speaks for a pair of one label where its other ends are partners and the positions are
-    equal. The pair with the largest share of such edges is made first, then evidence decides; it
-    brings new candidates. O(e log e) in the edges next to unmatched nodes.
+    equal. The pair with the largest share of such edges is made first, and none for which no more
+    speaks than for another of either node; each pair brings new candidates. O(e log e) in the
+    edges next to unmatched nodes.
     """
+    return _spread(state, choose=False)
+
+
+def spread_choosing(state: MatchState) -> int:
+    """The same, and where as much speaks for several pairs names decide, or order."""
+    return _spread(state, choose=True)
+
+
+def _spread(state: MatchState, *, choose: bool) -> int:
     graph = state.graph
     old, _ = graph.sides(graph.unmatched())
     anchors: dict[int, None] = {}
@@ -31,11 +41,15 @@ def spread(state: MatchState) -> int:
         if graph.partner[anchor] >= 0:
             candidates.add_around(anchor, graph.partner[anchor])
     found = 0
-    while (pair := candidates.pop()) is not None:
+    while (pair := candidates.pop(choose=choose)) is not None:
         graph.pair(*pair)
-        candidates.add_around(*pair)
+        candidates.settle(*pair)
         found += 1
     return found
+
+
+_Entry = tuple[tuple[float, int, Evidence], int, int, int]
+"""Rank, both nodes, and the votes it was made with."""
 
 
 class _Candidates:
@@ -44,29 +58,42 @@ class _Candidates:
     def __init__(self, state: MatchState) -> None:
         self._state = state
         self._votes: dict[tuple[int, int], int] = {}
-        self._heap: list[tuple[tuple[float, int, Evidence], int, int, int]] = []
+        self._others: dict[int, dict[int, None]] = {}
+        self._clear: list[_Entry] = []
+        self._unclear: list[_Entry] = []
 
-    def pop(self) -> tuple[int, int] | None:
-        """The candidate that most speaks for, if that is enough."""
-        partner = self._state.graph.partner
-        while self._heap:
-            _, old, new, votes = heappop(self._heap)
-            if partner[old] < 0 and partner[new] < 0 and self._votes[old, new] == votes:
-                return old, new
-        return None
+    def pop(self, *, choose: bool) -> tuple[int, int] | None:
+        """The candidate that most speaks for; one with rivals at last, if one is to be chosen."""
+        while (entry := self._next(self._clear)) is not None:
+            if not self._has_rivals(entry):
+                return entry[1:3]
+            heappush(self._unclear, entry)
+        entry = self._next(self._unclear) if choose else None
+        return None if entry is None else entry[1:3]
+
+    def settle(self, old: int, new: int) -> None:
+        """Take note of a pair: it speaks for its neighbours, and leaves others without a rival."""
+        rivals = [
+            (node, other)
+            for each in (old, new)
+            for node in self._others.pop(each, ())
+            for other in self._others.get(node, ())
+        ]
+        for node, other in rivals:
+            self._push(*((node, other) if node < other else (other, node)))
+        self.add_around(old, new)
 
     def add_around(self, old: int, new: int) -> None:
         """Count the edges between a pair and its unmatched neighbours."""
-        graph, labels = self._state.graph, self._state.labels
-        partner = graph.partner
-        for a, b in zip(graph.operands[old], graph.operands[new], strict=False):
+        labels, partner = self._state.labels, self._state.graph.partner
+        for a, b in self._state.operand_pairs(old, new):
             if partner[a] < 0 and partner[b] < 0 and labels[a] == labels[b]:
                 self._vote(a, b)
         users: dict[tuple[int, int], Pairs] = {}
         for side, node in enumerate((old, new)):
-            for user, position in graph.users[node]:
+            for user, place in self._state.users[node]:
                 if partner[user] < 0:
-                    users.setdefault((labels[user], position), ([], []))[side].append(user)
+                    users.setdefault((labels[user], place), ([], []))[side].append(user)
         for olds, news in users.values():
             if len(olds) * len(news) <= _MOST_COMBINATIONS:
                 for a in olds:
@@ -74,11 +101,43 @@ class _Candidates:
                         self._vote(a, b)
 
     def _vote(self, old: int, new: int) -> None:
-        graph = self._state.graph
-        votes = self._votes[old, new] = self._votes.get((old, new), 0) + 1
-        degrees = graph.degree(old), graph.degree(new)
-        share = votes / max(degrees)
-        if share >= _LEAST_SHARE:
+        self._votes[old, new] = self._votes.get((old, new), 0) + 1
+        self._others.setdefault(old, {})[new] = None
+        self._others.setdefault(new, {})[old] = None
+        self._push(old, new)
+
+    def _push(self, old: int, new: int) -> None:
+        partner = self._state.graph.partner
+        share, difference = self._rank(old, new)
+        if share >= _LEAST_SHARE and partner[old] < 0 and partner[new] < 0:
             a, b, c, d = self._state.witness.of(old, new)
-            rank = -share, max(degrees) - min(degrees), (-a, -b, -c, -d)
-            heappush(self._heap, (rank, old, new, votes))
+            rank = -share, difference, (-a, -b, -c, -d)
+            heappush(self._clear, (rank, old, new, self._votes[old, new]))
+
+    def _rank(self, old: int, new: int) -> tuple[float, int]:
+        degrees = self._state.graph.degree(old), self._state.graph.degree(new)
+        return self._votes[old, new] / max(degrees), max(degrees) - min(degrees)
+
+    def _next(self, heap: list[_Entry]) -> _Entry | None:
+        """The best entry of a heap that still holds, taken from it."""
+        partner = self._state.graph.partner
+        while heap:
+            entry = heappop(heap)
+            _, old, new, votes = entry
+            if partner[old] < 0 and partner[new] < 0 and self._votes[old, new] == votes:
+                return entry
+        return None
+
+    def _has_rivals(self, entry: _Entry) -> bool:
+        """Whether as much speaks for another pair with one of both nodes, names aside."""
+        (share, difference, evidence), old, new, _ = entry
+        partner = self._state.graph.partner
+        for node, rival in ((old, new), (new, old)):
+            for other in self._others[node]:
+                if other != rival and partner[other] < 0:
+                    pair = (node, other) if node < other else (other, node)
+                    rank = self._rank(*pair)
+                    same = rank[0] > -share or rank == (-share, difference)
+                    if same and self._state.witness.of(*pair)[:2] >= (-evidence[0], -evidence[1]):
+                        return True
+        return False

@@ -6,39 +6,96 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from hloopt.analysis.matching.evidence import Witness
 from hloopt.analysis.matching.graph import PairGraph
-from hloopt.analysis.matching.labels import Labels, Level
+from hloopt.analysis.matching.labels import Labels, Level, is_variadic
 from hloopt.ir.opcode import Opcode
 
 _LEAVES = (Opcode.PARAMETER, Opcode.CONSTANT)
+_NOTHING: Mapping[int, int] = {}
+_MANY_USERS = 16
 
 
 class MatchState:
-    """The graph, and the labels of its unmatched nodes at one level of detail.
+    """The graph, and the labels of its nodes at one level of detail.
 
     `uses` are labels for asking what a node is used for: there, which parameter or constant it is
-    does not count. Both are lists indexed by node; nodes with partners have none.
+    does not count. `users` are users with the place of the operand, which is its position where
+    positions tell something. All are lists indexed by node.
     """
 
-    __slots__ = ("graph", "labels", "level", "uses", "witness")
+    __slots__ = ("graph", "labels", "level", "users", "uses", "witness")
 
     def __init__(self, graph: PairGraph, witness: Witness, labels: Labels, level: Level) -> None:
         self.graph = graph
         self.witness = witness
         self.level = level
-        self.labels: list[int] = [-1] * len(graph.nodes)
-        nodes = graph.unmatched()
-        for node in nodes:
-            self.labels[node] = labels.at(level, graph.nodes[node])
+        self.labels = [labels.at(level, node) for node in graph.nodes]
         self.uses = list(self.labels)
         if level is Level.CORE:
-            for node in nodes:
-                instruction = graph.nodes[node]
+            for number, instruction in enumerate(graph.nodes):
                 if instruction.opcode in _LEAVES:
-                    self.uses[node] = labels.at(Level.OPEN, instruction)
+                    self.uses[number] = labels.at(Level.OPEN, instruction)
+        self.users = graph.users
+        shifting = _shifting(graph, level)
+        if shifting:
+            self.users = [
+                [(user, 0 if user in shifting else at) for user, at in users]
+                for users in graph.users
+            ]
 
     def origins(self, nodes: Iterable[int]) -> Mapping[int, tuple[int, str]]:
         """The label and op_name of each of `nodes`."""
         return {node: (self.labels[node], self.witness.origin(node)) for node in nodes}
+
+    def operand_pairs(self, old: int, new: int) -> Iterable[tuple[int, int]]:
+        """Operands in one place: none where one has more of them than the other."""
+        operands = self.graph.operands
+        if len(operands[old]) != len(operands[new]):
+            return ()
+        return zip(operands[old], operands[new], strict=True)
+
+    def reads_partners(self, old: int, new: int, proposals: Mapping[int, int] = _NOTHING) -> bool:
+        """Whether operands in one place are partners, or are proposed to be.
+
+        Constants and what many read tell nothing.
+        """
+        graph, partner = self.graph, self.graph.partner
+        return any(
+            (partner[a] == b or (partner[a] < 0 and proposals.get(a) == b))
+            and len(graph.users[a]) <= _MANY_USERS
+            and graph.nodes[a].opcode is not Opcode.CONSTANT
+            for a, b in self.operand_pairs(old, new)
+        )
+
+    def is_read_by_partners(
+        self, old: int, new: int, proposals: Mapping[int, int] = _NOTHING
+    ) -> bool:
+        """Whether partners, or nodes proposed to be, read both in one place."""
+        partner = self.graph.partner
+        new_users = set(self.users[new])
+        return any(
+            (partner[user] if partner[user] >= 0 else proposals.get(user), at) in new_users
+            for user, at in self.users[old]
+        )
+
+    def is_plausible(self, old: int, new: int, proposals: Mapping[int, int] = _NOTHING) -> bool:
+        """Whether both read partners, or nothing with a partner and nothing speaks against it."""
+        partner = self.graph.partner
+        if self.reads_partners(old, new, proposals):
+            return True
+        for a, b in self.operand_pairs(old, new):
+            if partner[a] >= 0 or partner[b] >= 0:
+                return False
+        return self.is_read_by_partners(old, new, proposals) or not any(
+            partner[user] >= 0 for user, _ in self.graph.users[old]
+        )
+
+    def has_no_rival_operands(self, old: int, new: int) -> bool:
+        """Whether no operands in one place are partners of others."""
+        partner = self.graph.partner
+        return not any(
+            partner[a] >= 0 and partner[b] >= 0 and partner[a] != b
+            for a, b in self.operand_pairs(old, new)
+        )
 
 
 def unique_pairs(
@@ -58,26 +115,13 @@ def unique_pairs(
     ]
 
 
-def is_plausible(
-    graph: PairGraph, old: int, new: int, proposals: Mapping[int, int] | None = None
-) -> bool:
-    """Whether an edge agrees, or none speaks against the pair; `proposals` count as partners.
+def _shifting(graph: PairGraph, level: Level) -> frozenset[int]:
+    """Nodes whose operands may stand in other places than those of their partners.
 
-    Operands that are both partners of others speak against it; one without a partner does not,
-    for something may have been put in between or taken out. Likewise for users.
+    In most detail these are roots of which one has more operands, as when there is a result more.
     """
-    partner = graph.partner
-    proposals = proposals or {}
-    is_against = False
-    for a, b in zip(graph.operands[old], graph.operands[new], strict=False):
-        if partner[a] == b or (partner[a] < 0 and proposals.get(a) == b):
-            return True
-        is_against = is_against or (partner[a] >= 0 and partner[b] >= 0)
-    old_users, new_users = graph.users[old], set(graph.users[new])
-    for user, at in old_users:
-        image = partner[user] if partner[user] >= 0 else proposals.get(user)
-        if (image, at) in new_users:
-            return True
-    if not is_against and old_users and new_users:
-        is_against = all(partner[user] >= 0 for user, _ in (*old_users, *new_users))
-    return not is_against
+    if level is not Level.CORE:
+        return frozenset(n for n, each in enumerate(graph.nodes) if is_variadic(each))
+    old, new = graph.roots
+    same = len(graph.operands[old]) == len(graph.operands[new])
+    return frozenset() if same else frozenset(graph.roots)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hloopt.analysis.matching.contexts import Contexts, refine
-from hloopt.analysis.matching.evidence import Witness
 from hloopt.analysis.matching.graph import PairGraph, Pairs
 from hloopt.analysis.matching.state import MatchState
 
@@ -26,8 +25,8 @@ def pair_twins(state: MatchState) -> int:
         return 0
     finer = [keys]
     for _ in range(_REFINEMENTS):
-        finer.append(refine(graph, finer[-1], nodes))
-    return sum(_pair_classes(graph, each, nodes, state.witness) for each in reversed(finer))
+        finer.append(refine(state, finer[-1], nodes))
+    return sum(_pair_classes(state, each, nodes) for each in reversed(finer))
 
 
 def _even(graph: PairGraph, keys: Sequence[int], nodes: Iterable[int]) -> list[Pairs]:
@@ -39,33 +38,31 @@ def _even(graph: PairGraph, keys: Sequence[int], nodes: Iterable[int]) -> list[P
     return [sides for sides in classes.values() if len(sides[0]) == len(sides[1])]
 
 
-def _pair_classes(
-    graph: PairGraph, keys: Sequence[int], nodes: Iterable[int], witness: Witness
-) -> int:
+def _pair_classes(state: MatchState, keys: Sequence[int], nodes: Iterable[int]) -> int:
+    graph, witness = state.graph, state.witness
     found = 0
     for sides in _even(graph, keys, nodes):
         for pair in witness.pairs(*sides):
             if graph.partner[pair[0]] < 0 and graph.partner[pair[1]] < 0:
-                found += _pair_with_neighbours(graph, keys, pair, witness)
+                found += _pair_with_neighbours(state, keys, pair)
     return found
 
 
-def _pair_with_neighbours(
-    graph: PairGraph, keys: Sequence[int], pair: tuple[int, int], witness: Witness
-) -> int:
+def _pair_with_neighbours(state: MatchState, keys: Sequence[int], pair: tuple[int, int]) -> int:
     """Make a pair, and pairs of the neighbours of equal keys in the same places, and so on."""
+    graph, witness = state.graph, state.witness
     partner = graph.partner
     graph.pair(*pair)
     waiting = [pair]
     found = 1
     while waiting:
         old, new = waiting.pop()
-        pairs = list(zip(graph.operands[old], graph.operands[new], strict=False))
+        pairs = list(state.operand_pairs(old, new))
         users: dict[tuple[int, int], Pairs] = {}
         for side, node in enumerate((old, new)):
-            for user, position in graph.users[node]:
+            for user, place in state.users[node]:
                 if partner[user] < 0:
-                    users.setdefault((keys[user], position), ([], []))[side].append(user)
+                    users.setdefault((keys[user], place), ([], []))[side].append(user)
         for olds, news in users.values():
             if len(olds) == len(news):
                 pairs += witness.pairs(olds, news)
