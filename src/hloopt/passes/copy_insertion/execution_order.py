@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir.opcode import ASYNC
 from hloopt.passes.copy_insertion.call_tree import CallTree
 
 Positions = Mapping[Computation, Mapping[Instruction, int]]
@@ -42,7 +44,7 @@ class Order(Enum):
 
 _SHOWS = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
 """What runs no time: whoever waits for it may wait for its operand."""
-BEFORE = frozenset((Order.BEFORE_START, Order.BEFORE_END, Order.EXCLUSIVE_BEFORE))
+BEFORE = (Order.BEFORE_START, Order.BEFORE_END, Order.EXCLUSIVE_BEFORE)
 
 
 class ExecutionOrder:
@@ -65,7 +67,9 @@ class ExecutionOrder:
 
     def of(self, a: Instruction, b: Instruction) -> Order:
         """How `a` runs, seen from `b`."""
-        if a is b or _is_wrapped(a, b) or _is_wrapped(b, a):
+        if a is b or (a.opcode in ASYNC and _is_wrapped(a, b)):
+            return Order.SAME
+        if b.opcode in ASYNC and _is_wrapped(b, a):
             return Order.SAME
         meeting = self.tree.meeting(a, b)
         if meeting is None:
@@ -167,10 +171,6 @@ class ExecutionOrder:
         return value in self.flow.phis and self.flow.definer[value].opcode is Opcode.PARAMETER
 
 
-def _is_wrapped(asynchronous: Instruction, instruction: Instruction) -> bool:
-    """Whether `instruction` is what an asynchronous start, or what continues it, runs."""
-    while asynchronous.opcode in (Opcode.ASYNC_DONE, Opcode.ASYNC_UPDATE):
-        asynchronous = asynchronous.operands[0]
-    return asynchronous.opcode is Opcode.ASYNC_START and (
-        asynchronous.called[0].root is instruction
-    )
+def _is_wrapped(step: Instruction, instruction: Instruction) -> bool:
+    """Whether `instruction` is what a step of an asynchronous operation runs."""
+    return async_start_of(step).called[0].root is instruction

@@ -30,7 +30,7 @@ class LiveRanges:
 
     def are_before(self, uses: list[Use], b: Node) -> bool:
         """Whether all uses lie before the definition of `b`."""
-        return all(self._is_before(use, b.value) for use in uses)
+        return all(self._is_before(use, b.value) for use in reversed(uses))  # late ones, first
 
     def _is_before(self, use: Use, value: int) -> bool:
         user, definer = use.user, self.flow.definer[value]

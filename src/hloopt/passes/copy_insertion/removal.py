@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import product
+from collections.abc import Callable
 
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.passes.base import PassContext, is_on_thread
+from hloopt.passes.copy_insertion.chains import Chains
 from hloopt.passes.copy_insertion.execution_order import ExecutionOrder, Positions
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.live_ranges import LiveRanges
@@ -47,6 +47,7 @@ class CopyRemover:
         self.flow = facts.flow
         self.order = ExecutionOrder(facts.flow, positions)
         self.ranges = LiveRanges(facts, self.order)
+        self.chains = Chains(facts, self.order)
         self.keep = keep
         self.add_edges = add_edges
         self.removed: list[tuple[Instruction, int, int]] = []
@@ -192,10 +193,7 @@ class CopyRemover:
             return False
         last = list_of(target).last
         assert last is not None, "a list with a node has a last one"
-        if not (
-            self._all_before(source.backwards, after_target)
-            and self._all_before(last.backwards, after_source)
-        ):
+        if not (self._all_before(source, after_target) and self._all_before(last, after_source)):
             return self._allow_region(copy, Merge.FIRST_TARGET_INTO_SOURCE)
         if self.add_edges:
             self._add_edges(source, after_target)
@@ -209,10 +207,7 @@ class CopyRemover:
         first = list_of(source).first
         assert first is not None, "a list with a node has a first one"
         assert before_target is not None, "the target is not the first of its list"
-        if not (
-            self._all_before(before_target.backwards, first)
-            and self._all_before(source.backwards, after_target)
-        ):
+        if not (self._all_before(before_target, first) and self._all_before(source, after_target)):
             return self._allow_region(copy, Merge.LAST_SOURCE_INTO_TARGET)
         if self.add_edges:
             self._add_edges(before_target, first)
@@ -225,10 +220,33 @@ class CopyRemover:
             return False
         return self.region.allows(copy, self.source[copy], self.target[copy], merge)
 
-    def _all_before(self, earlier: Callable[[], Iterable[Node]], later: Node | None) -> bool:
-        if later is None:
-            return True
-        return all(self.ranges.ends_before(a, b) for b, a in product(later.onwards(), earlier()))
+    def _all_before(self, last: Node, first: Node | None) -> bool:
+        """Whether `last` and all before it end before `first` and all after it are defined."""
+        chains = self.chains
+        while first is not None:
+            end_of_later = chains.last_of_run(first)
+            earlier: Node | None = last
+            while earlier is not None:
+                start_of_earlier = chains.first_of_run(earlier)
+                if not chains.are_linked(earlier, first) and not self._each_before(
+                    start_of_earlier, earlier, first, end_of_later
+                ):
+                    return False
+                earlier = start_of_earlier.preceding
+            first = end_of_later.following
+        return True
+
+    def _each_before(self, a_first: Node, a_last: Node, b_first: Node, b_last: Node) -> bool:
+        """The same of two runs, pair by pair."""
+        b: Node | None = b_first
+        while b is not None:
+            a: Node | None = a_last
+            while a is not None:
+                if not self.ranges.ends_before(a, b):
+                    return False
+                a = None if a is a_first else a.preceding
+            b = None if b is b_last else b.following
+        return True
 
     def _add_edges(self, before: Node, after: Node | None) -> None:
         """Let all uses of a value run before another one is defined."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 
 from hloopt.analysis.dataflow import Use
 
@@ -10,7 +11,7 @@ from hloopt.analysis.dataflow import Use
 class Node:
     """A value in the list of its buffer."""
 
-    __slots__ = ("following", "list", "preceding", "uses", "value")
+    __slots__ = ("following", "link", "list", "preceding", "run", "uses", "value")
 
     def __init__(self, value: int, uses: list[Use]) -> None:
         self.value = value
@@ -18,6 +19,9 @@ class Node:
         self.list: ValueList
         self.preceding: Node | None = None
         self.following: Node | None = None
+        self.link: tuple[Node, list[Use], bool] | None = None
+        self.run: tuple[int, Node] | None = None
+        """What `chains` has found out: with which node and uses, at which epoch."""
 
     @property
     def is_first(self) -> bool:
@@ -34,23 +38,20 @@ class Node:
             yield node
             node = node.following
 
-    def backwards(self) -> Iterator[Node]:
-        """The node and all that stand before it."""
-        node: Node | None = self
-        while node is not None:
-            yield node
-            node = node.preceding
-
 
 class ValueList:
     """The list of a buffer. Lists are joined as buffers are; `current` is what one has become."""
 
-    __slots__ = ("_joined", "first", "last", "length", "version")
+    __slots__ = ("_joined", "epoch", "first", "last", "length", "version")
+
+    _epochs = count()
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._joined: ValueList | None = None
         self.version = 0
         """Counts changes."""
+        self.epoch = next(self._epochs)
+        """Another one for every order that is not just continued."""
         self.length = 0
         self.first: Node | None = None
         self.last: Node | None = None
@@ -74,9 +75,9 @@ class ValueList:
             node._joined, node = root, node._joined
         return root
 
-    def accesses(self) -> int:
-        """Definitions and uses. O(length)."""
-        return sum(1 + len(node.uses) for node in self.first.onwards()) if self.first else 0
+    def renew(self) -> None:
+        """Let what is known of runs of values be known no more."""
+        self.epoch = next(self._epochs)
 
 
 def list_of(node: Node) -> ValueList:
@@ -99,6 +100,7 @@ def remove(node: Node) -> None:
     node.preceding = node.following = None
     joined.length -= 1
     joined.version += 1
+    joined.renew()
 
 
 def insert_after(place: Node, other: ValueList) -> None:
@@ -112,6 +114,8 @@ def insert_after(place: Node, other: ValueList) -> None:
     if first is None or last is None:
         return
     after = place.following
+    if after is not None:
+        joined.renew()
     place.following, first.preceding = first, place
     last.following = after
     if after is None:
