@@ -81,6 +81,10 @@ memory-agreement: $(DEV) ## buffer assignments and schedules beside those that X
 copy-agreement: $(XLA) ## our copies and XLA's in its own programs, and the temporaries of both
 	$(BIN)/python tools/copy_agreement.py --shared $(HLOOPT_SHARED)
 
+.PHONY: diff-agreement
+diff-agreement: $(DEV) ## matchings of diff beside known maps: 60 pairs, seed 1
+	$(BIN)/python tools/diff_agreement.py --shared $(HLOOPT_SHARED)
+
 .PHONY: schedule-agreement
 schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those that XLA made
 	$(BIN)/python tools/schedule_agreement.py --shared $(HLOOPT_SHARED)
