@@ -306,7 +306,7 @@ def test_the_message_names_output_index_and_values() -> None:
 def test_another_result_shape_is_a_miscompile() -> None:
     text = "HloModule m ENTRY e { ROOT p = s32[2] parameter(0) }"
     other = "HloModule m ENTRY e { p = s32[2] parameter(0) ROOT r = s32[1,2] reshape(p) }"
-    with pytest.raises(PassFailure, match=r"the result was s32\[2\]"):
+    with pytest.raises(PassFailure, match=r"output was s32\[2\]"):
         rewrite(parse_module(text), other)
 
 
