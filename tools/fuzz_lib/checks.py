@@ -173,7 +173,8 @@ def _check_passes(text: str, state: _State) -> None:
         if errors := verify_module(module):
             raise _Broken("invalid", _first_line(errors[0]), print_module(module, FULL))
         state.step = f"print after {name}"
-        if changed != (print_module(module, FULL) != before):
+        # copy-insertion says so whatever it did, as XLA's does.
+        if name != "copy-insertion" and changed != (print_module(module, FULL) != before):
             raise _Broken(f"the pass says changed={changed}")
         for options in _FORMS.values():
             _check_print(module, options, must_print=True)
