@@ -51,7 +51,9 @@ def judge(pair: KnownPair, found: Partners) -> Judgement:
     elif found in pair.others:
         verdict = Verdict.OTHER_LAYER
     else:
-        contradictions = _count_contradictions(pair, found)
+        among_known = {a: b for a, b in found.items() if a in known and b in images}
+        if not is_equal_up_to_automorphisms(pair, among_known):
+            contradictions = _count_contradictions(pair, found)
         if not contradictions and edits <= 1.5 * known_edits:
             verdict = Verdict.COMPATIBLE
         elif len(found) == len(known) and edits <= known_edits:

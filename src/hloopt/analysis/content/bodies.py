@@ -36,6 +36,15 @@ class Bodies:
         """The number of a key: the same for equal ones."""
         return self._numbers.setdefault(key, len(self._numbers))
 
+    def _shape(self, instruction: Instruction) -> Hashable:
+        """The shape; of a tuple its operands have it, of its element what it is one of counts."""
+        if instruction.opcode is Opcode.TUPLE:
+            return None
+        shape = self.content.shape(instruction.shape)
+        if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+            return shape, len(instruction.operands[0].shape.elements)
+        return shape
+
     def _add(self, computation: Computation) -> None:
         content, labels, values = self.content, self.labels, self.values
         counts_control = "control" not in content.ignored
@@ -45,7 +54,7 @@ class Bodies:
             label = labels[instruction] = self.number(
                 (
                     opcode,
-                    None if opcode is Opcode.TUPLE else content.shape(instruction.shape),
+                    self._shape(instruction),
                     content.attributes(instruction),
                     content.payload(instruction),
                     tuple([self.computations[called] for called in instruction.called]),

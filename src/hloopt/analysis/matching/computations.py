@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from heapq import nsmallest
 
 from hloopt.analysis.matching.evidence import op_name
 from hloopt.analysis.matching.labels import Labels, Level
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
 
 _LEAST_ALIKE = 0.5
 _MOST_COMPARED = 50
@@ -29,12 +31,16 @@ class ComputationChoice:
         self._strong: dict[Computation, Counter[Computation]] = {}
         self._all: dict[Computation, Counter[Computation]] = {}
         self._rivals: dict[Computation, dict[Computation, None]] = {}
-        self._of_class: dict[int, list[Computation]] = {}
+        self._named = dict(after.computations)
+        self._of_class: dict[Hashable, list[Computation]] = {}
+        """The computations after by class, and by class and op_names: the latter made late."""
+        self._of_root: dict[Opcode, list[Computation]] = {}
         for new in self._new:
             self._of_class.setdefault(labels.classes[new], []).append(new)
+            self._of_root.setdefault(new.root.opcode, []).append(new)
+        self._has_origins = False
         self._counts: dict[Computation, Counter[int]] = {}
-        self._of_origin: dict[tuple[object, ...], list[Computation]] = {}
-        self._known_origins: dict[Computation, list[str]] = {}
+        self._known_origins: dict[Computation, tuple[str, ...]] = {}
 
     def take(self, old: Computation, new: Computation) -> None:
         """Note that two computations are partners now."""
@@ -69,14 +75,33 @@ class ComputationChoice:
         found = self._best_called(old, self._strong)
         if found is not None:
             return found
-        equal = self._free(self._of_class.get(self._labels.classes[old], ()))
-        named = [new for new in equal if new.name == old.name]
-        if named:
-            return named[0]
-        found = self._best_called(old, self._all)
-        if found is not None:
-            return found
-        return equal[-1] if equal else self._most_alike(old)  # callers, so the last, come first
+        equal = self._equal(old)
+        if equal is not None and equal.name == old.name:
+            return equal
+        return self._best_called(old, self._all) or equal or self._most_alike(old)
+
+    def _equal(self, old: Computation) -> Computation | None:
+        """A free computation that does the same: with the same op_names or name, else the last.
+
+        Callers are matched first, and they come last.
+        """
+        group = self._labels.classes[old]
+        if not self._has_origins:
+            self._has_origins = True
+            for new in self._new:
+                key = self._labels.classes[new], self._origins(new)
+                self._of_class.setdefault(key, []).append(new)
+        alike = self._last_free((group, self._origins(old)))
+        named = self._named.get(old.name)
+        if named is None or named not in self._new or self._labels.classes[named] != group:
+            return alike or self._last_free(group)
+        return named if alike is None or self._origins(named) == self._origins(old) else alike
+
+    def _last_free(self, key: Hashable) -> Computation | None:
+        members = self._of_class.get(key, [])
+        while members and members[-1] not in self._new:
+            members.pop()
+        return members[-1] if members else None
 
     def _free(self, computations: Iterable[Computation]) -> list[Computation]:
         return [new for new in computations if new in self._new]
@@ -107,21 +132,18 @@ class ComputationChoice:
 
         Modules are full of equal reducers, each with metadata of its own.
         """
-        group = self._labels.classes[new]
-        if group != self._labels.classes[old] or self._origins(old) == self._origins(new):
+        classes = self._labels.classes
+        if classes[new] != classes[old] or self._origins(old) == self._origins(new):
             return new
-        if not self._of_origin:
-            for each in self._new:
-                key = (self._labels.classes[each], *self._origins(each))
-                self._of_origin.setdefault(key, []).append(each)
-        found = self._free(self._of_origin.get((group, *self._origins(old)), ()))
-        return next((each for each in found if each.name == old.name), found[0]) if found else new
+        equal = self._equal(old)
+        is_alike = equal is not None and self._origins(old) == self._origins(equal)
+        return equal if equal is not None and is_alike else new
 
-    def _origins(self, computation: Computation) -> list[str]:
+    def _origins(self, computation: Computation) -> tuple[str, ...]:
         """The op_names of the instructions, sorted."""
         found = self._known_origins.get(computation)
         if found is None:
-            found = sorted(op_name(instruction) for instruction in computation.instructions)
+            found = tuple(sorted(op_name(each) for each in computation.instructions))
             self._known_origins[computation] = found
         return found
 
@@ -129,9 +151,9 @@ class ComputationChoice:
         """The free computation with the most instructions in common, at least half of them."""
         best = (_LEAST_ALIKE, False)
         found = None
-        candidates = [n for n in self._new if n.root.opcode is old.root.opcode]
-        candidates.sort(key=lambda new: abs(len(new) - len(old)))
-        for new in candidates[:_MOST_COMPARED]:
+        candidates = self._free(self._of_root.get(old.root.opcode, ()))
+        self._of_root[old.root.opcode] = candidates
+        for new in nsmallest(_MOST_COMPARED, candidates, key=lambda n: abs(len(n) - len(old))):
             common = (self._count(old) & self._count(new)).total()
             rank = (2 * common / (len(old) + len(new)), new.name == old.name)
             if rank > best:

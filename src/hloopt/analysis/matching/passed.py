@@ -61,7 +61,7 @@ def _by_place(
     old_readers: _Readers,
     new_readers: _Readers,
 ) -> _Pairs:
-    """Readers of places with partners, where each value has one place, each place one reader."""
+    """Readers of places with partners: of values in one place, and places with one reader."""
     places = _only_places(new_values)
     found: _Pairs = []
     for value, place in _only_places(old_values).items():
