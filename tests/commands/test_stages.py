@@ -305,3 +305,18 @@ def test_schedules_are_of_the_module_with_its_copies(
     if command == ["schedule"]:
         assert "7 copies inserted" in _joined(capsys.readouterr().out)
     assert Path(path).read_text() == before
+
+
+def test_rules_of_another_backend_are_named(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    header = 'HloModule one, frontend_attributes={fingerprint_before_lhs="1"}'
+    gpu = _ONE.replace("HloModule one", header)
+    pair = [write(_ONE, "cpu.hlo"), write(gpu.replace("negate", "abs"), "gpu.hlo")]
+    assert main(["diff", *pair, "--memory"]) == 1
+    note = "no verdict: nothing in the first tells of XLA:GPU, whose rules both are by"
+    assert note in _joined(capsys.readouterr().out)
+    assert main(["diff", pair[0], write(_ONE.replace("negate", "abs")), "--memory"]) == 1
+    assert "no verdict" not in _joined(capsys.readouterr().out)
+    asked = "nothing in the module tells that XLA:GPU compiled it"
+    for backend, is_said in (("gpu", True), ("cpu", False), ("auto", False)):
+        assert main(["memory", pair[0], "--backend", backend]) == 0
+        assert (asked in _joined(capsys.readouterr().out)) is is_said

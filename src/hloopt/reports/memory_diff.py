@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hloopt.analysis.stage import Stage
 from hloopt.diagnostics import HloError, counted
 from hloopt.ir.module import Module
-from hloopt.memory.backends import common_backend
+from hloopt.memory.backends import backend_of, common_backend
 from hloopt.memory.model import LiveBuffer, MemoryReport
 from hloopt.reports.memory_groups import alike_key, grouped
 from hloopt.reports.memory_json import buffer_to_json, statistics_to_json
@@ -97,11 +97,15 @@ def compare_memory(
         return None, f"memory is not compared: {reason}; `hloopt memory` shows each"
     backend = common_backend((before, after))
     try:
-        report = memory_report(before, backend=backend)
-        is_same = after is before
-        return (report, report if is_same else memory_report(after, backend=backend)), None
+        first = memory_report(before, backend=backend)
+        second = first if after is before else memory_report(after, backend=backend)
     except HloError as error:
         return None, f"no memory report: {error.message}"
+    for name, module, report in (("first", before, first), ("second", after, second)):
+        if backend_of(module).name != backend.name:
+            rules = f"XLA:{backend.name.upper()}"
+            report.doubts.append(f"nothing in the {name} tells of {rules}, whose rules both are by")
+    return (first, second), None
 
 
 def render_memory_change(before: MemoryReport, after: MemoryReport, console: Console) -> None:

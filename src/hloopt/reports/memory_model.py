@@ -105,12 +105,18 @@ def memory_report(module: Module, *, backend: Backend | None = None) -> MemoryRe
 def _measure(
     module: Module, backend: Backend | None
 ) -> tuple[PreparedModule, MemoryAnalysis, MemoryReport]:
-    backend = backend or backend_of(module)
+    own = backend_of(module)
+    backend = backend or own
     prepared = PreparedModule.of(module, backend=backend)
     analysis = MemoryAnalysis.of(prepared.module, backend=backend)
     report = analysis.report()
     report.notices = list(prepared.notices)
     report.doubts = list(prepared.doubts)
+    if own.name != backend.name:
+        asked = backend.name.upper()
+        report.assumptions.append(
+            f"These rules were asked for: nothing in the module tells that XLA:{asked} compiled it."
+        )
     if count := analysis.ranges.conflicts:
         values = "value is" if count == 1 else "values are"
         report.doubts.append(f"copies are missing: {count} {values} overwritten while needed")
