@@ -52,6 +52,8 @@ class CopyRemover:
         self.add_edges = add_edges
         self.removed: list[tuple[Instruction, int, int]] = []
         """Copies that were elided, each with its value and that of its source."""
+        self.overlap: tuple[Node, Node] | None = None
+        """The last two values found of which one is needed when the other one is computed."""
         self.source: dict[Instruction, Node] = {}
         self.target: dict[Instruction, Node] = {}
         self._is_changed = False
@@ -59,6 +61,7 @@ class CopyRemover:
         self._numbers: dict[Instruction, int] = {}
         self._failed: dict[Instruction, tuple[int, int, int]] = {}
         """What a copy that has to stay depends on, as it was when that was found out."""
+        self._reasons: dict[Instruction, str] = {}
         self._make_lists()
         self.region = RegionTest(facts, self.order) if use_regions else None
 
@@ -103,6 +106,10 @@ class CopyRemover:
         self._is_changed = False
         while sum(self._run_round(copies, context) for copies in computations):
             pass
+        if context.wants_remarks:
+            for copies in computations:
+                for copy in copies:
+                    context.missed(copy, self._reasons[copy])
         return self._is_changed
 
     def drop_copies(self) -> None:
@@ -131,13 +138,16 @@ class CopyRemover:
 
     def _try_to_elide(self, copy: Instruction) -> bool:
         if self.keep and self.keep(copy):
+            self._reasons[copy] = "it stays: should_skip_removal says so"
             return False
         source, target = self.source[copy], self.target[copy]
         state = (list_of(source).version, list_of(target).version, self.order.version)
         if self._failed.get(copy) == state:
             return False
+        self.overlap = None
         if not self._join(copy):
             self._failed[copy] = state
+            self._reasons[copy] = self._why_not()
             return False
         self.removed.append((copy, target.value, source.value))
         source.uses = [use for use in source.uses if use.user is not copy] + target.uses
@@ -145,6 +155,13 @@ class CopyRemover:
             if use.user in self.source and use.user.opcode is Opcode.COPY:
                 self.source[use.user] = source
         return True
+
+    def _why_not(self) -> str:
+        """Why a copy stays, by what was found last."""
+        if self.overlap is None:
+            return "it stays: both what it reads and what it writes lie between other values"
+        needed, computed = (self.flow.definer[node.value].name for node in self.overlap)
+        return f"it stays: what %{needed} gives may be needed after %{computed} is computed"
 
     # -- one copy ---------------------------------------------------------------------------------
 
@@ -243,6 +260,7 @@ class CopyRemover:
             a: Node | None = a_last
             while a is not None:
                 if not self.ranges.ends_before(a, b):
+                    self.overlap = a, b
                     return False
                 a = None if a is a_first else a.preceding
             b = None if b is b_last else b.following

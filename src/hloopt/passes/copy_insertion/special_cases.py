@@ -14,6 +14,7 @@ from hloopt.passes.copy_insertion.deep_copy import can_be_copied, replace_by_cop
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.loops import has_copies_disabled
 
+_READ_ONLY = "it lies where nothing may be written, and shares that place or is a result"
 _CHAINS = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 
 
@@ -35,6 +36,8 @@ def add_special_case_copies(
         copies = replace_by_copy(instruction, slots)
         is_changed |= bool(copies)
         context.count("special-case copies", len(copies))
+        for reason in dict.fromkeys(slots.values()):
+            context.applied(instruction, f"copied: {reason}")
     return is_changed
 
 
@@ -45,14 +48,15 @@ class _SpecialCases:
         self.module = module
         self.facts = facts
         self.flow = facts.flow
-        self.found: dict[Instruction, dict[int, None]] = {}
+        self.found: dict[Instruction, dict[int, str]] = {}
+        """By instruction the slots to copy, each with the reason."""
         self._is_exempt: dict[Computation, bool] = {}
         self._tree = CallTree(module)
 
-    def _add(self, instruction: Instruction, slot: int) -> None:
+    def _add(self, instruction: Instruction, slot: int, reason: str) -> None:
         shape = slots_of(instruction.shape).parts[slot]
         if can_be_copied(shape) and not self._exempt(instruction.parent):
-            self.found.setdefault(instruction, {})[slot] = None
+            self.found.setdefault(instruction, {}).setdefault(slot, reason)
 
     def _exempt(self, computation: Computation) -> bool:
         """Whether a computation is wrapped, or in a loop that has asked for no copies."""
@@ -77,7 +81,7 @@ class _SpecialCases:
         flow = self.flow
         for value, together in self.facts.buffers.items():
             if len(together) > 1 and self.facts.is_read_only(value):
-                self._add(flow.definer[value], flow.slot[value])
+                self._add(flow.definer[value], flow.slot[value], _READ_ONLY)
 
     def find_overwritten_operands(self) -> None:
         """Operands in the place of a result that must not be written there."""
@@ -112,7 +116,8 @@ class _SpecialCases:
                 results = places.get(id(facts.buffers.get(member)), ())
                 use = Use(definer, number, slot)
                 if any(v != member and not facts.may_share(use, v) for v in results):
-                    self._add(operand, slot)
+                    reason = f"%{definer.name} writes its result over it, but may read it later"
+                    self._add(operand, slot, reason)
 
     def find_at_root(self, computation: Computation) -> None:
         """Results that lie where another one does, or in the entry where nothing may be written."""
@@ -129,15 +134,16 @@ class _SpecialCases:
                 continue
             value = facts.value_of(root, slot)
             if value is None:
-                self._add(root, slot)
+                self._add(root, slot, "what it holds depends on the caller")
             for member in self.flow.members((held,)):
                 buffer = facts.buffer_of(member)[0]
                 if buffer in first and (may_repeat is None or slot in may_repeat):
                     is_kept = slot in aliased and value is not None
-                    self._add(root, first[buffer] if is_kept else slot)
+                    repeated = first[buffer] if is_kept else slot
+                    self._add(root, repeated, "another part of the result lies in the same place")
                 first.setdefault(buffer, slot)
                 if computation.is_entry and facts.is_read_only(member):
-                    self._add(root, slot)
+                    self._add(root, slot, _READ_ONLY)
 
     def _merging_slots(self, branch: Computation) -> set[int]:
         """Where a conditional that runs the branch may have values of several branches."""
