@@ -106,7 +106,7 @@ def command(
         except NotCompared as reason:
             why_no_schedule = reason.message
     if output_format == "json":
-        change = None if reports is None else memory_change_to_json(*reports)
+        change = None if reports is None else memory_change_to_json(*reports, diff.partners)
         times = None if schedule is None else schedule_change_to_json(schedule)
         print_json(
             {
@@ -121,7 +121,7 @@ def command(
         render_diff(diff, console, side_by_side=side_by_side, top=top, text=text)
         if reports is not None:
             console.print()
-            render_memory_change(*reports, console)
+            render_memory_change(*reports, console, diff.partners)
         elif note is not None:
             console.print()
             console.print(note, style="dim", markup=False)

@@ -13,7 +13,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.literal import canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import without_layout
+from hloopt.ir.shape import format_shape, without_layout
 from hloopt.text import PrintOptions, format_instruction
 
 
@@ -38,6 +38,8 @@ class InstructionLine:
     name: str
     opcode: str
     text: str
+    shape: str = ""
+    """Without layouts."""
 
 
 @dataclass(slots=True)
@@ -65,7 +67,8 @@ def line_of(instruction: Instruction, options: PrintOptions = _ELIDED) -> Instru
     text = format_instruction(instruction, options)
     if instruction.is_root:
         text = f"ROOT {text}"
-    return InstructionLine(instruction.name, instruction.opcode.value, text)
+    shape = format_shape(instruction.shape, layout=False)
+    return InstructionLine(instruction.name, instruction.opcode.value, text, shape)
 
 
 @dataclass(slots=True)

@@ -138,6 +138,9 @@ class ModuleDiff:
     groups: list[ChangeGroup]
     """Changes within computations that both modules have, equal ones together."""
 
+    partners: dict[str, str | None] = field(default_factory=dict, repr=False)
+    """Every instruction before by name, with the name of its partner after."""
+
     @property
     def is_identical(self) -> bool:
         """Whether nothing differs that counts, the order of unscheduled instructions aside."""

@@ -37,6 +37,9 @@ WORDS = {kind: kind.value for kind in Difference} | {
 SIGNS = {Difference.ADDED: "+", Difference.REMOVED: "-", Difference.CHANGED: "~"}
 
 
+_LONGEST_SHAPE = 24
+
+
 def counts(totals: Mapping[Difference, int], width: int, moved: int = 0) -> list[Text]:
     """`+2  -1  ~3` and in words what counts for less, which has its own line if it must."""
     from rich.text import Text
@@ -110,7 +113,7 @@ def title(group: ChangeGroup) -> Text:
     assert line is not None
     text = Text(f"{sign} {group.opcode}" if sign else group.opcode, STYLES[group.kind])
     if group.kind in (Difference.ADDED, Difference.REMOVED):
-        return text
+        return text.append(f" {middle(line.shape, _LONGEST_SHAPE)}")
     what = [name.removeprefix("metadata.") for name in group.what] or ["name"]
     return text.append(": " + ", ".join(what))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,21 +38,30 @@ class PeakChange:
     left: list[LiveBuffer]
 
 
-def peak_change(before: MemoryReport, after: MemoryReport) -> PeakChange:
+Partners = Mapping[str, str | None]
+"""Instructions before, each with its partner after, None without one, as `diff` found them."""
+
+
+def peak_change(
+    before: MemoryReport, after: MemoryReport, partners: Partners | None = None
+) -> PeakChange:
     """Which buffers are alive at one peak only.
 
-    A buffer is the same if its instruction has the same name and the size is the same. Passes
-    rename: of the rest, buffers of one kind and shape count as the same whose origins differ in
-    numbers only, then those whose op_names end alike. O(buffers).
+    A buffer is the same if its size is and its instruction is a partner, or has the same name where
+    it is none of those in `partners`. Of the rest, buffers of one kind and shape count as the same
+    whose origins differ in numbers only, then those whose op_names end alike. O(buffers).
     """
     left, entered = list(before.live_at_peak), list(after.live_at_peak)
-    for key in (_name_key, alike_key, _ending_key):
-        left, entered = _unmatched(left, entered, key)
+
+    def old_key(buffer: LiveBuffer) -> Hashable:
+        name, brace, index = buffer.name.partition("{")
+        partner = name if partners is None else partners.get(name, name)
+        return None if partner is None else (partner + brace + index, buffer.size)
+
+    left, entered = _unmatched(left, entered, old_key, lambda new: (new.name, new.size))
+    for key in (alike_key, _ending_key):
+        left, entered = _unmatched(left, entered, key, key)
     return PeakChange(entered, left)
-
-
-def _name_key(buffer: LiveBuffer) -> Hashable:
-    return buffer.name, buffer.size
 
 
 def _ending_key(buffer: LiveBuffer) -> Hashable:
@@ -61,15 +70,19 @@ def _ending_key(buffer: LiveBuffer) -> Hashable:
 
 
 def _unmatched(
-    left: list[LiveBuffer], entered: list[LiveBuffer], key: Callable[[LiveBuffer], Hashable]
+    left: list[LiveBuffer],
+    entered: list[LiveBuffer],
+    left_key: Callable[[LiveBuffer], Hashable],
+    entered_key: Callable[[LiveBuffer], Hashable],
 ) -> tuple[list[LiveBuffer], list[LiveBuffer]]:
+    """Those of each list that have none of an equal key in the other."""
     waiting: dict[Hashable, list[int]] = {}
     for number, buffer in enumerate(left):
-        waiting.setdefault(key(buffer), []).append(number)
+        waiting.setdefault(left_key(buffer), []).append(number)
     matched: set[int] = set()
     rest = []
     for buffer in entered:
-        partners = waiting.get(key(buffer))
+        partners = waiting.get(entered_key(buffer))
         if partners:
             matched.add(partners.pop())
         else:
@@ -108,7 +121,9 @@ def compare_memory(
     return (first, second), None
 
 
-def render_memory_change(before: MemoryReport, after: MemoryReport, console: Console) -> None:
+def render_memory_change(
+    before: MemoryReport, after: MemoryReport, console: Console, partners: Partners | None = None
+) -> None:
     """Print each size before and after, and what entered and left the peak."""
     from rich.text import Text
 
@@ -119,7 +134,7 @@ def render_memory_change(before: MemoryReport, after: MemoryReport, console: Con
     if doubts := _doubts(before, after):
         note = Text(f"* sizes only, no verdict: {'; '.join(doubts)}", style="dim")
         console.print(note, width=width)
-    change = peak_change(before, after)
+    change = peak_change(before, after, partners)
     if not (change.entered or change.left):
         return
     console.print()
@@ -213,19 +228,23 @@ def _change(old: int, new: int, *, in_percent: bool) -> str:
     return f"{change} ({human_change(old, new)})" if old and in_percent else change
 
 
-def memory_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str, Any]:
+def memory_change_to_json(
+    before: MemoryReport, after: MemoryReport, partners: Partners | None = None
+) -> dict[str, Any]:
     """XLA's statistics of both, and the buffers that entered and left the peak, in bytes."""
     return {
         "before": statistics_to_json(before.statistics),
         "after": statistics_to_json(after.statistics),
         "doubts": _doubts(before, after),
-        **peak_change_to_json(before, after),
+        **peak_change_to_json(before, after, partners),
     }
 
 
-def peak_change_to_json(before: MemoryReport, after: MemoryReport) -> dict[str, Any]:
+def peak_change_to_json(
+    before: MemoryReport, after: MemoryReport, partners: Partners | None = None
+) -> dict[str, Any]:
     """The buffers that entered and left the peak, and the stacks they refer to."""
-    change = peak_change(before, after)
+    change = peak_change(before, after, partners)
     stacks = StackTable()
     return {
         "entered_peak": [buffer_to_json(buffer, stacks) for buffer in change.entered],

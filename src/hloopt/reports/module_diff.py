@@ -88,6 +88,7 @@ class _Comparison:
             opcodes=_diff_opcodes(before, after),
             computations=computations,
             groups=self.folder.groups,
+            partners=self._partner_names(),
         )
 
     def _renamed(self) -> Renamed:
@@ -96,6 +97,13 @@ class _Comparison:
             sum(old.name != new.name for old, new in self.match.computations.items()),
             self.before.name != self.after.name,
         )
+
+    def _partner_names(self) -> dict[str, str | None]:
+        partners = self.match.instructions
+        return {
+            old.name: partners[old].name if old in partners else None
+            for old in self.before.instructions()
+        }
 
     # -- header -----------------------------------------------------------------------------
 

@@ -46,7 +46,8 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
         render_memory(after, console, top=8)
         if before is not after:
             console.print()
-            render_memory_change(before, after, console)
+            partners = None if outcome.diff is None else outcome.diff.partners
+            render_memory_change(before, after, console, partners)
         console.print()
     if outcome.schedule is not None:
         from hloopt.reports.schedule_diff import render_schedule_change
@@ -239,7 +240,9 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
             {
                 "before": memory_to_json(outcome.memory[0]),
                 "after": memory_to_json(outcome.memory[1]),
-                **peak_change_to_json(*outcome.memory),
+                **peak_change_to_json(
+                    *outcome.memory, None if outcome.diff is None else outcome.diff.partners
+                ),
             }
             if outcome.memory is not None
             else None
