@@ -10,6 +10,7 @@ from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
 from hloopt.text import parse_module
+from hloopt.verifier import ANY_TARGET, verify_module
 
 _CONDITION = """condition {
   q = (s32[], f32[4], f32[4]) parameter(0)
@@ -166,6 +167,24 @@ ENTRY e {
     create_pass("remove-unnecessary-copies").run(module, PassContext())
     create_pass("dce").run(module, PassContext())
     assert [copy.name for copy in module.instructions(Opcode.COPY)] == ["c"]
+
+
+def test_an_asynchronous_copy_that_is_elided_goes() -> None:
+    text = """HloModule m
+wrapped {
+  p = f32[8] parameter(0)
+  ROOT c = f32[8] copy(p)
+}
+ENTRY e {
+  x = f32[8] parameter(0)
+  s = ((f32[8]), f32[8], s32[]) async-start(x), calls=wrapped
+  ROOT d = f32[8] async-done(s)
+}
+"""
+    module = parse_module(text)
+    assert create_pass("remove-unnecessary-copies").run(module, PassContext())
+    assert [i.opcode for i in module.computations["wrapped"].instructions] == [Opcode.PARAMETER]
+    assert verify_module(module, ANY_TARGET) == []
 
 
 def test_a_schedule_stays_one() -> None:

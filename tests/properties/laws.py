@@ -198,8 +198,14 @@ def prepare(name: str, module: Module) -> None:
 
 
 def blocks(text: str) -> list[str]:
-    """The parts of a printed module, without the numbers in names that readers make up."""
-    return sorted(block.strip("\n") for block in _MADE_UP.sub(r"\1", text).split("\n\n"))
+    """The parts of a printed module, without the numbers in names that readers make up.
+
+    Lines are sorted unless the module is scheduled: else their order says nothing.
+    """
+    parts = [block.strip("\n") for block in _MADE_UP.sub(r"\1", text).split("\n\n")]
+    if "is_scheduled=true" not in parts[0]:
+        parts = ["\n".join(sorted(block.split("\n"))) for block in parts]
+    return sorted(parts)
 
 
 _MADE_UP = re.compile(r"\b(async_wrapped|async_param|call)\.\d+")

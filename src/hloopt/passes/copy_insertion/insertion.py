@@ -47,8 +47,8 @@ def insert_copies(
     remover = CopyRemover(
         module, facts, schedule_positions(module), use_regions=use_regions, keep=keep
     )
-    if remover.run(threads, context):
-        remover.drop_copies()
+    remover.run(threads, context)
+    remover.drop_copies()
     add_special_case_copies(module, facts, threads, context)
     _tidy(module, [c for c in module.computations.values() if c.version != cleaned[c]])
 

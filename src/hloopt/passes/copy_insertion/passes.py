@@ -90,7 +90,9 @@ class RemoveUnnecessaryCopies(ModulePass):
             keep=options.should_skip_removal,
             add_edges=options.insert_post_scheduling_control_dependencies,
         )
-        return remover.run(options.execution_threads, context)
+        changed = remover.run(options.execution_threads, context)
+        remover.drop_asynchronous_copies()
+        return changed
 
 
 @register("add-special-case-copies")

@@ -118,6 +118,12 @@ class CopyRemover:
             copy.parent.remove(copy)
         self.facts.follow({value: source for _, value, source in self.removed})
 
+    def drop_asynchronous_copies(self) -> None:
+        """Remove elided copies where only parameters and a root may stand; others may stay dead."""
+        for copy, _, _ in self.removed:
+            if copy.parent.is_asynchronous:
+                copy.parent.remove(copy)
+
     def _run_round(self, copies: list[Instruction], context: PassContext) -> int:
         """Elide what can be elided of `copies`, which loses it; how many those were."""
         left = []
