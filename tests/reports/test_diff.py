@@ -430,8 +430,8 @@ def test_the_summary_counts_and_lists_opcodes() -> None:
         "change                     times   where",
         "─────────────────────────────────────────────────────────",
         "~ all-reduce: channel_id       1   %all-reduce.1 in %main",
-        "- add                          1   %out in %main",
-        "+ subtract                     1   %out in %main",
+        "- add f32[64,16]               1   %out in %main",
+        "+ subtract f32[64,16]          1   %out in %main",
     ]
 
 
