@@ -100,8 +100,9 @@ def largest_seconds(shared: Path) -> float:
     sizes = f"{pair.before.instruction_count():,} and {pair.after.instruction_count():,}"
     verdict = "ok" if seconds < _MOST_SECONDS else "MISSED"
     print(
-        f"{path.name} ({sizes} instructions), a layer removed: {judgement.verdict}, "
-        f"{seconds:.1f} s, less than {_MOST_SECONDS:.0f} s: {verdict}"
+        f"{path.name} ({sizes} instructions), a layer removed: {judgement.contradictions} pairs "
+        f"contradict, {judgement.missing} missing, {judgement.edits} edits for "
+        f"{judgement.known_edits}; {seconds:.1f} s, less than {_MOST_SECONDS:.0f} s: {verdict}"
     )
     return seconds
 
