@@ -40,6 +40,7 @@ TIMED_BY_XLA = {
 """Passes that XLA ran on the whole module, a few times each, when its times were recorded, and
 its names of them."""
 FACTORS = (1, 2, 4)
+_MOST_COPIES = FACTORS[-1]
 WIDE = (12_500, 25_000, 50_000, 100_000)
 """Instructions of one computation that is scheduled."""
 
@@ -172,6 +173,7 @@ class Figures:
     printed: list[TextFigures] = field(default_factory=list)
     verified: list[TextFigures] = field(default_factory=list)
     passes: list[PassFigures] = field(default_factory=list)
+    copies: list[PassFigures] = field(default_factory=list)
     scaling: list[ScaleFigures] = field(default_factory=list)
     memory: list[MemoryFigures] = field(default_factory=list)
     startup: dict[str, float] = field(default_factory=dict)
@@ -225,6 +227,17 @@ def _parse_seconds(path: Path, times: int) -> tuple[float, float]:
     """CPU seconds to parse a file, ours and XLA's; 0 without jaxlib."""
     runs = _worker("parse", path, SMALL_FILE, times)
     return median(runs["ours"]), median(runs["xla"] or [0.0])
+
+
+def measure_copies(path: Path, folder: Path) -> list[PassFigures]:
+    """Copy insertion on a module whose call graph was made flat, and on 4 copies of that."""
+    flat = Path(_worker("flatten", path, folder)["path"])
+    files = _worker("scale", flat, folder, _MOST_COPIES)
+    result = []
+    for file in (flat, Path(files[str(_MOST_COPIES)])):
+        ours, xla = _parse_seconds(file, _TEXT_RUNS)
+        result.append(_measure_pass("copy-insertion", file, ours, xla))
+    return result
 
 
 def _measure_pass(name: str, path: Path, parse: float, xla_parse: float) -> PassFigures:

@@ -167,6 +167,7 @@ def bars(figures: Figures) -> list[Bar]:
     growth = max(
         f.growth for f in figures.scaling if f.name in PASSES and f.seconds[1] >= _LONG_ENOUGH
     )
+    copies = max((f.to_parse for f in figures.copies), default=0.0)
     pipelining = max((ratio(f.to_parse, f.xla_to_parse) for f in figures.pipelining), default=0.0)
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
     largest = max(figures.printed, key=lambda f: f.instructions)
@@ -181,6 +182,7 @@ def bars(figures: Figures) -> list[Bar]:
         Bar("slowest pass on the largest modules", f"{slowest:.3f} s", "< 0.5 s", slowest < 0.5),
         _at_most("passes in parses / the same of XLA, worst", parses, 3.0),
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
+        _at_most("copy insertion in parses, worst", copies, 3.0),
         *_interpreter_bars(figures.interpreter),
         *_scheduling_bars(figures.scheduling),
         _at_most("pipelining in parses / the same of XLA, worst", pipelining, 3.0),

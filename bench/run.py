@@ -19,6 +19,7 @@ from inputs import benchmark_files
 from measure import (
     Figures,
     hloopt_command,
+    measure_copies,
     measure_interpreter,
     measure_memory,
     measure_passes,
@@ -79,6 +80,9 @@ def _sections(files: list[Path], figures: Figures, folder: Path) -> None:
     for file in largest:
         figures.scaling += measure_scaling(file, folder)
     _show(scale_table("3b. Passes on 1, 2 and 4 copies, each called once, CPU s", figures.scaling))
+
+    figures.copies = [figure for file in largest for figure in measure_copies(file, folder)]
+    _show(pass_table("3c. Copy insertion, 1 and 4 copies of a flat call graph", figures.copies))
 
     figures.memory = [measure_memory(file) for file in largest]
     _show(memory_table("4. Peak memory of a process that reads one file", figures))

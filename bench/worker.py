@@ -225,6 +225,17 @@ def write_scaled(path: str, folder: str, *factors: str) -> dict[str, Any]:
     return written
 
 
+def write_flat(path: str, folder: str) -> dict[str, Any]:
+    """Write a module after flatten-call-graph, which copy insertion needs."""
+    from hloopt.text import parse_module, print_module
+
+    module = parse_module(read_text(path))
+    _single_pass("flatten-call-graph")(module)
+    target = Path(folder) / Path(path).name
+    target.write_text(print_module(module), encoding="utf-8")
+    return {"path": str(target)}
+
+
 def repeat_entry(module: Module, times: int) -> None:
     """Give `module` an entry that calls `times` copies of its program, each with its own inputs.
 
@@ -272,6 +283,7 @@ _KINDS: dict[str, Callable[..., dict[str, Any]]] = {
     "pass": measure_pass,
     "memory": measure_memory,
     "scale": write_scaled,
+    "flatten": write_flat,
 }
 
 if __name__ == "__main__":

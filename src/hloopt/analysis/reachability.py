@@ -86,26 +86,31 @@ class Reachability:
 
     def _sources(self, instruction: Instruction) -> list[int]:
         numbers, operands = self._numbers, instruction.operands
-        if len(operands) == 1 and not instruction.control_predecessors:
-            return [numbers[operands[0]]]
+        if not instruction.control_predecessors:
+            if len(operands) == 1:
+                return [numbers[operands[0]]]
+            if len(operands) == 2 and operands[0] is not operands[1]:
+                return [numbers[operands[0]], numbers[operands[1]]]
         return list(dict.fromkeys([numbers[before] for before in dependencies(instruction)]))
 
     def _sweep(self, block: int) -> list[int]:
         """The sets of a block for all instructions; what stands before the block has none."""
         order = self._order
         sets = [0] * len(order.at)
-        start = min(order.position[block * _BLOCK : (block + 1) * _BLOCK])
+        first, end = block * _BLOCK, (block + 1) * _BLOCK
+        start = min(order.position[first:end])
         sources = order.sources
-        for position in range(start, len(sets)):
-            number = order.at[position]
+        for number in order.at[start:]:
             found = 0
             for source in sources[number]:  # as `_set` does, which would take as long to call
                 other = sets[source]
-                if other is not found and other:
+                if not found:
+                    found = other
+                elif other is not found and other:
                     union = found | other
                     found = other if union == other else found if union == found else union
-            if number // _BLOCK == block:
-                found |= 1 << number % _BLOCK
+            if first <= number < end:
+                found |= 1 << number - first
             sets[number] = found
         return sets
 

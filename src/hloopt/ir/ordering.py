@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
 from hloopt.diagnostics import HloVerifyError
@@ -19,28 +19,30 @@ def depth_first(roots: Iterable[Node], before: Callable[[Node], Iterable[Node]])
     O(nodes + edges), no recursion. Raises HloVerifyError on a cycle.
     """
     order: list[Node] = []
-    is_done: dict[Node, bool] = {}  # False while what stands before it is visited
+    entered: set[Node] = set()
+    left: set[Node] = set()
     for root in roots:
-        if root in is_done:
+        if root in entered:
             continue
-        is_done[root] = False
-        path = [root]
-        pending = [iter(before(root))]
-        while path:
-            for node in pending[-1]:
-                done = is_done.get(node)
-                if done is None:
-                    is_done[node] = False
-                    path.append(node)
-                    pending.append(iter(before(node)))
-                    break
-                if not done:
-                    raise HloVerifyError(f"{node!r} depends on itself")
+        entered.add(root)
+        node, rest = root, iter(before(root))
+        path: list[tuple[Node, Iterator[Node]]] = []
+        while True:
+            for other in rest:
+                if other in left:
+                    continue
+                if other in entered:
+                    raise HloVerifyError(f"{other!r} depends on itself")
+                entered.add(other)
+                path.append((node, rest))
+                node, rest = other, iter(before(other))
+                break
             else:
-                node = path.pop()
-                pending.pop()
-                is_done[node] = True
+                left.add(node)
                 order.append(node)
+                if not path:
+                    break
+                node, rest = path.pop()
     return order
 
 

@@ -56,6 +56,7 @@ def common_backend(modules: Iterable[Module]) -> Backend:
     return GPU if any(backend_of(module) is GPU for module in modules) else CPU
 
 
+_TELLING = ("backend_config", "custom_call_target")
 _GPU_CONFIGS = ("fusion_backend_config", "operation_queue_id", "collective_backend_config")
 _GPU_TARGETS = ('"__cublas', '"__cudnn', '"__triton')
 
@@ -68,6 +69,9 @@ def backend_of(module: Module) -> Backend:
     if "fingerprint_before_lhs" in module.attributes.get("frontend_attributes", ""):
         return GPU
     for instruction in module.entry.instructions:
+        text = instruction.attribute_text
+        if text is not None and not any(name in text for name in _TELLING):
+            continue  # without splitting attributes, which takes longer
         attributes = instruction.attributes
         config = attributes.get("backend_config", "")
         if any(mark in config for mark in _GPU_CONFIGS):

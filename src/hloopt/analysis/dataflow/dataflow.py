@@ -59,7 +59,8 @@ class Dataflow:
     of a computation that several instructions call."""
     merged: dict[int, list[int]]
     """What reaches each phi, and each stand-in, directly."""
-    _positions: list[list[Position]] = field(default_factory=list)
+    _elsewhere: dict[int, list[Position]] | None = None
+    """Where values are held that are not only held where they are defined."""
     _operand_numbers: dict[Instruction, dict[Instruction, list[int]]] = field(default_factory=dict)
     """Of instructions with many operands, by operand where it stands among them."""
     _root_values: dict[Instruction, frozenset[int]] = field(default_factory=dict)
@@ -120,9 +121,8 @@ class Dataflow:
 
     def positions(self, value: int) -> list[Position]:
         """Where a value is held: its definition, then in order of the text. O(all), once."""
-        if not self._positions:
-            self._find_positions()
-        return self._positions[value]
+        elsewhere = self._find_positions() if self._elsewhere is None else self._elsewhere
+        return [Position(self.definer[value], self.slot[value]), *elsewhere.get(value, ())]
 
     def uses(self, value: int) -> list[Use]:
         """Who reads a value, by its positions.
@@ -146,8 +146,7 @@ class Dataflow:
         it is now: phis that merge only one value any more are among them. O(positions of these,
         and inputs of phis), beside finding all positions once.
         """
-        if not self._positions:
-            self._find_positions()
+        elsewhere = self._find_positions() if self._elsewhere is None else self._elsewhere
         merged = {
             phi: [resolve(replaced, value) for value in values]
             for phi, values in self.merged.items()
@@ -163,11 +162,12 @@ class Dataflow:
             self.phis.pop(old, None)
             self.unions.pop(old, None)
             self.numbers[old] = NOTHING
-            for instruction, slot in self._positions[old]:
+            for position in self.positions(old):
+                instruction, slot = position
                 self.held[instruction][slot] = new
                 if instruction in instruction.parent:
-                    self._positions[new].append(Position(instruction, slot))
-            self._positions[old] = []
+                    elsewhere.setdefault(new, []).append(position)
+            elsewhere.pop(old, None)
         for union in self.unions:
             self.unions[union] = members_of(union, self.merged, self.unions)
         self._operand_numbers.clear()
@@ -199,9 +199,9 @@ class Dataflow:
             found = self._root_values[root] = frozenset(self.members(self.held[root]))
         return found
 
-    def _find_positions(self) -> None:
+    def _find_positions(self) -> dict[int, list[Position]]:
         definer, held_by = self.definer, self.held
-        positions = [[Position(i, s)] for i, s in zip(definer, self.slot, strict=True)]
+        elsewhere: dict[int, list[Position]] = {}
         for computation in self.scope.orders:
             for instruction in computation.instructions:
                 all_held = held_by[instruction]
@@ -212,5 +212,6 @@ class Dataflow:
                         if value != NOTHING and (
                             self.definer[value] is not instruction or self.slot[value] != slot
                         ):
-                            positions[value].append(Position(instruction, slot))
-        self._positions = positions
+                            elsewhere.setdefault(value, []).append(Position(instruction, slot))
+        self._elsewhere = elsewhere
+        return elsewhere

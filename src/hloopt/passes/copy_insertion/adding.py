@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hloopt.analysis.dataflow.scope import fused_computations
 from hloopt.analysis.in_place import IN_PLACE
-from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.opcode import ASYNC
 from hloopt.ir.ordering import post_order, stable_computation_order
@@ -25,10 +27,7 @@ def add_copies(module: Module, facts: Facts, threads: tuple[str, ...]) -> None:
     Around loops and conditionals, for operations in place, around transfers and where the entry
     returns a result in the memory of a parameter. Linear in instructions and elements of tuples.
     """
-    found = _candidates(module, facts, threads)
-    if any(instruction.opcode in _MERGES for instruction in found):
-        _ = facts.flow  # as long as the module is what the facts are about
-    for instruction in found:
+    for instruction in _candidates(module, facts, threads):
         _add_for(instruction, facts)
     if is_on_thread(module.entry, threads):
         copy_aliased(module)
@@ -48,18 +47,24 @@ def _may_need_copies(instruction: Instruction, facts: Facts) -> bool:
 
 def _candidates(module: Module, facts: Facts, threads: tuple[str, ...]) -> list[Instruction]:
     """What copies may be needed for, callees before callers, in post-order."""
-    result: list[Instruction] = []
     order = stable_computation_order(module)
     fused = fused_computations(order)
+    found: dict[Computation, list[Instruction]] = {}
     for computation in order:
         if computation in fused or computation.is_asynchronous:
             continue
         if is_on_thread(computation, threads):
-            found = [i for i in computation.instructions if _may_need_copies(i, facts)]
-            if len(found) > 1:
-                wanted = set(found)
-                found = [i for i in post_order(computation) if i in wanted]
-            result += found
+            found[computation] = [i for i in computation.instructions if _may_need_copies(i, facts)]
+    orders: Mapping[Computation, list[Instruction]] = {}
+    if any(i.opcode in _MERGES for candidates in found.values() for i in candidates):
+        orders = facts.flow.scope.orders  # as long as the module is what the facts are about
+    result: list[Instruction] = []
+    for computation, candidates in found.items():
+        if len(candidates) > 1:
+            wanted = set(candidates)
+            in_order = orders.get(computation) or post_order(computation)
+            candidates = [i for i in in_order if i in wanted]
+        result += candidates
     return result
 
 
