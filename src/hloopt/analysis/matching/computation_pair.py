@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 
 from hloopt.analysis.matching.alignment import align
 from hloopt.analysis.matching.anchors import pair_by_use, pair_unique
@@ -21,7 +22,15 @@ from hloopt.analysis.matching.state import MatchState, unique_pairs
 from hloopt.analysis.matching.twins import pair_twins
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
 
+_HAND_ON = (
+    *(Opcode.COPY, Opcode.BITCAST, Opcode.RESHAPE, Opcode.CONVERT, Opcode.OPT_BARRIER),
+    *(Opcode.DOMAIN, Opcode.ADD_DEPENDENCY),
+)
+"""Opcodes of what says the same as its first operand, in another place, form or type."""
+_MANY = 8
+"""With fewer the contexts of most are what they were."""
 _MOST_ROUNDS = 30
 _GUESSES = (
     *(pair_local, align, pair_local_by_use, pair_remote, spread_choosing, pair_by_use),
@@ -34,7 +43,7 @@ def match_instructions(
     before: Computation,
     after: Computation,
     labels: Labels,
-    known: Iterable[tuple[Instruction, Instruction]] = (),
+    known: Sequence[tuple[Instruction, Instruction]] = (),
 ) -> list[tuple[Instruction, Instruction]]:
     """Partners among the instructions of two computations; `known` are some of them.
 
@@ -46,7 +55,7 @@ def match_instructions(
         _pair_equal_values(graph, labels)
     else:
         number = {node: index for index, node in enumerate(graph.nodes)}
-        for old, new in known:
+        for old, new in (*known, *_past_what_hands_on(before, after, labels, known)):
             graph.pair(number[old], number[new])
     witness = Witness(graph, labels)
     for level in Level:
@@ -54,6 +63,37 @@ def match_instructions(
             _match_at(MatchState(graph, witness, labels, level))
     nodes, partner = graph.nodes, graph.partner
     return [(nodes[old], nodes[partner[old]]) for old in range(graph.split) if partner[old] >= 0]
+
+
+def _past_what_hands_on(
+    before: Computation,
+    after: Computation,
+    labels: Labels,
+    known: Sequence[tuple[Instruction, Instruction]],
+) -> list[tuple[Instruction, Instruction]]:
+    """Partners that are certain once instructions that hand on their operand are left out.
+
+    Only opcodes of which one side has many more: a pass has put them between others everywhere,
+    or taken them away, so that the contexts of all others are new. O(n log n).
+    """
+    counts = [Counter(i.opcode for i in side.instructions) for side in (before, after)]
+    hidden = [op for op in _HAND_ON if abs(counts[0][op] - counts[1][op]) >= _MANY]
+    if not hidden:
+        return []
+    graph = PairGraph(before, after, hidden)
+    number = {node: index for index, node in enumerate(graph.nodes)}
+    for old, new in known:
+        if old in number and new in number:
+            graph.pair(number[old], number[new])
+    start = {node for node, partner in enumerate(graph.partner) if partner >= 0}
+    state = MatchState(graph, Witness(graph, labels), labels, Level.CORE)
+    while pair_unique(state) + spread(state):
+        pass
+    return [
+        (graph.nodes[old], graph.nodes[new])
+        for old, new in enumerate(graph.partner[: graph.split])
+        if new >= 0 and old not in start
+    ]
 
 
 def _pair_equal_values(graph: PairGraph, labels: Labels) -> None:

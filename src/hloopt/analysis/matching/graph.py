@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, stable_order
 
 Pairs = tuple[list[int], list[int]]
@@ -32,12 +33,21 @@ class PairGraph:
         "users",
     )
 
-    def __init__(self, before: Computation, after: Computation) -> None:
-        old = stable_order(before)
-        self.nodes: list[Instruction] = [*old, *stable_order(after)]
-        self.split = len(old)
-        """The number of nodes before, which is the number of the first node after."""
-        number = {node: index for index, node in enumerate(self.nodes)}
+    def __init__(
+        self, before: Computation, after: Computation, hidden: Collection[Opcode] = ()
+    ) -> None:
+        """Instructions of `hidden` opcodes are no nodes: who reads them reads their operand."""
+        self.nodes: list[Instruction] = []
+        number: dict[Instruction, int] = {}
+        for side in (before, after):
+            self.split = len(self.nodes)
+            """The number of nodes before, which is the number of the first node after."""
+            for node in stable_order(side):
+                if node.opcode in hidden:
+                    number[node] = number[node.operands[0]]
+                else:
+                    number[node] = len(self.nodes)
+                    self.nodes.append(node)
         self.operands: list[list[int]] = [[number[o] for o in n.operands] for n in self.nodes]
         self.users: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
         """The users of each node, each with the position of the operand."""

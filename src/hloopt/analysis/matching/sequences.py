@@ -33,7 +33,7 @@ def common_subsequence(
     """Indices of equal items that stand in one order, many of them.
 
     As many as there can be where the sequences are short; long ones are divided at items that
-    occur once in both, and where there are none only their ends are looked at. O(n log n).
+    occur as often in both, and where there are none only their ends are looked at. O(n log n).
     """
     pieces = [(0, len(old), 0, len(new))]
     while pieces:
@@ -50,7 +50,7 @@ def common_subsequence(
             for x, y in _longest(old[a:a_end], new[b:b_end]):
                 yield a + x, b + y
             continue
-        cuts = _once(old, new, (a, a_end, b, b_end))
+        cuts = _as_often(old, new, (a, a_end, b, b_end))
         for x, y in cuts:
             yield x, y
             pieces.append((a, x, b, y))
@@ -59,20 +59,24 @@ def common_subsequence(
             pieces.append((a, a_end, b, b_end))
 
 
-def _once(
+def _as_often(
     old: Sequence[Hashable], new: Sequence[Hashable], piece: tuple[int, int, int, int]
 ) -> list[tuple[int, int]]:
-    """Items that occur once in each part, in one order."""
+    """Items that occur as often in each part, the first with the first and so on, in one order."""
     a, a_end, b, b_end = piece
-    once: list[dict[Hashable, int]] = []
+    places: list[dict[Hashable, list[int]]] = []
     for items, start, end in ((old, a, a_end), (new, b, b_end)):
-        places: dict[Hashable, int] = {}
+        found: dict[Hashable, list[int]] = {}
         for index in range(start, end):
-            places[items[index]] = -1 if items[index] in places else index
-        once.append(places)
+            found.setdefault(items[index], []).append(index)
+        places.append(found)
     pairs = [
-        (x, once[1][key]) for key, x in once[0].items() if x >= 0 and once[1].get(key, -1) >= 0
+        pair
+        for key, indices in places[0].items()
+        if len(indices) == len(others := places[1].get(key, ()))
+        for pair in zip(indices, others, strict=True)
     ]
+    pairs.sort()
     return [pairs[index] for index in ascending([y for _, y in pairs])]
 
 
