@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # then. tools/ has what looks for new examples.
 settings.register_profile("hloopt", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hloopt")
+
+
+# A shell that starts tests in the background lets them ignore Ctrl-C, which processes inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

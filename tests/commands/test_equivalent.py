@@ -60,7 +60,7 @@ def test_the_first_difference_is_named_in_one_line(write: Write, capsys: Capture
         "(seed 0)\n"
         "output  type      unequal  absolute  at     relative     ulps  rounding\n"
         "───────────────────────────────────────────────────────────────────────\n"
-        "{0}     f32[2,2]     0.75         6  [1,1]         1  1.1e+09         0\n",
+        "{0}     f32[2,2]    75.0%         6  [1,1]         1  1.1e+09         0\n",
         "",
     )
 
@@ -247,7 +247,7 @@ def test_the_largest_errors_stand_in_a_table(write: Write, capsys: Capture) -> N
     assert out.splitlines()[3].split() == [
         "{0}",
         "f32[2,2]",
-        "0.75",
+        "75.0%",
         "9.5e-07",
         "[1,1]",
         "1.6e-07",

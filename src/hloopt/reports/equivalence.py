@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import counted
 from hloopt.equivalence.measures import shown
+from hloopt.reports.units import human_share
 from hloopt.reports.values import json_number
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _name(errors: OutputErrors) -> str:
 
 def _share(errors: OutputErrors) -> str:
     """The part of the elements that is not equal."""
-    return f"{errors.unequal / errors.elements:.2g}" if errors.elements else ""
+    return human_share(errors.unequal / errors.elements) if errors.elements else ""
 
 
 def _value(largest: Largest | None, *, whole: bool = False) -> str:
