@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from hloopt.ir.async_chains import async_followers
 from hloopt.ir.clone import clone_computation
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.passes.replace import replace_instruction
-from hloopt.text.async_rules import async_followers
 
 ANNOTATIONS = ("metadata", "frontend_attributes", "backend_config")
 """Attributes of an instruction that say something about its start and its done."""

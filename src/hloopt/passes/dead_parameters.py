@@ -47,7 +47,7 @@ def keep_parameters(computation: Computation, live: list[Instruction]) -> None:
 
 def _retype_async(start: Instruction) -> None:
     """Bring the shapes of an async chain in line with the operands of its start."""
-    from hloopt.text.async_rules import async_followers
+    from hloopt.ir.async_chains import async_followers
 
     operands = tuple_shape(operand.shape for operand in start.operands)
     for step in (start, *async_followers(start)):

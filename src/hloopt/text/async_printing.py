@@ -7,10 +7,11 @@ is printed only if that gives the same module back.
 
 from __future__ import annotations
 
+from hloopt.ir.async_chains import async_followers
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, Opcode
-from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, async_followers
+from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH
 from hloopt.text.async_sugar import attributes_of_start
 
 

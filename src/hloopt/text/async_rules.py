@@ -5,43 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.shape import Shape
 
-ASYNC_CONTINUES = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
-"""Opcodes whose first operand is an asynchronous operation under way."""
 THREAD = "async_execution_thread"
 ALIASING = "output_to_operand_aliasing"
 ATTRIBUTES_OF_BOTH = frozenset(
     ("metadata", "origin", "backend_config", "frontend_attributes", "statistics")
 )
 """Attributes of an asynchronous instruction that the wrapped operation gets as well."""
-
-
-def async_start_of(instruction: Instruction) -> Instruction | None:
-    """The async-start that an asynchronous instruction belongs to; None where there is none.
-
-    O(length of the chain).
-    """
-    while instruction.opcode in ASYNC_CONTINUES and instruction.operands:
-        instruction = instruction.operands[0]
-    return instruction if instruction.opcode is Opcode.ASYNC_START else None
-
-
-def async_followers(start: Instruction) -> list[Instruction]:
-    """The updates and dones of an async-start, each behind what it continues. O(their users)."""
-    found: list[Instruction] = []
-    stack = [start]
-    while stack:
-        step = stack.pop()
-        if step is not start:
-            found.append(step)
-        stack += reversed(
-            [u for u in step.users if u.opcode in ASYNC_CONTINUES and u.operands[0] is step]
-        )
-    return found
 
 
 def complete_async(instruction: Instruction, calls: Sequence[Computation]) -> None:
@@ -82,7 +57,7 @@ def _check_called(called: tuple[Computation, ...]) -> None:
 def _check_chain(instruction: Instruction, calls: Sequence[Computation]) -> Instruction:
     """The start of an update or a done."""
     opcode = instruction.opcode
-    start = async_start_of(instruction)
+    start = find_async_start(instruction)
     if start is None or instruction.operands[0].opcode is Opcode.ASYNC_DONE:
         raise HloSyntaxError(
             f"the first operand of {opcode} has to be an async-start or async-update"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -18,7 +19,6 @@ from hloopt.text.async_rules import (
     ALIASING,
     ATTRIBUTES_OF_BOTH,
     THREAD,
-    async_start_of,
     check_context_shape,
     thread_of,
 )
@@ -51,7 +51,7 @@ def read_async(
         check_context_shape(instruction.shape, f"{wrapped}-start")
         _wrap(module_parser, instruction, wrapped, references)
         return
-    start = async_start_of(instruction)
+    start = find_async_start(instruction)
     if start is None:
         return  # which is an error of its own
     operation = start.called[0].root

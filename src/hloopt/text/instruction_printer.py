@@ -117,10 +117,10 @@ class InstructionPrinter:
 
     def _wrapped_operation(self, instruction: Instruction) -> Instruction | None:
         """What an asynchronous instruction runs, if it has a short form. Once per async-start."""
+        from hloopt.ir.async_chains import find_async_start
         from hloopt.text.async_printing import wrapped_operation
-        from hloopt.text.async_rules import async_start_of
 
-        start = async_start_of(instruction)
+        start = find_async_start(instruction)
         if start is None:
             return None
         if start not in self._wrapped:

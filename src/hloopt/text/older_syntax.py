@@ -9,13 +9,13 @@ instructions once they are read, so they need nothing here.
 from __future__ import annotations
 
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.async_chains import ASYNC_CONTINUES, async_followers
 from hloopt.ir.clone import clone_module
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depends_on
 from hloopt.ir.shape import tuple_shape
-from hloopt.text.async_rules import ASYNC_CONTINUES, async_followers
 
 _NEWER_FLAGS = {
     Opcode.TOPK: ("is_stable", "true"),

@@ -65,12 +65,18 @@ def _stands_in_its_caller(computation: Computation) -> bool:
 
 
 def _keeps_text(instruction: Instruction) -> bool:
-    """Whether the text it was read from still holds; an asynchronous one needs those before it."""
-    while instruction.text is not None and instruction.opcode in ASYNC:
-        if instruction.opcode is Opcode.ASYNC_START:
-            return all(not called.is_sugar or called.is_pristine for called in instruction.called)
-        instruction = instruction.operands[0]
-    return instruction.text is not None
+    """Whether the text it was read from still holds. That of a chain of asynchronous ones holds if
+    it does for all of them: two forms of one chain are not read back."""
+    if instruction.text is None or instruction.opcode not in ASYNC:
+        return instruction.text is not None
+    from hloopt.ir.async_chains import async_followers, find_async_start
+
+    start = find_async_start(instruction)
+    if start is None:
+        return True
+    return all(step.text is not None for step in (start, *async_followers(start))) and all(
+        not called.is_sugar or called.is_pristine for called in start.called
+    )
 
 
 def format_computation(computation: Computation, options: PrintOptions = _KEEP) -> str:
@@ -98,9 +104,12 @@ def _computation(computation: Computation, printer: InstructionPrinter) -> str:
         assert source is not None
         return source.text[slice(*computation.source_range)]
     else:
+        order = stable_order(computation)
+        for step in [i for i in order if i.opcode in ASYNC and not _keeps_text(i)]:
+            step.text = None  # before any of its chain is written
         body = [
             f"  ROOT {text}" if instruction.is_root else f"  {text}"
-            for instruction in stable_order(computation)
+            for instruction in order
             for text in [_kept_text(instruction, printer)]
         ]
     return "\n".join([printer.head(computation), *body, printer.tail(computation)])
@@ -108,8 +117,8 @@ def _computation(computation: Computation, printer: InstructionPrinter) -> str:
 
 def _kept_text(instruction: Instruction, printer: InstructionPrinter) -> str:
     """The text it was read from, else one written once per change."""
-    if _keeps_text(instruction):
-        return instruction.text or ""
+    if instruction.text is not None:
+        return instruction.text
     if instruction.opcode is Opcode.ASYNC_START:
         for called in instruction.called:
             called.is_sugar = False
