@@ -69,7 +69,7 @@ def cli() -> None:
     """Read XLA HLO, run pass pipelines on it, and report what they did.
 
     Exit codes: 0 fine; 1 found something (a difference, an invalid module); 2 bad usage or bad
-    input; 3 a pass failed.
+    input; 3 a pass failed; 70 a defect of hloopt.
     """
 
 
@@ -122,7 +122,9 @@ def _run(arguments: Sequence[str]) -> int:
 
         shown = out_of_memory() if isinstance(error, MemoryError) else error
         if not isinstance(shown, HloError):
-            raise
+            from hloopt.defects import as_defect
+
+            shown = as_defect(error, arguments)
         _print_error(render_error(shown))
         return exit_code_of(shown)
 

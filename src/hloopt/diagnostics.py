@@ -163,6 +163,12 @@ class PassRefused(PassFailure):
     code = "HLO703"
 
 
+class Defect(HloError):
+    """Something in hloopt is wrong, whatever the input was."""
+
+    code = "HLO900"
+
+
 class Miscompiled(HloError):
     """A module computes something else than before."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hloopt.diagnostics import Source
+from hloopt.diagnostics import Defect, HloError, Source
 from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep
 from hloopt.passes.pipeline_text import parse_passes
 from hloopt.passes.runner import Observer, PipelineResult, PipelineRunner
@@ -80,7 +80,7 @@ class Outcome:
     result: PipelineResult
     changed: bool
     seconds: dict[str, float] = field(default_factory=dict)
-    """By phase: read, passes, write, report."""
+    """By phase: read, passes, write, check (what was written is read again), report."""
     diff: ModuleDiff | None = None
     memory: tuple[MemoryReport, MemoryReport] | None = None
     """Before and after."""
@@ -121,15 +121,37 @@ def optimize(
     text = print_module(module, settings.print_options())
     written = clock()
     outcome = Outcome(module.name, source, before, text, result, changed=text != before)
+    if outcome.changed and settings.print_style == "keep" and not settings.print_changes:
+        _read_back(text, settings)
+    checked = clock()
     if settings.wants_report:
         _report(outcome, settings.memory, pipeline)
     outcome.seconds = {
         "read": parsed - started,
         "passes": ran - parsed,
         "write": written - ran,
-        "report": clock() - written,
+        "check": checked - written,
+        "report": clock() - checked,
     }
     return outcome
+
+
+def _read_back(text: str, settings: Settings) -> None:
+    """See that what is to be written is a module, and a valid one. Raises Defect.
+
+    Takes about as long as reading and verifying.
+    """
+    from hloopt.verifier import ANY_TARGET, verify_module
+
+    try:
+        module = parse_module(text)
+        if settings.verify and (errors := verify_module(module, ANY_TARGET)):
+            raise errors[0]
+    except HloError as error:
+        raise Defect(
+            f"the result cannot be read again: {error.message}",
+            help="nothing is written; report it with the input and the passes",
+        ) from error
 
 
 def _write_reproducer(settings: Settings, step: PassStep, module_text: str, reason: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 EXIT_FOUND = 1
 EXIT_USAGE = 2
 EXIT_PASS_FAILED = 3
+EXIT_DEFECT = 70
+"""As EX_SOFTWARE in sysexits.h."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Report = TypeVar("Report")
@@ -172,8 +174,10 @@ def memory_option(command: Function) -> Function:
 
 def exit_code_of(error: HloError) -> int:
     """What a command that ends in `error` exits with."""
-    from hloopt.diagnostics import PassFailure
+    from hloopt.diagnostics import Defect, PassFailure
 
+    if isinstance(error, Defect):
+        return EXIT_DEFECT
     return EXIT_PASS_FAILED if isinstance(error, PassFailure) else EXIT_USAGE
 
 

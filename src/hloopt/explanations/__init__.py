@@ -18,6 +18,7 @@ FAMILIES = {
     "5": "Running",
     "6": "Pipelines",
     "7": "Failing passes",
+    "9": "Defects",
 }
 """What the first digit of a code stands for."""
 
