@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.analysis.cost.runs import ONCE
 from hloopt.reports.cost import CostGroup, CostReport, CostRow, grouped, source_notes_of
 from hloopt.reports.cost_chart import intensity_chart
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.sources import cut_source
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import (
@@ -59,7 +60,7 @@ def render_cost(
         console.print(_table(report, by, depth, top), width=width)
     notes = source_notes_of(report) if by == "source" else []
     for note in report.assumptions + notes:
-        console.print(Text(f"* {note}", style="dim"), width=width)
+        print_footnote(console, note, width=width)
 
 
 def _summary(report: CostReport) -> ReportTable:

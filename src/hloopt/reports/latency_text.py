@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.analysis.cost.runs import ONCE
 from hloopt.analysis.latency import Origin
 from hloopt.cost_models import describe
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.latency import LatencyReport, OriginTotal, TimedRow, by_origin
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import CycleUnit, columns, head, middle, more_text, page_width
@@ -40,7 +41,7 @@ def render_latency(report: LatencyReport, console: Console, *, top: int = 10) ->
     if report.notes:
         console.print()
     for note in report.notes:
-        console.print(Text(f"* {note}", style="dim"), width=width)
+        print_footnote(console, note, width=width)
 
 
 def _origins(what: str, rows: list[TimedRow], unit: CycleUnit) -> ReportTable:

@@ -14,6 +14,7 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.ir.source_stacks import op_name_of
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.units import human_bytes, middle, page_width, tail
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def render_loops(reports: list[LoopReport], console: Console) -> None:
     for report in reports:
         if report.reason:
             what = "trips as stated" if report.stated is not None else "trips unknown"
-            console.print(Text(f"* %{report.name}: {what}: {report.reason}", style="dim"))
+            print_footnote(console, f"%{report.name}: {what}: {report.reason}")
 
 
 def _table(reports: list[LoopReport]) -> ReportTable:

@@ -18,6 +18,7 @@ from hloopt.memory.advice.model import (
     Suggested,
 )
 from hloopt.memory.limit import Fit
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.memory_groups import without_layout, without_numbers
 from hloopt.reports.memory_model import exhausted
 from hloopt.reports.units import (
@@ -72,7 +73,7 @@ def render_advice(advice: Advice, console: Console, top: int) -> None:
         else f"times are the least ones on {advice.target}",
     )
     for note in notes:
-        console.print(Text(f"* {note}", style="dim"), width=width)
+        print_footnote(console, note, width=width)
 
 
 @dataclass(frozen=True, slots=True)

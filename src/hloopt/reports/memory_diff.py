@@ -11,6 +11,7 @@ from hloopt.diagnostics import HloError, counted
 from hloopt.ir.module import Module
 from hloopt.memory.backends import backend_of, common_backend
 from hloopt.memory.model import LiveBuffer, MemoryReport
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.memory_groups import alike_key, grouped
 from hloopt.reports.memory_json import buffer_to_json, statistics_to_json
 from hloopt.reports.memory_model import memory_report
@@ -132,8 +133,8 @@ def render_memory_change(
     width = page_width(console)
     console.print(memory_delta(before, after), width=width)
     if doubts := _doubts(before, after):
-        note = Text(f"* sizes only, no verdict: {'; '.join(doubts)}", style="dim")
-        console.print(note, width=width)
+        note = f"sizes only, no verdict: {'; '.join(doubts)}"
+        print_footnote(console, note, width=width)
     change = peak_change(before, after, partners)
     if not (change.entered or change.left):
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hloopt.diagnostics import counted
 from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.memory_chart import memory_chart
 from hloopt.reports.memory_groups import BufferGroup, grouped, source_notes_of
 from hloopt.reports.sources import cut_source
@@ -66,7 +67,7 @@ def render_memory(
         console.print(_allocation_table(report, allocations), width=width)
     notes = source_notes_of(report.live_at_peak) if by == "source" else []
     for note in report.assumptions + notes:
-        console.print(Text(f"* {note}", style="dim"), width=width)
+        print_footnote(console, note, width=width)
 
 
 def _summary(report: MemoryReport) -> ReportTable:

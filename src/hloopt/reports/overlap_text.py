@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hloopt.cost_models import describe
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.overlap import OverlapReport, OverlapRow, Pair, matched
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.units import human_bytes, page_width
@@ -21,7 +22,6 @@ _FIGURES = ("runs", "collectives", "bytes", "hidden", "waits", "state")
 
 def render_overlap(before: OverlapReport, after: OverlapReport | None, console: Console) -> None:
     """Print the computations with collectives, and what they make of the module."""
-    from rich.text import Text
 
     from hloopt.reports.table import ReportTable
 
@@ -47,7 +47,7 @@ def render_overlap(before: OverlapReport, after: OverlapReport | None, console: 
     console.print()
     console.print(_totals(reports), width=width)
     for note in _notes(reports):
-        console.print(Text(f"* {note}", style="dim"), width=width)
+        print_footnote(console, note, width=width)
 
 
 def _name(pair: Pair) -> Text:

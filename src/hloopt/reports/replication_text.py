@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.replication import ALL
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.replication import (
     Amounts,
     RedundantGroup,
@@ -46,7 +47,7 @@ def render_replication(report: ReplicationReport, console: Console, *, top: int 
         console.print()
         console.print(_table(report, top), width=width)
     for note in report.notes:
-        console.print(Text(f"* {note}", style="dim"), width=width)
+        print_footnote(console, note, width=width)
 
 
 def _summary(report: ReplicationReport) -> ReportTable:

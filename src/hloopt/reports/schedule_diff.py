@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import STARTS
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.units import CycleUnit, human_change, human_share
 
 if TYPE_CHECKING:
@@ -182,10 +183,9 @@ def render_schedule_change(change: ScheduleChange, console: Console) -> None:
         table.add_row(name, *cells, Text(text, style=style))
     console.print(table)
     if change.doubts:
-        note = f"* figures only, no verdict: {'; '.join(change.doubts)}"
-        console.print(Text(note, style="dim"))
+        print_footnote(console, f"figures only, no verdict: {'; '.join(change.doubts)}")
     for note in change.notes:
-        console.print(Text(f"* {note}", style="dim"))
+        print_footnote(console, note)
 
 
 def _rows(change: ScheduleChange) -> Iterator[tuple[str, float | None, float | None]]:

@@ -16,6 +16,7 @@ from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer, ReadyNode
 from hloopt.passes.latency_hiding_scheduler.schedule_module import NOT_SCHEDULED, ModuleScheduling
 from hloopt.passes.latency_hiding_scheduler.times import model_of
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule_order import ensure_schedule
 from hloopt.reports.schedule_run import ScheduleSettings, cycle_unit
@@ -212,7 +213,7 @@ def render_explanation(found: ScheduleExplanation, console: Console, *, top: int
     if words:
         console.print()
     for word in words:
-        console.print(Text(f"* {word}: {_lowered(found.meanings[word])}", style="dim"), width=width)
+        print_footnote(console, f"{word}: {_lowered(found.meanings[word])}", width=width)
 
 
 def _title(instruction: Instruction, width: int) -> Text:

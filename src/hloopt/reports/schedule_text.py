@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.cost_models import describe
 from hloopt.diagnostics import counted
 from hloopt.ir import Opcode
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.group_sizes import group_size
 from hloopt.reports.schedule_chart import legend, peak_label, schedule_chart
 from hloopt.reports.schedule_findings import MEMORY_COUNT, ScheduleFindings
@@ -60,7 +61,7 @@ def render_schedule(findings: ScheduleFindings, console: Console, *, top: int = 
         console.print()
         console.print(_operations_table(findings, top), width=width)
     for note in findings.notes:
-        console.print(Text(f"* {note}", style="dim"), width=width)
+        print_footnote(console, note, width=width)
 
 
 def _totals(findings: ScheduleFindings) -> ReportTable:

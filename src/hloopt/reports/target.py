@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.units import human_bytes, human_count
 from hloopt.targets import Target
 
@@ -37,7 +38,6 @@ def target_to_json(target: Target) -> dict[str, Any]:
 
 def render_targets(targets: Sequence[Target], console: Console) -> None:
     """Print a line of each."""
-    from rich.text import Text
 
     from hloopt.reports.table import ReportTable
 
@@ -65,7 +65,7 @@ def render_targets(targets: Sequence[Target], console: Console) -> None:
         "file *.yaml",
     )
     for note in notes:
-        console.print(Text(f"* {note}", style="dim"))
+        print_footnote(console, note)
 
 
 def render_target(target: Target, console: Console) -> None:
@@ -84,7 +84,7 @@ def render_target(target: Target, console: Console) -> None:
     console.print(table)
     console.print()
     for source in _sources(target):
-        console.print(Text(f"* {source}", style="dim"))
+        print_footnote(console, source)
 
 
 def _figures(target: Target) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,17 @@
+"""Notes below the tables of a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hloopt.reports.units import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_footnote(console: Console, note: str, *, width: int | None = None) -> None:
+    """Print a note, which may quote the module: what no eye sees in it is escaped."""
+    from rich.text import Text
+
+    console.print(Text(f"* {printable(note)}", style="dim"), width=width)
