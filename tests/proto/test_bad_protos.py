@@ -78,6 +78,15 @@ def _name_a_missing_payload(proto: Any) -> None:
             "its schedule has 't' before what it needs",
         ),
         (_name_a_missing_payload, "the module has no payload 4"),
+        (lambda m: entry(m, "r").ClearField("called_computation_ids"), "calls 0 computations, not"),
+        (lambda m: setattr(entry(m, "r"), "backend_config", b'{"a\0": 1}'), "backend_config has"),
+        (lambda m: setattr(m.computations[0], "execution_thread", '"a"'), "cannot stand in text"),
+        (lambda m: setattr(m.computations[0], "execution_thread", "a\nb"), "cannot stand in text"),
+        (
+            lambda m: setattr(entry(m, "p").shape.layout, "memory_space", 2**63 - 1),
+            "a layout has the number 9223372036854775807, which is too large",
+        ),
+        (lambda m: entry(m, "p").shape.layout.split_configs.add(dimension=1), "splits dimension 1"),
     ],
 )
 def test_an_inconsistent_module_is_refused_with_its_place(
@@ -165,3 +174,10 @@ def test_what_a_proto_cannot_hold_is_refused(line: str, expected: str) -> None:
     with pytest.raises(HloError, match="%n: ") as caught:
         encode(module)
     assert expected in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["__a", "____a", "a b", "1a", "__xla_a"])
+def test_names_that_text_cannot_have_are_replaced(name: str) -> None:
+    module = decode(damaged(lambda m: setattr(entry(m, "g"), "name", name)))
+    again = parse_module(print_module(module))
+    assert [i.name for i in again.instructions()] == [i.name for i in module.instructions()]

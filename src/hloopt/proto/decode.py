@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from hloopt.collector import collector_paused
-from hloopt.diagnostics import HloError, HloSyntaxError, Source, did_you_mean
+from hloopt.diagnostics import HloError, HloSyntaxError, Source, counted, did_you_mean
 from hloopt.ir.attribute_values import format_int_lists
 from hloopt.ir.computation import Computation
 from hloopt.ir.explicit_attributes import default_comparison_type
@@ -113,7 +114,7 @@ class _Decoder:
             raise HloSyntaxError(f"the id {proto.id} is that of another computation, too")
         name = module.computation_names.unique(_legal(proto.name, "computation"))
         computation = Computation(module, name)
-        computation.execution_thread = proto.execution_thread or "main"
+        computation.execution_thread = _plain(proto.execution_thread or "main", "execution thread")
         scope: dict[int, Instruction] = {}
         control_edges: dict[Instruction, list[Instruction]] = {}
         for instruction_proto in proto.instructions:
@@ -185,7 +186,10 @@ class _Decoder:
                 attributes.pop("type", None)
         elif proto.dynamic_slice_sizes and "slice_sizes" in allowed_attributes(opcode):
             attributes["slice_sizes"] = _slice_sizes(proto, instruction.operands)
-        if proto.called_computation_ids and opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
+        for key, value in attributes.items():
+            if "\0" in value:
+                raise HloSyntaxError(f"{key} has a NUL byte, which text cannot have")
+        if opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
             self._link_called(instruction, proto.called_computation_ids)
         return instruction
 
@@ -212,18 +216,18 @@ class _Decoder:
         return read_literal(proto.literal, shape, self.shapes)
 
     def _link_called(self, instruction: Instruction, ids: Sequence[int]) -> None:
-        attributes = allowed_attributes(instruction.opcode).values()
-        naming = [a for a in attributes if a.is_reference and a.name != "control-predecessors"]
-        if not naming:
-            raise HloSyntaxError(f"{instruction.opcode} calls no computation")
+        expected = _called_count(instruction.opcode)
+        if instruction.opcode is Opcode.CONDITIONAL:
+            expected = max(1, len(instruction.operands) - 1)
+        if expected is None:
+            if ids:
+                raise HloSyntaxError(f"{instruction.opcode} calls no computation")
+            return
         called = tuple(_find(self.computations, i, "a called computation") for i in ids)
-        expected = sum(a.is_required for a in naming)  # 0: any number
         if expected and len(called) != expected:
             raise HloSyntaxError(
-                f"{instruction.opcode} calls {len(called)} computations, not {expected}"
+                f"{instruction.opcode} calls {counted(len(called), 'computation')}, not {expected}"
             )
-        if instruction.opcode is Opcode.CONDITIONAL and not instruction.operands:
-            raise HloSyntaxError("conditional has no operand")
         instruction.called = called
         for computation in called:
             computation.add_caller(instruction)
@@ -232,9 +236,29 @@ class _Decoder:
                 computation.execution_thread = thread.strip('"')
 
 
+@cache
+def _called_count(opcode: Opcode) -> int | None:
+    """How many computations an opcode names in its text; 0: any number, None: it cannot."""
+    naming = [
+        attribute
+        for attribute in allowed_attributes(opcode).values()
+        if attribute.is_reference and attribute.name != "control-predecessors"
+    ]
+    return sum(attribute.is_required for attribute in naming) if naming else None
+
+
+def _plain(text: str, what: str) -> str:
+    """`text`, which stands between quotes as it is. Raises HloSyntaxError where it cannot."""
+    if not text.isprintable() or '"' in text or "\\" in text:
+        raise HloSyntaxError(f"{what} {text!r} cannot stand in text")
+    return text
+
+
 def _legal(name: str, default: str) -> str:
     """`name` with `_` for what cannot stand in a name, as XLA does."""
     name = _ILLEGAL.sub("_", name or default)
+    if name.startswith("__") and not name.startswith("__xla_"):
+        name = f"_{name.lstrip('_')}"  # two of them are reserved
     return name if _NAME.match(name) else f"_{name[1:]}"
 
 

@@ -9,6 +9,8 @@ from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.shape import Layout, Shape, array_shape, default_layout, tuple_shape
 from hloopt.proto.schema import enum_names, enum_numbers
 
+_MOST = 10**18 - 1
+"""The largest number that the text of a layout may have."""
 _UNBOUNDED = -(1 << 63)
 """The size of a dimension that is written `?`, and in a tile of one that is written `*`."""
 
@@ -65,10 +67,7 @@ def _read_layout(proto: Any, rank: int) -> Layout:
         pointer_type=_type_name(proto.pointer_primitive_type),
         element_bits=_natural(proto.element_size_in_bits),
         memory_space=_natural(proto.memory_space),
-        splits="".join(
-            f"({_natural(split.dimension)}:{','.join(map(str, split.split_indices))})"
-            for split in proto.split_configs
-        ),
+        splits="".join(map(_read_split, proto.split_configs)),
         dynamic_metadata_bytes=_natural(proto.dynamic_shape_metadata_prefix_bytes),
     )
 
@@ -77,9 +76,18 @@ def _read_tile(sizes: Any) -> str:
     return f"({','.join('*' if size == _UNBOUNDED else str(_natural(size)) for size in sizes)})"
 
 
+def _read_split(proto: Any) -> str:
+    if not proto.split_indices:
+        raise HloSyntaxError(f"a layout splits dimension {proto.dimension} nowhere")
+    indices = map(_natural, proto.split_indices)
+    return f"({_natural(proto.dimension)}:{','.join(map(str, indices))})"
+
+
 def _natural(number: int) -> int:
     if number < 0:
         raise HloSyntaxError(f"a layout has the negative number {number}")
+    if number > _MOST:
+        raise HloSyntaxError(f"a layout has the number {number}, which is too large")
     return number
 
 
