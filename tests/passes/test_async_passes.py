@@ -11,9 +11,12 @@ from tests.passes.checked_run import run_checked
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.ir.schedule import drop_schedule
+from hloopt.passes.base import PassContext
 from hloopt.passes.library import find_pipeline
+from hloopt.passes.registry import create_pass
 from hloopt.passes.runner import PipelineRunner
 from hloopt.text import parse_module, print_module
+from hloopt.verifier import verify_module
 
 # Every kind of collective, a loop, and work for other streams and the host, on `devices` devices.
 PROGRAM = Template("""HloModule m, num_partitions=$devices
@@ -171,3 +174,21 @@ def schedule_gpu(text: str) -> Module:
     drop_schedule(module)
     PipelineRunner().run(find_pipeline("schedule-gpu"), module)
     return module
+
+
+def test_parameters_and_steps_of_asynchronous_operations_stay_on_their_stream() -> None:
+    queue = 'backend_config={"operation_queue_id":"3"}'
+    module = parse_module(f"""HloModule m
+ENTRY e {{
+  p = f32[4] parameter(0), {queue}
+  s = ((f32[4]), f32[4], u32[]) negate-start(p), {queue}
+  u = ((f32[4]), f32[4], u32[]) negate-update(s), {queue}
+  d = f32[4] negate-done(u), {queue}
+  ROOT a = f32[4] abs(d)
+}}
+""")
+    assert not create_pass("async-stream-attribute-wrapper").run(module, PassContext())
+    abs_too = print_module(module).replace("abs(d)", f"abs(d), {queue}")
+    module = parse_module(abs_too)
+    assert create_pass("async-stream-attribute-wrapper").run(module, PassContext())
+    assert verify_module(module) == []

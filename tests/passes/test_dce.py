@@ -208,3 +208,19 @@ ENTRY e {
 }""",
         changes=False,
     )
+
+
+def test_a_step_of_an_asynchronous_operation_that_is_the_result_keeps_its_done() -> None:
+    """Each step needs one that continues it."""
+    text = """
+ENTRY e {
+  p = f32[4] parameter(0)
+  s = ((f32[4]), f32[4], u32[]) negate-start(p)
+  ROOT u = ((f32[4]), f32[4], u32[]) negate-update(s)
+  d = f32[4] negate-done(u)
+}"""
+    clean(text, changes=False)
+    started = "  ROOT s = ((f32[4]), f32[4], u32[]) negate-start(p)\n  d = f32[4] negate-done(s)\n}"
+    clean(text[: text.index("  s =")] + started, changes=False)
+    dead = text.replace("ROOT u", "u").replace("\n}", "\n  ROOT r = f32[4] abs(p)\n}")
+    assert names(clean(dead)) == ["p", "r"]

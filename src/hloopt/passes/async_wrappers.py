@@ -53,7 +53,9 @@ class AsyncStreamAttributeWrapper(_AsyncWrapper):
 
     def is_wanted(self, instruction: Instruction) -> bool:
         text = instruction.attributes.get("backend_config", "")
-        if "operation_queue_id" not in text or instruction.opcode.endswith(("-start", "-done")):
+        if "operation_queue_id" not in text or instruction.opcode is Opcode.PARAMETER:
+            return False
+        if instruction.opcode.endswith(("-start", "-update", "-done")):
             return False
         return backend_config(instruction).get("operation_queue_id", "0") not in ("", "0")
 

@@ -152,7 +152,7 @@ class DeadCode:
         )
 
     def _may_go(self, instruction: Instruction) -> bool:
-        if any(part.has_control_dependencies for part in started_by(instruction)):
+        if any(part.has_control_dependencies or part.is_root for part in started_by(instruction)):
             return False  # a start that has to stay keeps its done
         opcode = instruction.opcode
         if opcode is Opcode.WHILE:
