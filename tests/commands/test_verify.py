@@ -89,3 +89,21 @@ def test_an_unknown_opcode_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_text(GOOD)
     assert main(["verify", str(path), "--supported-unbounded-dynamic-ops", "ad"]) == 2
     assert "there is no opcode 'ad'; did you mean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("HloModule m", "HloModule m, num_partitions=0"),
+        GOOD.replace("ROOT q = f32[4]{0}", "ROOT q = f32[4]{7}"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_it_is_reckoned_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text(text)
+    assert main(["verify", str(path)]) == 1
+    for command in (["cost"], ["schedule", "--target", "h100_sxm"], ["analyze", "overlap"]):
+        assert main([*command, str(path)]) == 2
+        assert "Traceback" not in capsys.readouterr().err

@@ -265,8 +265,12 @@ def _is_plain_reshape(shape: Shape, operands: list[Instruction]) -> bool:
 
 
 def _is_plain(shape: Shape) -> bool:
-    """Whether no part of `shape` is a buffer, unbounded, or in a memory space of its own."""
+    """Whether no part of `shape` is a buffer, unbounded, in a memory space of its own, or has
+    anything else than one of its dimensions in its layout."""
     return not any(
-        leaf.is_buffer or leaf.layout.memory_space or min(leaf.dimensions, default=0) < 0
+        leaf.is_buffer
+        or leaf.layout.memory_space
+        or min(leaf.dimensions, default=0) < 0
+        or (leaf.is_array and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)))
         for leaf in shape.leaves()
     )

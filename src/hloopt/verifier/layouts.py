@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attribute_values import parse_ints
@@ -33,6 +34,27 @@ _MAY_CHANGE_LAYOUT = frozenset(
 """What layout assignment lets have another layout than its operands."""
 _PASSES_ON = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.WHILE))
 """Results that are operands or results of computations as they are, layout included."""
+
+
+def check_dimension_order(instruction: Instruction, setting: Setting) -> None:
+    """The layout of an array lists each of its dimensions once."""
+    if reason := why_no_order(instruction.shape):
+        raise HloVerifyError(reason)
+
+
+@cache
+def why_no_order(shape: Shape) -> str | None:
+    """What is wrong with the layouts in `shape`; None where they are layouts of their arrays."""
+    for leaf in shape.leaves():
+        order = leaf.layout.minor_to_major
+        if leaf.is_array and sorted(order) != list(range(leaf.rank)):
+            listed = ",".join(map(str, order))
+            is_outside = any(not 0 <= dimension < leaf.rank for dimension in order)
+            return (
+                f"layout minor_to_major field has {'out-of-bounds' if is_outside else 'duplicate'} "
+                f"value: {{{listed}}}; shape: {show(leaf)}"
+            )
+    return None
 
 
 def check_layouts(instruction: Instruction, setting: Setting) -> None:
@@ -174,6 +196,10 @@ def check_entry_layout(
         span = header_span(module, "entry_computation_layout")
         yield HloVerifyError(error.message, span=span, help=error.help)
         return
+    for shape in (*stated, result):
+        if reason := why_no_order(shape):
+            yield HloVerifyError(reason, span=header_span(module, "entry_computation_layout"))
+            return
     if len(stated) != len(found):
         yield HloVerifyError(
             f"entry_computation_layout has {len(stated)} parameters, the entry "

@@ -84,6 +84,7 @@ EXCHANGING = (Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL)
 _TRANSFERS = (Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE)
 
 INSTRUCTION_RULES: tuple[Rule, ...] = (
+    _rule("layouts:check_dimension_order"),
     _rule(
         "collectives:check_replica_groups",
         *(*REDUCING, *GATHERING, *EXCHANGING, Opcode.REDUCE_SCATTER),

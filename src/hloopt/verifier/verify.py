@@ -39,8 +39,7 @@ def verify_module(
     try:
         counts = _count(module, "replica_count"), _count(module, "num_partitions")
     except HloError as error:
-        span = header_span(module, "HloModule")
-        return [HloVerifyError(error.message, span=span, code="HLO108")]
+        return [error]
     setting = Setting(options, *counts)
     if setting != state.setting:
         state.setting = setting
@@ -98,12 +97,25 @@ def _parameters(entry: Computation) -> list[Instruction]:
 
 
 def _count(module: Module, name: str) -> int:
+    """How many replicas or partitions the header says; 1 where it does not."""
     text = module.attributes.get(name)
     if text is None:
         return 1
     from hloopt.ir.attribute_values import parse_int
 
-    return parse_int(text)
+    span = header_span(module, name)
+    try:
+        count = parse_int(text)
+    except HloError as error:
+        raise HloVerifyError(error.message, span=span, code="HLO108") from None
+    if count < 1:
+        raise HloVerifyError(
+            f"{name}={count}: a module runs on one device at least",
+            span=span,
+            help=f"leave {name} out where it is not known",
+            code="HLO108",
+        )
+    return count
 
 
 def verify_changes(module: Module, state: VerifiedState, options: VerifierOptions) -> None:
