@@ -78,10 +78,15 @@ def test_a_layout_made_by_a_pass_is_looked_at_too() -> None:
     assert "out-of-bounds value: {0,1}" in error.message
 
 
-@pytest.mark.parametrize("name", ["num_partitions", "replica_count"])
-@pytest.mark.parametrize("count", [0, -1])
-def test_a_module_runs_on_a_device_at_least(name: str, count: int) -> None:
-    (message,) = problems("n = f32[8] negate(p)", f"{name}={count}")
-    assert message == f"{name}={count}: a module runs on one device at least"
-    assert problems("n = f32[8] negate(p)", f"{name}=1") == []
+@pytest.mark.parametrize(("name", "least"), [("num_partitions", 1), ("replica_count", 0)])
+def test_a_module_runs_on_a_device_at_least(name: str, least: int) -> None:
+    (message,) = problems("n = f32[8] negate(p)", f"{name}={least - 1}")
+    assert message == f"{name}={least - 1}: a module runs on one device at least"
+    assert problems("n = f32[8] negate(p)", f"{name}={least}") == []
     assert problems("n = f32[8] negate(p)", f"{name}=2") == []
+
+
+def test_no_replicas_are_a_number_that_is_not_known() -> None:
+    module = parse_module("HloModule m, replica_count=0\nENTRY e { ROOT p = f32[8] parameter(0) }")
+    assert verify_module(module) == []
+    assert module.replica_count == 1

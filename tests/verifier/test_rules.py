@@ -19,13 +19,20 @@ from hloopt.verifier.rules import (
 
 CALLEES = """
 add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT a = f32[] add(x, y) }
+half { x = bf16[] parameter(0)  ROOT n = bf16[] negate(x) }
+same { x = f32[] parameter(0)  ROOT n = f32[] negate(x) }
+whole { x = s32[] parameter(0)  ROOT n = s32[] negate(x) }
+always { x = b(f32[8]) parameter(0)  ROOT n = pred[] constant(true) }
 neg { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }
 fused { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }
 wide { v = f32[8] parameter(0)  c = f32[8] copy(v)  ROOT n = f32[8] negate(c) }
 side { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }, execution_thread="side"
 yes { v = f32[8] parameter(0)  ROOT n = pred[] constant(true) }
 shown { v = f32[8] parameter(0), sharding={manual}  ROOT n = pred[] constant(true) }
-"""
+""" + (
+    'write { x = b(f32[8]) parameter(0)  ROOT w = b(f32[8]) custom-call(x), custom_call_target="w", '
+    "output_to_operand_aliasing={{}: (0, {})} }\n"
+)
 ENTRY = """HloModule m{header}
 {callees}
 ENTRY e {{
@@ -48,6 +55,7 @@ def problems(body: str, header: str = "", options: VerifierOptions | None = None
     return [error.message for error in verify_module(parse_module(text), options)]
 
 
+BUFFER = 'c = b(f32[8]) custom-call(), custom_call_target="CreateBuffer"\n'
 LAYOUT = VerifierOptions(layout_sensitive=True)
 ASSIGNED = VerifierOptions(layout_sensitive=True, instruction_can_change_layout="layout-assignment")
 SENDS = VerifierOptions(verify_no_collective_deadlocks=True)
@@ -279,7 +287,44 @@ def recv(number: int, pairs: str) -> str:
             'u = f32[<=8] custom-call(), custom_call_target="f"',
             "Unbounded dynamism is disabled",
         ),
+        (
+            "m = f32[8] map(h), dimensions={0}, to_apply=same",
+            "m = bf16[8] map(h), dimensions={0}, to_apply=half",
+            "Shape mismatch between to_apply computation parameter and operand 0",
+        ),
+        (
+            "m = s32[8] map(p), dimensions={0}, to_apply=whole",
+            "m = f32[8] map(p), dimensions={0}, to_apply=same",
+            "Shape mismatch between to_apply computation parameter and operand 0",
+        ),
+        (
+            "z = f32[] constant(1)\nm = f32[8] map(p, h), dimensions={0}, to_apply=add",
+            "z = f32[] constant(1)\nm = f32[8] map(p, p), dimensions={0}, to_apply=add",
+            "Seen floating point types of different precisions",
+        ),
         # shardings, origins
+        (
+            "n = f32[8] negate(p), sharding={maximal device=-1}",
+            "n = f32[8] negate(p), sharding={maximal device=7}",
+            "device -1 is negative",
+        ),
+        (
+            "n = f32[8] negate(p), sharding={maximal_mesh[device_id=-2]}",
+            "n = f32[8] negate(p), sharding={maximal_mesh[device_id=2]}",
+            "device -2 is negative",
+        ),
+        (
+            "n = f32[8] negate(p), sharding={devices=[2]0,-1}",
+            "n = f32[8] negate(p), sharding={devices=[2]0,1}",
+            "device -1 is negative",
+        ),
+        (
+            "t = (f32[8], (f32[8])) tuple(p, (f32[8]) tuple(p)), "
+            "sharding={{replicated},{maximal device=-3}}",
+            "t = (f32[8], (f32[8])) tuple(p, (f32[8]) tuple(p)), "
+            "sharding={{replicated},{maximal device=3}}",
+            "device -3 is negative",
+        ),
         (
             "n = f32[8] negate(p), sharding={devices=[2,2]0,1,2,3}",
             "n = f32[8] negate(p), sharding={devices=[2,2]0,1,2,3 last_tile_dim_replicate}",
@@ -306,6 +351,52 @@ def recv(number: int, pairs: str) -> str:
             "Mismatched tuple structure",
         ),
         # buffers
+        (
+            'a = b(f32[8]) custom-call(p), custom_call_target="f"\nz = f32[8] negate(p)',
+            'a = b(f32[8]) custom-call(), custom_call_target="CreateBuffer"\nz = f32[8] negate(p)',
+            "buffer is used in results but not in operands: {}",
+        ),
+        (
+            BUFFER + 'a = (b(f32[8]), (s32[], b(f32[8]))) custom-call(c), custom_call_target="f", '
+            "output_to_operand_aliasing={{0}: (0, {})}\nz = f32[8] negate(p)",
+            BUFFER + 'a = (b(f32[8]), (s32[], f32[8])) custom-call(c), custom_call_target="f", '
+            "output_to_operand_aliasing={{0}: (0, {})}\nz = f32[8] negate(p)",
+            "buffer is used in results but not in operands: {1,1}",
+        ),
+        (
+            'a = b(f32[8]) custom-call(p), custom_call_target="CreateBuffer"\nz = f32[8] negate(p)',
+            'a = b(f32[8]) custom-call(), custom_call_target="CreateBuffer"\nz = f32[8] negate(p)',
+            "CreateBuffer can't have an operand",
+        ),
+        (
+            'a = f32[8] custom-call(), custom_call_target="CreateBuffer"',
+            'a = f32[8] custom-call(), custom_call_target="CreateAnything"',
+            "CreateBuffer must have one buffer result",
+        ),
+        (
+            'a = f32[8] custom-call(p), custom_call_target="Pin", '
+            "output_to_operand_aliasing={{}: (0, {})}",
+            'a = b(f32[8]) custom-call(p), custom_call_target="Pin", '
+            "output_to_operand_aliasing={{}: (0, {})}\nz = f32[8] negate(p)",
+            "custom-call to Pin must have one buffer result",
+        ),
+        (
+            'a = f32[8] custom-call(p), custom_call_target="Unpin", '
+            "output_to_operand_aliasing={{}: (0, {})}",
+            BUFFER + 'a = f32[8] custom-call(c), custom_call_target="Unpin", '
+            "output_to_operand_aliasing={{}: (0, {})}",
+            "custom-call to Unpin must have one buffer operand",
+        ),
+        (
+            BUFFER + "a = b(f32[8]) copy(c)\nz = f32[8] negate(p)",
+            BUFFER + "a = (b(f32[8])) tuple(c)\nz = f32[8] negate(p)",
+            "Seen buffers while buffers aren't allowed in this context",
+        ),
+        (
+            BUFFER + "a = b(f32[8]) fusion(c), kind=kLoop, calls=write\nz = f32[8] negate(p)",
+            BUFFER + "a = b(f32[8]) while(c), body=write, condition=always\nz = f32[8] negate(p)",
+            "Seen buffers while buffers aren't allowed in this context",
+        ),
         (
             'a = b(f32[8]) custom-call(p), custom_call_target="Pin"\nz = f32[8] negate(p)',
             'a = b(f32[8]) custom-call(p), custom_call_target="Pin", '
@@ -405,6 +496,14 @@ def test_some_rules_are_options(
     found = problems(body, header, options)
     assert any(message in problem for problem in found), found
     assert problems(body, header) == []
+
+
+def test_a_map_may_mix_precisions_where_that_is_allowed() -> None:
+    body = "m = f32[8] map(h), dimensions={0}, to_apply=same"
+    assert problems(body)
+    assert problems(body, options=VerifierOptions(allow_mixed_precision=True)) == []
+    body = "m = s32[8] map(p), dimensions={0}, to_apply=whole"
+    assert problems(body, options=ANY_TARGET)
 
 
 def test_replica_groups_need_not_fit_the_module() -> None:

@@ -72,7 +72,8 @@ class Module:
 
     @property
     def replica_count(self) -> int:
-        return int(self.attributes.get("replica_count", 1))
+        """How many replicas run the module; 1 where the header does not say, or says 0."""
+        return int(self.attributes.get("replica_count", 1)) or 1
 
     @property
     def num_partitions(self) -> int:

@@ -279,6 +279,11 @@ def sizes_agree(a: Sequence[int], b: Sequence[int]) -> bool:
     return len(a) == len(b) and all(x == y or x < 0 or y < 0 for x, y in zip(a, b, strict=True))
 
 
+def same_type(a: Shape, b: Shape) -> bool:
+    """Whether two element types are equal."""
+    return a.element_type is b.element_type
+
+
 def same_kind(a: Shape, b: Shape) -> bool:
     """Whether two element types are equal, or both floating-point."""
     x, y = a.element_type, b.element_type

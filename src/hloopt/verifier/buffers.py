@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
+from hloopt.ir.attribute_values import Alias, parse_output_to_operand_aliasing
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.shape import Shape
+from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken, show_index
 from hloopt.verifier.shapes import has_buffers
@@ -20,30 +22,81 @@ _Value = tuple[Instruction, _Index]
 _FORWARDS = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER))
 
 
+_PINNING = ("Pin", "Unpin")
+_MAY_HOLD = ASYNC | {
+    *(Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT),
+    *(Opcode.CUSTOM_CALL, Opcode.WHILE, Opcode.CALL, Opcode.CONDITIONAL),
+}
+"""Opcodes that take or return buffers."""
+
+
+def check_place(instruction: Instruction, setting: Setting) -> None:
+    """Only custom calls, and what carries values about, take or return buffers."""
+    if instruction.opcode in _MAY_HOLD:
+        return
+    for shape in (instruction.shape, *[operand.shape for operand in instruction.operands]):
+        if has_buffers(shape):
+            raise HloVerifyError(
+                f"Seen buffers while buffers aren't allowed in this context: {show(shape)} of "
+                f"{instruction.opcode}"
+            )
+
+
 def check_custom_call(instruction: Instruction, setting: Setting) -> None:
-    """A custom call returns each buffer it takes, once; Pin and Unpin alias operand and result."""
+    """A custom call returns each buffer it takes, once, and no other.
+
+    Pin makes a buffer of an array, Unpin an array of a buffer, and CreateBuffer one of nothing.
+    """
     target = custom_call_target(instruction)
+    shapes = [operand.shape for operand in instruction.operands]
+    if target == "CreateBuffer":
+        if shapes:
+            raise HloVerifyError("custom-call to CreateBuffer can't have an operand")
+        if not instruction.shape.is_buffer:
+            raise HloVerifyError("custom-call to CreateBuffer must have one buffer result")
+        return
     text = instruction.attributes.get("output_to_operand_aliasing", "{}")
     aliases = parse_output_to_operand_aliasing(text)
-    if target in ("Pin", "Unpin"):
-        if len(aliases) != 1:
-            raise HloVerifyError(
-                f"custom-call to {target} must have one output-to-operand aliasing, found "
-                f"{len(aliases)}"
-            )
+    if target in _PINNING:
+        _check_pinning(instruction, target, aliases)
         return
     returned = Counter((alias.parameter, alias.parameter_index) for alias in aliases)
-    for number, operand in enumerate(instruction.operands):
-        if not has_buffers(operand.shape):
-            continue
-        for index, part in operand.shape.subshapes():
-            if not part.is_buffer:
-                continue
+    for number, shape in enumerate(shapes):
+        for index in _buffer_indices(shape):
             place = f"operand {number} ShapeIndex {show_index(index)}"
             if returned[number, index] > 1:
                 raise HloVerifyError(f"buffer is used in results multiple times: {place}")
             if not returned[number, index]:
                 raise HloVerifyError(f"buffer is used in operands but not in results: {place}")
+    aliased = {alias.output_index for alias in aliases}
+    for index in _buffer_indices(instruction.shape):
+        if index not in aliased:
+            raise HloVerifyError(
+                f"buffer is used in results but not in operands: {show_index(index)}"
+            )
+
+
+def _check_pinning(instruction: Instruction, target: str, aliases: Sequence[Alias]) -> None:
+    if len(aliases) != 1:
+        raise HloVerifyError(
+            f"custom-call to {target} must have one output-to-operand aliasing, found "
+            f"{len(aliases)}"
+        )
+    if len(instruction.operands) != 1:
+        raise HloVerifyError(f"custom-call to {target} must have one operand")
+    sides = (("operand", instruction.operands[0].shape), ("result", instruction.shape))
+    for (what, shape), is_buffer in zip(sides, (target == "Unpin", target == "Pin"), strict=True):
+        if shape.is_buffer != is_buffer or not shape.is_array:
+            kind = "buffer" if is_buffer else "array"
+            raise HloVerifyError(f"custom-call to {target} must have one {kind} {what}")
+
+
+def _buffer_indices(shape: Shape) -> Iterator[_Index]:
+    """Where in `shape` there are buffers."""
+    if has_buffers(shape):
+        for index, part in shape.subshapes():
+            if part.is_buffer:
+                yield index
 
 
 def check_rng_seed(instruction: Instruction, setting: Setting) -> None:

@@ -9,7 +9,7 @@ from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import EMBEDDED_CALLERS, Opcode
-from hloopt.ir.shape import agree, compatible
+from hloopt.ir.shape import agree, compatible, same_kind, same_type
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
@@ -155,7 +155,7 @@ def check_fused_uses(
 
 
 def check_applied(instruction: Instruction, setting: Setting) -> None:
-    """A map's computation takes one scalar of each operand."""
+    """A map's computation takes one scalar of each operand, of its element type."""
     if len(instruction.called) != 1:
         return
     parameters = instruction.called[0].parameters
@@ -164,3 +164,12 @@ def check_applied(instruction: Instruction, setting: Setting) -> None:
             f"Expected computation {instruction.called[0].name} called from {instruction.name} to "
             f"have {len(instruction.operands)} parameters, has {len(parameters)}"
         )
+    fits = same_kind if setting.options.allow_mixed_precision else same_type
+    for number, (parameter, operand) in enumerate(
+        zip(parameters, instruction.operands, strict=True)
+    ):
+        if not fits(parameter.shape, operand.shape):
+            raise HloVerifyError(
+                f"Shape mismatch between to_apply computation parameter and operand {number}: "
+                f"{show(parameter.shape)} for elements of {show(operand.shape)}"
+            )

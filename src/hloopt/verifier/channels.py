@@ -10,7 +10,6 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import compatible
 from hloopt.ir.transfers import PAIRS, has_cycle
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
@@ -52,19 +51,31 @@ def _is_host(instruction: Instruction) -> bool:
 def check_host_channels(
     module: Module, found: Sequence[Instruction], setting: Setting
 ) -> Iterator[HloVerifyError]:
-    """Host transfers on one channel are alike in all but their operands."""
-    first: dict[tuple[Opcode, str], Instruction] = {}
+    """The sends or recvs of host transfers on one channel are alike in all but their operands."""
+    first: dict[str, Instruction] = {}
     for instruction in found:
         channel = instruction.attributes.get("channel_id")
         if channel is None or not _is_host(instruction):
             continue
-        other = first.setdefault((instruction.opcode, channel), instruction)
-        if not compatible(other.shape, instruction.shape):
+        other = first.setdefault(channel, instruction)
+        if other is instruction:
+            continue
+        is_alike = other.opcode is instruction.opcode and other.shape is instruction.shape
+        if not (is_alike and _compared(other) == _compared(instruction)):
             yield broken(
                 instruction,
                 "Host-transfer send/recv instructions that use the same channel must be "
                 f"identical up to having different operands; %{other.name} differs",
             )
+
+
+_NOT_COMPARED = frozenset(("frontend_attributes", "metadata", "origin", "sharding", "statistics"))
+
+
+def _compared(transfer: Instruction) -> tuple[object, ...]:
+    """The attributes that host transfers on one channel share."""
+    others = {k: v for k, v in transfer.attributes.items() if k not in _NOT_COMPARED}
+    return _frontend(transfer), others
 
 
 def check_deadlocks(

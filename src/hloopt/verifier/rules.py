@@ -102,7 +102,6 @@ INSTRUCTION_RULES: tuple[Rule, ...] = (
     _rule("calls:check_composite", Opcode.CALL, has="is_composite"),
     _rule("calls:check_conditional", Opcode.CONDITIONAL),
     _rule("calls:check_fusion", Opcode.FUSION),
-    _rule("calls:check_applied", Opcode.MAP),
     _rule("buffers:check_custom_call", Opcode.CUSTOM_CALL),
     _rule("buffers:check_rng_seed", Opcode.CUSTOM_CALL),
     _rule("shapes:check_rng", Opcode.RNG),
@@ -110,12 +109,14 @@ INSTRUCTION_RULES: tuple[Rule, ...] = (
     _rule("shapes:check_comparison", Opcode.COMPARE, has="type"),
     _rule("shapes:check_scales", Opcode.SCALED_DOT),
     _rule("shapes:check_precisions", unless="allow_mixed_precision"),
+    _rule("calls:check_applied", Opcode.MAP),
     _rule("layouts:check_copy_precision", Opcode.COPY),
 )
 """Checked before the shape."""
 
 SHAPED_RULES: tuple[Rule, ...] = (
     _rule("shapes:check_bounds"),
+    _rule("buffers:check_place"),
     _rule("sharding:check_sharding", has="sharding"),
     _rule("annotations:check_original_value", has="origin"),
     _rule("layouts:check_host_memory", option="verify_no_host_memory_space"),
@@ -150,7 +151,7 @@ MODULE_RULES: tuple[Rule, ...] = (
     _rule("layouts:check_entry_layout", has="entry_computation_layout"),
     _rule("aliasing:check_module_aliasing", has="input_output_alias buffer_donor"),
     _rule("shapes:check_entry_buffers"),
-    _rule("channels:check_host_channels", *_TRANSFERS),
+    _rule("channels:check_host_channels", Opcode.SEND, Opcode.RECV),
     _rule("collectives:check_constrained_layouts", *REDUCING),
 )
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import parse_int
+from hloopt.ir.attribute_values import parse_int, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, same_kind
+from hloopt.ir.shape import Shape, same_kind, same_type
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
@@ -95,7 +95,7 @@ def check_rng(instruction: Instruction, setting: Setting) -> None:
     if not all(shape.is_scalar for shape in shapes):
         raise HloVerifyError("Expected scalar types for the two operands of Rng instruction")
     result = instruction.shape
-    fits = same_kind if setting.options.allow_mixed_precision else _same_type
+    fits = same_kind if setting.options.allow_mixed_precision else same_type
     if not result.is_array or not all(fits(shape, result) for shape in shapes):
         raise HloVerifyError(
             "Expected compatible element types for the result and the two operands of Rng "
@@ -114,10 +114,6 @@ def check_rng(instruction: Instruction, setting: Setting) -> None:
             "Element type not supported. Expected element to be of floating point type, integral "
             f"type or predicate type for RngUniform, not {kind.name}"
         )
-
-
-def _same_type(a: Shape, b: Shape) -> bool:
-    return a.element_type is b.element_type
 
 
 def check_iota(instruction: Instruction, setting: Setting) -> None:
@@ -158,7 +154,44 @@ def check_comparison(instruction: Instruction, setting: Setting) -> None:
 
 
 def check_scales(instruction: Instruction, setting: Setting) -> None:
-    """A scaled-dot has at least one scale that is not a scalar."""
-    scales = [operand.shape for operand in instruction.operands[2:]]
-    if scales and all(scale.is_scalar for scale in scales):
+    """A scaled-dot contracts one dimension, and at least one of its sides has scales.
+
+    The scales of a side have its rank, and each size of them divides that of the side.
+    """
+    shapes = [operand.shape for operand in instruction.operands]
+    if len(shapes) != 4:
+        return  # the shape is not found either
+    scales = shapes[2:]
+    if all(scale.is_scalar for scale in scales):
         raise HloVerifyError("At least one of the scales should be not a scalar in scaled-dot")
+    for number, (side, scale) in enumerate(zip(shapes[:2], scales, strict=True)):
+        if _stands_for_none(scale, side):
+            continue
+        name, scale_name = (instruction.operands[n].name for n in (number, number + 2))
+        if scale.rank != side.rank:
+            raise HloVerifyError(
+                f"Scale operand {scale_name} has a different number of dimensions than operand "
+                f"{name}: {show(scale)} for {show(side)}"
+            )
+        for dimension, (size, parts) in enumerate(
+            zip(side.dimensions, scale.dimensions, strict=True)
+        ):
+            if min(size, parts) >= 0 and (size % parts if parts else size):
+                raise HloVerifyError(
+                    f"Dimension {dimension} of operand {name} should be a multiple of dimension "
+                    f"{dimension} of scale operand {scale_name}: {show(side)}, {show(scale)}"
+                )
+        contracting = parse_ints(
+            instruction.attributes.get(f"{('lhs', 'rhs')[number]}_contracting_dims", "{}")
+        )
+        if len(contracting) != 1:
+            raise HloVerifyError(
+                f"Scaled dot expects one contracting dimension, operand {name} has "
+                f"{len(contracting)}"
+            )
+
+
+def _stands_for_none(scale: Shape, side: Shape) -> bool:
+    """Whether `scale` says that a side is not scaled: one bf16 for a larger bf16 array."""
+    are_bf16 = scale.type_name == side.type_name == "bf16"
+    return are_bf16 and set(scale.dimensions) <= {1} and not set(side.dimensions) <= {1}

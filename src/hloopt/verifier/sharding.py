@@ -18,7 +18,8 @@ from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
 _TILE = pattern(r"\{devices=\[([\d,]+)\](?:<=\S+|([-\d,]+))([^}]*\}?)")
-_MAXIMAL = pattern(r"\{maximal device=(-?\d+)")
+_MAXIMAL = pattern(r"\{(?:maximal device=|maximal_mesh\[device_id=)(-?\d+)")
+_MESH_DEVICES = pattern(r"\{mesh\[[^\]]*\], device_ids=\((-?\d+(?:,-?\d+)*)\)")
 _MESH_DIMENSIONS = pattern(r"\{mesh\[[^\]]*\](?:, device_ids=\(.*?\))?, \[(.*)\]")
 _IOTA = pattern(r"\[([\d,]+)\]<=\[[\d,]+\](?:T\([\d,]+\))?")
 
@@ -61,8 +62,11 @@ def _leaf_shardings(text: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
 def _why_unfit(sharding: str, shape: Shape, num_partitions: int) -> str | None:
     known = num_partitions if num_partitions > 1 else None
     if maximal := _MAXIMAL.match(sharding):
-        device = int(maximal[1])
-        return _unknown_device(device, known) if known and device >= known else None
+        return _why_no_device(int(maximal[1]), known)
+    if mesh := _MESH_DEVICES.match(sharding):
+        for device in mesh[1].split(","):
+            if reason := _why_no_device(int(device), known):
+                return reason
     if mesh := _MESH_DIMENSIONS.match(sharding):
         rank = mesh[1].count("{")  # none: it says what the whole array is, not its dimensions
         return _other_rank(sharding) if shape.is_array and rank not in (0, shape.rank) else None
@@ -84,15 +88,20 @@ def _why_unfit(sharding: str, shape: Shape, num_partitions: int) -> str | None:
         twice = next(d for i, d in enumerate(devices) if d in devices[:i])
         return f"device {twice} is not unique in tile assignment"
     for device in devices:
-        if known and device >= known:
-            return _unknown_device(device, known)
+        if reason := _why_no_device(device, known):
+            return reason
     if known and len(devices) != known:
         return f"tile_assignment should have {known} devices but has {len(devices)}"
     return None
 
 
-def _unknown_device(device: int, count: int | None) -> str:
-    return f"device {device} >= num_devices ({count}) in tile assignment"
+def _why_no_device(device: int, count: int | None) -> str | None:
+    """Why none of the `count` devices has this number; None where one may have."""
+    if device < 0:
+        return f"device {device} is negative in tile assignment"
+    if count is not None and device >= count:
+        return f"device {device} >= num_devices ({count}) in tile assignment"
+    return None
 
 
 def _other_rank(sharding: str) -> str:

@@ -97,7 +97,10 @@ def _parameters(entry: Computation) -> list[Instruction]:
 
 
 def _count(module: Module, name: str) -> int:
-    """How many replicas or partitions the header says; 1 where it does not."""
+    """How many replicas or partitions the header says; 1 where it does not.
+
+    XLA takes no replicas at all for a number that is not known.
+    """
     text = module.attributes.get(name)
     if text is None:
         return 1
@@ -108,6 +111,8 @@ def _count(module: Module, name: str) -> int:
         count = parse_int(text)
     except HloError as error:
         raise HloVerifyError(error.message, span=span, code="HLO108") from None
+    if count == 0 and name == "replica_count":
+        return 1
     if count < 1:
         raise HloVerifyError(
             f"{name}={count}: a module runs on one device at least",
