@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.ir import Opcode, parse_shape
+from hloopt.proto import decode, encode
 from hloopt.text import (
     PrintOptions,
     format_instruction,
@@ -141,3 +142,20 @@ def test_moved_operands_print_before_their_users() -> None:
     printed = print_module(module)
     assert printed.index("%cosine = ") < printed.index("%c = ")
     assert parse_module(printed).entry.root.operands[0].operands[0].name == "cosine"
+
+
+def test_an_empty_window_is_printed_of_a_custom_call_only() -> None:
+    text = """ENTRY e {
+  p = f32[] parameter(0)
+  a = f32[] custom-call(p), window={}, custom_call_target="f"
+  b = f32[] custom-call(p), custom_call_target="f"
+  q = f32[2,3] parameter(1)
+  r = f32[3,4] parameter(2)
+  ROOT c = f32[2,4] convolution(q, r), window={ }, dim_labels=bf_io->bf
+}
+"""
+    for module in (parse_module(text), decode(encode(parse_module(text)))):
+        printed = print_module(module, PrintOptions.default())
+        assert '%a = f32[] custom-call(%p), window={}, custom_call_target="f"\n' in printed
+        assert '%b = f32[] custom-call(%p), custom_call_target="f"\n' in printed
+        assert "convolution(%q, %r), dim_labels=bf_io->bf\n" in printed

@@ -30,7 +30,8 @@ side { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }, execution_thread="s
 yes { v = f32[8] parameter(0)  ROOT n = pred[] constant(true) }
 shown { v = f32[8] parameter(0), sharding={manual}  ROOT n = pred[] constant(true) }
 """ + (
-    'write { x = b(f32[8]) parameter(0)  ROOT w = b(f32[8]) custom-call(x), custom_call_target="w", '
+    "write { x = b(f32[8]) parameter(0)  ROOT w = b(f32[8]) custom-call(x), "
+    'custom_call_target="w", '
     "output_to_operand_aliasing={{}: (0, {})} }\n"
 )
 ENTRY = """HloModule m{header}

@@ -267,6 +267,11 @@ def window(text: str) -> str | None:
     return braces(parts, " ")
 
 
+def stated_window(text: str) -> str:
+    """A window that is printed wherever it is stated: `{}` has no dimensions."""
+    return window(text) or "{}"
+
+
 def _by_x(values: Iterable[object]) -> str:
     return "x".join(map(str, values))
 

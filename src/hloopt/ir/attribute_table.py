@@ -236,7 +236,7 @@ _OWN: dict[Opcode, tuple[Attribute, ...]] = {
         _calls("calls"),
     ),
     Opcode.CUSTOM_CALL: (
-        _WINDOW,
+        Attribute("window", kind.stated_window),
         Attribute("dim_labels", kind.dim_labels),
         *_GROUP_COUNTS,
         _PRECISION,

@@ -40,8 +40,10 @@ _WINDOW_FIELDS = {
 
 
 def read_window(proto: Any) -> str | None:
-    if not proto.HasField("window") or not proto.window.dimensions:
+    if not proto.HasField("window"):
         return None
+    if not proto.window.dimensions:
+        return "{}" if proto.opcode == "custom-call" else None  # elsewhere it says nothing
     rows = proto.window.dimensions
     parts = [
         f"{name}={'x'.join(str(getattr(row, field)) for row in rows)}"
