@@ -41,6 +41,7 @@ _CODES = {
     "annotations": "HLO305",
     "collectives": "HLO400",
     "channels": "HLO401",
+    "deadlocks": "HLO401",
     "async_chains": "HLO402",
     "aliasing": "HLO403",
     "buffers": "HLO404",
@@ -142,7 +143,6 @@ COMPUTATION_RULES: tuple[Rule, ...] = (
         *(*ASYNC, *COLLECTIVES, *_TRANSFERS, Opcode.COPY_START, Opcode.COPY_DONE),
     ),
     _rule("channels:check_transfers", *_TRANSFERS),
-    _rule("channels:check_deadlocks", *_TRANSFERS, option="verify_no_collective_deadlocks"),
     _rule("buffers:check_writers", Opcode.CUSTOM_CALL),
     _rule("annotations:check_names", option="verify_instruction_name_unchanged"),
 )
@@ -152,6 +152,11 @@ MODULE_RULES: tuple[Rule, ...] = (
     _rule("aliasing:check_module_aliasing", has="input_output_alias buffer_donor"),
     _rule("shapes:check_entry_buffers"),
     _rule("channels:check_host_channels", Opcode.SEND, Opcode.RECV),
+    _rule(
+        "deadlocks:check_deadlocks",
+        *(Opcode.SEND, Opcode.RECV),
+        option="verify_no_collective_deadlocks",
+    ),
     _rule("collectives:check_constrained_layouts", *REDUCING),
 )
 
