@@ -49,7 +49,7 @@ from hloopt.ir.opcode_attributes import (
         (Opcode.CUSTOM_CALL, "window", "{size=0x1 rhs_reversal=2x1}",
          "{size=0x1 rhs_reversal=0x1}"),
         (Opcode.CUSTOM_CALL, "window", "{size=3 pad=0_0 stride=2}", "{size=3 stride=2}"),
-        (Opcode.CUSTOM_CALL, "window", "{}", None),
+        (Opcode.CUSTOM_CALL, "window", "{}", "{}"),
         (Opcode.CUSTOM_CALL, "dim_labels", "b?0f?_?0io->b0f", "b?0f_?0io->b0f"),
         (Opcode.CUSTOM_CALL, "literal", "s32[2]{0}  { 1,2 }", "s32[2]{0} {1, 2}"),
         (Opcode.CUSTOM_CALL, "literal", "(s32[1]{0} {4}, pred[2]{0} {1,0})",

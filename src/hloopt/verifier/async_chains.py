@@ -137,10 +137,13 @@ def _start(instruction: Instruction) -> Instruction | None:
 def _check_is_single(start: Instruction, wrapped: Computation) -> None:
     """An asynchronous computation is one operation, a group of collectives excepted.
 
-    Its operands may be elements of parameters.
+    Its operands may be elements of parameters. Where the root is a tuple, each of its elements is
+    an operation: results are bound one by one.
     """
     around = (Opcode.PARAMETER, Opcode.GET_TUPLE_ELEMENT)
-    if all(i.opcode in around or i is wrapped.root for i in wrapped.instructions):
+    root = wrapped.root
+    results = {root, *root.operands} if root.opcode is Opcode.TUPLE else {root}
+    if all(i.opcode in around or i in results for i in wrapped.instructions):
         return
     text = start.attributes.get("frontend_attributes")
     if text is None or "_collectives_group" not in parse_frontend_attributes(text):

@@ -176,7 +176,7 @@ _RULES_BY_NAME = {
 _STATED_RULES_BY_NAME = {
     Opcode.ALL_REDUCE: "collectives:infer_unchanged",
     Opcode.ALL_REDUCE_START: "collectives:infer_unchanged",
-    Opcode.COLLECTIVE_BROADCAST: "collectives:infer_unchanged",
+    Opcode.COLLECTIVE_BROADCAST: "collectives:infer_collective_broadcast",
     Opcode.ALL_GATHER: "collectives:infer_all_gather",
     Opcode.ALL_GATHER_START: "collectives:infer_all_gather_start",
     Opcode.REDUCE_SCATTER: "collectives:infer_reduce_scatter",

@@ -15,6 +15,16 @@ def infer_unchanged(operation: Operation) -> Shape:
     return _one_or_tuple(_arrays(operation))
 
 
+def infer_collective_broadcast(operation: Operation) -> Shape:
+    """The operand's shape; the last operand may be the root, an array that is not broadcast."""
+    if not operation.flag("has_dynamic_root"):
+        return infer_unchanged(operation)
+    *data, _ = _arrays(operation)
+    if not data:
+        raise HloVerifyError("collective-broadcast with a dynamic root expects data and the root")
+    return _one_or_tuple(data)
+
+
 def infer_all_gather(operation: Operation) -> Shape:
     assert operation.stated is not None
     return _scaled(operation, operation.stated, gather=True)

@@ -122,12 +122,48 @@ def _dilate(size: int, factor: int) -> int:
 
 
 def infer_convolution(operation: Operation) -> Shape:
-    """Batch, output features and window positions as `dim_labels` orders them."""
+    """Batch, output features and window positions as `dim_labels` orders them.
+
+    A gradient that is stated may have the labels of its forward convolution: released versions of
+    XLA want those of the convolution that it is itself, newer ones the others.
+    """
     lhs, rhs = operation.take_operands(2)
     rhs = _values(rhs)
     expect_array(lhs, "lhs of convolution")
     expect_array(rhs, "rhs of convolution")
     labels = parse_dim_labels(operation.attribute("dim_labels"))
+    kind = operation.attributes.get("convolution_kind")
+    stated = operation.stated
+    if stated is None or kind not in ("dgrad", "wgrad"):
+        return _convolve(operation, lhs, rhs, labels)
+    for reading in (labels, _of_gradient(labels, kind)):
+        try:
+            result = _convolve(operation, lhs, rhs, reading)
+        except HloVerifyError:
+            continue
+        if sizes_agree(result.dimensions, stated.dimensions):
+            return result
+    return _convolve(operation, lhs, rhs, labels)
+
+
+def _of_gradient(labels: ConvolutionLabels, kind: str) -> ConvolutionLabels:
+    """The labels of a gradient as a convolution of its own, from those of its forward one.
+
+    The gradient of the data takes what the forward convolution gives, and its kernel; that of the
+    kernel takes the data and what the forward convolution gives, and sums over the batch.
+    """
+    if kind == "dgrad":
+        kernel = labels.kernel.translate(str.maketrans("io", "oi"))
+        return replace(labels, input=labels.output, kernel=kernel, output=labels.input)
+    return replace(
+        labels,
+        input=labels.input.translate(str.maketrans("bf", "fb")),
+        kernel=labels.output.translate(str.maketrans("bf", "io")),
+        output=labels.kernel.translate(str.maketrans("io", "bf")),
+    )
+
+
+def _convolve(operation: Operation, lhs: Shape, rhs: Shape, labels: ConvolutionLabels) -> Shape:
     rank = len(labels.input)
     if any(len(part.rstrip("?")) > rank for part in (labels.kernel, labels.output)):
         raise HloVerifyError(
@@ -149,7 +185,6 @@ def infer_convolution(operation: Operation) -> Shape:
             f"Window dimensions do not match RHS shape: {show(rhs)}, "
             f"window={operation.attributes.get('window', '{}')}."
         )
-    labels = _with_features(operation, lhs, rhs, labels)
     _check_features(operation, lhs, rhs, labels)
     output_features = rhs.dimensions[labels.kernel_output_feature_dimension]
     if rhs.dynamic[labels.kernel_output_feature_dimension]:
@@ -222,27 +257,6 @@ def _check_features(
             f"feature_group_count (value {feature_groups}), and LHS feature dimension / "
             f"feature_group_count = RHS feature dimension (value {kernel_features}); {shapes}"
         )
-
-
-def _with_features(
-    operation: Operation, lhs: Shape, rhs: Shape, labels: ConvolutionLabels
-) -> ConvolutionLabels:
-    """The labels, with the kernel's features swapped where that makes them fit.
-
-    The gradient of the data takes what its forward convolution gives. Released versions of XLA
-    want the kernel labelled as for this convolution, newer ones as for the forward one, where the
-    shape is stated; both are accepted.
-    """
-    is_gradient = operation.attributes.get("convolution_kind") == "dgrad"
-    if operation.stated is None or not is_gradient:
-        return labels
-    features = lhs.dimensions[labels.input_feature_dimension]
-    groups = operation.integer("feature_group_count", 1)
-    inputs = rhs.dimensions[labels.kernel_input_feature_dimension]
-    outputs = rhs.dimensions[labels.kernel_output_feature_dimension]
-    if features == inputs * groups or features != outputs * groups:
-        return labels
-    return replace(labels, kernel=labels.kernel.translate(str.maketrans("io", "oi")))
 
 
 def _values(kernel: Shape) -> Shape:
