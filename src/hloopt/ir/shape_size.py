@@ -19,9 +19,15 @@ def shape_bytes(shape: Shape) -> int:
         return POINTER_BYTES * len(shape.elements)
     if not shape.is_array:
         return 0 if shape.is_token else POINTER_BYTES
-    count = shape.element_count()
-    if shape.layout.element_bits:
-        size = (count * shape.layout.element_bits + 7) // 8
-    else:
-        size = count * shape.element_type.bytes
+    size = data_bytes(shape)
     return size + _DYNAMIC_SIZE_BYTES * shape.rank if shape.is_dynamic else size
+
+
+def data_bytes(array: Shape) -> int:
+    """Bytes of the elements of an array, dynamic dimensions at their bound; 0 of other shapes."""
+    if array.element_type is None or not array.is_array:
+        return 0
+    count = array.element_count()
+    if array.layout.element_bits:
+        return (count * array.layout.element_bits + 7) // 8
+    return count * array.element_type.bytes

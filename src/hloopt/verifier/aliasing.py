@@ -15,6 +15,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Layout, Shape, tuple_shape
+from hloopt.ir.shape_size import data_bytes
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import header_span, show_index
 
@@ -99,7 +100,7 @@ def check_module_aliasing(
         return
     if not (aliases or donors):
         return
-    for message in _problems(module, found, aliases, donors):
+    for message in _problems(module, found, aliases, donors, setting):
         name = "buffer_donor" if "donor" in message else "input_output_alias"
         yield HloVerifyError(message, span=header_span(module, name))
 
@@ -109,6 +110,7 @@ def _problems(
     entry_parameters: Sequence[Instruction],
     aliases: tuple[Alias, ...],
     donors: tuple[tuple[int, tuple[int, ...]], ...],
+    setting: Setting,
 ) -> Iterator[str]:
     parameters = [parameter.shape for parameter in entry_parameters]
     taken: set[tuple[int, tuple[int, ...]]] = set()
@@ -119,6 +121,10 @@ def _problems(
             yield f"{what}: the entry computation has no such array"
         yield from _check_parameter(what, parameters, alias.parameter, alias.parameter_index)
         place = alias.parameter, alias.parameter_index
+        if output is not None and alias.parameter < len(parameters):
+            parameter = _at(parameters[alias.parameter], alias.parameter_index)
+            if parameter is not None and (reason := _why_apart(alias, parameter, output, setting)):
+                yield f"{what}: {reason}"
         if place in taken:
             yield f"{what}: {_place(place)} is already aliased with another output"
         taken.add(place)
@@ -130,6 +136,24 @@ def _problems(
                 "in the input output alias config."
             )
         taken.add((number, index))
+
+
+def _why_apart(alias: Alias, parameter: Shape, output: Shape, setting: Setting) -> str | None:
+    """Why an output cannot have the buffer of a parameter; None where it can."""
+    if alias.kind == "must-alias":
+        if parameter is output:
+            return None
+        return (
+            f"Shape and memory space of the result {output.text} must be the same as the shape "
+            f"and memory space of aliased {_place((alias.parameter, alias.parameter_index))} "
+            f"({parameter.text})"
+        )
+    if setting.options.layout_sensitive and data_bytes(parameter) != data_bytes(output):
+        return (
+            f"Expected aliased {_place((alias.parameter, alias.parameter_index))} and output to "
+            f"have the same size: {parameter.text} and {output.text}"
+        )
+    return None
 
 
 def _place(place: tuple[int, tuple[int, ...]]) -> str:

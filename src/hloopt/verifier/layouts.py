@@ -10,11 +10,13 @@ from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import HOST_MEMORY_SPACE, Layout, Shape, compatible, tuple_shape
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, compatible, tuple_shape
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shape_size import data_bytes
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken, header_span
+from hloopt.verifier.shapes import is_unbounded
 
 _MAY_CHANGE_LAYOUT = frozenset(
     (
@@ -66,11 +68,7 @@ def check_layouts(instruction: Instruction, setting: Setting) -> None:
         inferred = infer_shape(
             instruction.opcode, operands, instruction.attributes, instruction.called
         )
-        if not _same_order(shape, inferred):
-            raise HloVerifyError(
-                f"Expected instruction to have shape equal to {inferred.text}, actual shape is "
-                f"{shape.text}"
-            )
+        _expect(inferred, shape, _same_layouts(shape, inferred))
     if setting.options.instruction_can_change_layout == "all" or not shape.is_array:
         return
     is_free = instruction.opcode in _MAY_CHANGE_LAYOUT
@@ -84,6 +82,11 @@ def check_layouts(instruction: Instruction, setting: Setting) -> None:
                 f"Instruction shouldn't change layouts: operand {number} is {operand.text}, the "
                 f"result {shape.text}"
             )
+
+
+def _same_layouts(a: Shape, b: Shape) -> bool:
+    """Whether arrays of two compatible shapes have the same layouts."""
+    return a is b or all(x.layout == y.layout for x, y in zip(a.leaves(), b.leaves(), strict=False))
 
 
 def _same_order(a: Shape, b: Shape) -> bool:
@@ -106,6 +109,74 @@ def check_copy_precision(instruction: Instruction, setting: Setting) -> None:
     raise HloVerifyError(
         f"Expected instruction to have shape equal to {expected}, actual shape is {actual}"
     )
+
+
+def check_bitcast(instruction: Instruction, setting: Setting) -> None:
+    """A bitcast reads the bytes of its operand, all of them, where they are."""
+    operand, result = instruction.operands[0].shape, instruction.shape
+    if not (operand.is_array and result.is_array):
+        raise HloVerifyError(
+            f"Bitcast cannot have tuples as operand or output: {operand.text} to {result.text}"
+        )
+    sizes = data_bytes(result), data_bytes(operand)
+    if sizes[0] != sizes[1] and not (is_unbounded(operand) or is_unbounded(result)):
+        raise HloVerifyError(
+            f"Bitcast cannot have different shape sizes of output ({sizes[0]}) and operand "
+            f"({sizes[1]}) ({result.text}) ({operand.text})"
+        )
+    if _crosses_host(operand, result):
+        raise HloVerifyError(
+            "Bitcast cannot have different memory spaces of output "
+            f"({result.layout.memory_space}) and operand ({operand.layout.memory_space}) "
+            f"({result.text}) ({operand.text})"
+        )
+
+
+def check_host_copy(instruction: Instruction, setting: Setting) -> None:
+    """A copy out of host memory changes neither the order of dimensions nor tiles."""
+    operand, result = instruction.operands[0].shape, instruction.shape
+    from_host = operand.layout.memory_space == HOST_MEMORY_SPACE
+    if from_host and result.layout.memory_space != HOST_MEMORY_SPACE:
+        _expect(operand, result, _lies_alike(operand, result))
+
+
+def check_copy_pair(instruction: Instruction, setting: Setting) -> None:
+    """A copy-start and its copy-done keep the layout, memory spaces aside."""
+    if not instruction.operands:
+        return
+    operand = instruction.operands[0].shape
+    if instruction.opcode is Opcode.COPY_START:
+        for part in instruction.shape.elements[:2]:
+            _expect(operand, part, _same_order(operand, part))
+        return
+    if len(operand.elements) < 2:
+        return  # which is said elsewhere
+    target, source = operand.elements[:2]
+    if not _lies_alike(target, source):
+        raise HloVerifyError(
+            "Source and destination buffers in CopyDone arguments need to be the same shape "
+            f"found {target.text} and {source.text}"
+        )
+    _expect(target, instruction.shape, target.layout == instruction.shape.layout)
+
+
+def _crosses_host(a: Shape, b: Shape) -> bool:
+    in_host = [shape.layout.memory_space == HOST_MEMORY_SPACE for shape in (a, b)]
+    return in_host[0] != in_host[1]
+
+
+def _lies_alike(a: Shape, b: Shape) -> bool:
+    """Whether two arrays have one layout, memory space and split aside."""
+    bare = [shape.layout._replace(memory_space=0, splits="") for shape in (a, b)]
+    return bare[0] == bare[1]
+
+
+def _expect(inferred: Shape, actual: Shape, is_right: bool) -> None:
+    if not is_right:
+        raise HloVerifyError(
+            f"Expected instruction to have shape equal to {inferred.text}, actual shape is "
+            f"{actual.text}"
+        )
 
 
 def check_dynamic_slice_memory(instruction: Instruction, setting: Setting) -> None:
@@ -235,10 +306,6 @@ def _fits(shape: Shape, stated: Shape, layouts_count: bool) -> bool:
     return all(
         a.type_name == b.type_name
         and a.dimensions == b.dimensions
-        and not (layouts_count and _order(a.layout) != _order(b.layout))
+        and not (layouts_count and a.layout.minor_to_major != b.layout.minor_to_major)
         for (_, a), (_, b) in zip(mine, theirs, strict=True)
     )
-
-
-def _order(layout: Layout) -> tuple[object, ...]:
-    return layout.minor_to_major, layout.tiles

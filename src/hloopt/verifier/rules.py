@@ -122,6 +122,11 @@ SHAPED_RULES: tuple[Rule, ...] = (
     _rule("annotations:check_original_value", has="origin"),
     _rule("layouts:check_host_memory", option="verify_no_host_memory_space"),
     _rule("layouts:check_layouts", option="layout_sensitive"),
+    _rule("layouts:check_bitcast", Opcode.BITCAST, option="layout_sensitive"),
+    _rule("layouts:check_host_copy", Opcode.COPY, option="layout_sensitive"),
+    _rule(
+        "layouts:check_copy_pair", Opcode.COPY_START, Opcode.COPY_DONE, option="layout_sensitive"
+    ),
     _rule("layouts:check_dynamic_slice_memory", Opcode.DYNAMIC_SLICE, option="layout_sensitive"),
     _rule(
         "layouts:check_broadcast_order",
