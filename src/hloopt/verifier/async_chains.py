@@ -88,7 +88,7 @@ def check_async(instruction: Instruction, setting: Setting) -> None:
     Its element 0 holds the operands bound so far, the first parameters of the wrapped
     computation; element 1 the results, of which an earlier link may leave out the last ones.
     """
-    start = _start(instruction)
+    start = async_start(instruction)
     if start is None:
         return  # the chain is broken, which another rule says
     wrapped = start.called[0] if start.called else None
@@ -124,7 +124,8 @@ def check_async(instruction: Instruction, setting: Setting) -> None:
         _check_update(instruction, elements)
 
 
-def _start(instruction: Instruction) -> Instruction | None:
+def async_start(instruction: Instruction) -> Instruction | None:
+    """The async-start of a chain that `instruction` is part of; None where there is none."""
     seen = set()
     while instruction.opcode is not Opcode.ASYNC_START:
         if instruction.opcode not in ASYNC or not instruction.operands or instruction in seen:

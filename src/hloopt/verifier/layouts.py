@@ -7,13 +7,16 @@ from functools import cache
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, compatible, tuple_shape
-from hloopt.ir.shape_inference import infer_shape
+from hloopt.ir.shape_inference import infer_stated_shape
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shape_parser import parse_shape
 from hloopt.ir.shape_size import data_bytes
+from hloopt.verifier.async_chains import async_start
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken, header_span
 from hloopt.verifier.shapes import is_unbounded
@@ -34,7 +37,12 @@ _MAY_CHANGE_LAYOUT = frozenset(
     )
 )
 """What layout assignment lets have another layout than its operands."""
-_PASSES_ON = frozenset((Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.WHILE))
+_PASSES_ON = frozenset(
+    (
+        *(Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.WHILE),
+        Opcode.OPT_BARRIER,
+    )
+)
 """Results that are operands or results of computations as they are, layout included."""
 
 
@@ -65,10 +73,11 @@ def check_layouts(instruction: Instruction, setting: Setting) -> None:
     shape = instruction.shape
     operands = [operand.shape for operand in instruction.operands]
     if instruction.opcode in _PASSES_ON:
-        inferred = infer_shape(
-            instruction.opcode, operands, instruction.attributes, instruction.called
+        inferred = infer_stated_shape(
+            instruction.opcode, shape, operands, instruction.attributes, instruction.called
         )
-        _expect(inferred, shape, _same_layouts(shape, inferred))
+        if inferred is not None:
+            _expect(inferred, shape, _same_layouts(shape, inferred))
     if setting.options.instruction_can_change_layout == "all" or not shape.is_array:
         return
     is_free = instruction.opcode in _MAY_CHANGE_LAYOUT
@@ -109,6 +118,66 @@ def check_copy_precision(instruction: Instruction, setting: Setting) -> None:
     raise HloVerifyError(
         f"Expected instruction to have shape equal to {expected}, actual shape is {actual}"
     )
+
+
+def check_callees(instruction: Instruction, setting: Setting) -> None:
+    """What a computation takes and gives lies as its caller has it."""
+    operands = [operand.shape for operand in instruction.operands]
+    is_conditional = instruction.opcode is Opcode.CONDITIONAL
+    for number, callee in enumerate(instruction.called):
+        _check_taken(callee, operands[number + 1 : number + 2] if is_conditional else operands)
+        if not (instruction.opcode is Opcode.WHILE and number == 1):  # the condition's is its own
+            root = callee.root.shape
+            _expect(root, instruction.shape, _same_layouts(root, instruction.shape))
+
+
+def check_async_layouts(instruction: Instruction, setting: Setting) -> None:
+    """Each link of an asynchronous chain has the layouts of the computation that it wraps."""
+    start = async_start(instruction)
+    if start is None or not start.called:
+        return  # which another rule says
+    wrapped = start.called[0]
+    result = instruction.shape
+    if instruction.opcode is not Opcode.ASYNC_DONE:
+        bound, result, *_ = result.elements
+        _check_taken(wrapped, bound.elements)
+    root = wrapped.root.shape
+    if compatible(result, root):  # a link need not have its results yet
+        _expect(root, result, _same_layouts(root, result))
+
+
+def _check_taken(callee: Computation, operands: Sequence[Shape]) -> None:
+    for parameter, operand in zip(callee.parameters, operands, strict=False):
+        if not _same_layouts(parameter.shape, operand):
+            raise HloVerifyError(
+                f"Operand shape {operand.text} does not match parameter %{parameter.name} of "
+                f"%{callee.name}: {parameter.shape.text}"
+            )
+
+
+def check_updates(
+    computation: Computation, found: Sequence[Instruction], setting: Setting
+) -> Iterator[HloVerifyError]:
+    """A dynamic-update-slice writes into its operand, so that layouts are the same.
+
+    In a fusion only the order of dimensions has to be, for the rest has no meaning there.
+    """
+    fits = _same_order if computation.is_fusion else _same_layouts
+    for update in found:
+        operand = update.operands[0].shape if update.operands else update.shape
+        if not fits(operand, update.shape):
+            yield broken(update, _expected(operand, update.shape))
+
+
+def check_outfeed(instruction: Instruction, setting: Setting) -> None:
+    """An outfeed sends its operand as it lies."""
+    operand = instruction.operands[0].shape
+    stated = parse_shape(instruction.attributes["outfeed_shape"])
+    if not _same_layouts(operand, stated):
+        raise HloVerifyError(
+            f"Expected outfeed shape to be equal to operand's shape {operand.text}, actual shape "
+            f"is {stated.text}"
+        )
 
 
 def check_bitcast(instruction: Instruction, setting: Setting) -> None:
@@ -173,10 +242,14 @@ def _lies_alike(a: Shape, b: Shape) -> bool:
 
 def _expect(inferred: Shape, actual: Shape, is_right: bool) -> None:
     if not is_right:
-        raise HloVerifyError(
-            f"Expected instruction to have shape equal to {inferred.text}, actual shape is "
-            f"{actual.text}"
-        )
+        raise HloVerifyError(_expected(inferred, actual))
+
+
+def _expected(inferred: Shape, actual: Shape) -> str:
+    return (
+        f"Expected instruction to have shape equal to {inferred.text}, actual shape is "
+        f"{actual.text}"
+    )
 
 
 def check_dynamic_slice_memory(instruction: Instruction, setting: Setting) -> None:

@@ -122,6 +122,13 @@ SHAPED_RULES: tuple[Rule, ...] = (
     _rule("annotations:check_original_value", has="origin"),
     _rule("layouts:check_host_memory", option="verify_no_host_memory_space"),
     _rule("layouts:check_layouts", option="layout_sensitive"),
+    _rule(
+        "layouts:check_callees",
+        *(Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.FUSION),
+        option="layout_sensitive",
+    ),
+    _rule("layouts:check_async_layouts", *ASYNC, option="layout_sensitive"),
+    _rule("layouts:check_outfeed", Opcode.OUTFEED, has="outfeed_shape", option="layout_sensitive"),
     _rule("layouts:check_bitcast", Opcode.BITCAST, option="layout_sensitive"),
     _rule("layouts:check_host_copy", Opcode.COPY, option="layout_sensitive"),
     _rule(
@@ -149,6 +156,7 @@ COMPUTATION_RULES: tuple[Rule, ...] = (
     ),
     _rule("channels:check_transfers", *_TRANSFERS),
     _rule("buffers:check_writers", Opcode.CUSTOM_CALL),
+    _rule("layouts:check_updates", Opcode.DYNAMIC_UPDATE_SLICE, option="layout_sensitive"),
     _rule("annotations:check_names", option="verify_instruction_name_unchanged"),
 )
 
