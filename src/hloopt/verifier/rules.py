@@ -37,6 +37,7 @@ _CODES = {
     "calls": "HLO204",
     "shapes": "HLO302",
     "layouts": "HLO303",
+    "kept_layouts": "HLO303",
     "sharding": "HLO304",
     "annotations": "HLO305",
     "collectives": "HLO400",
@@ -123,16 +124,21 @@ SHAPED_RULES: tuple[Rule, ...] = (
     _rule("layouts:check_host_memory", option="verify_no_host_memory_space"),
     _rule("layouts:check_layouts", option="layout_sensitive"),
     _rule(
-        "layouts:check_callees",
+        "kept_layouts:check_callees",
         *(Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.FUSION),
         option="layout_sensitive",
     ),
-    _rule("layouts:check_async_layouts", *ASYNC, option="layout_sensitive"),
-    _rule("layouts:check_outfeed", Opcode.OUTFEED, has="outfeed_shape", option="layout_sensitive"),
-    _rule("layouts:check_bitcast", Opcode.BITCAST, option="layout_sensitive"),
-    _rule("layouts:check_host_copy", Opcode.COPY, option="layout_sensitive"),
+    _rule("kept_layouts:check_async_layouts", *ASYNC, option="layout_sensitive"),
     _rule(
-        "layouts:check_copy_pair", Opcode.COPY_START, Opcode.COPY_DONE, option="layout_sensitive"
+        "kept_layouts:check_outfeed", Opcode.OUTFEED, has="outfeed_shape", option="layout_sensitive"
+    ),
+    _rule("kept_layouts:check_bitcast", Opcode.BITCAST, option="layout_sensitive"),
+    _rule("kept_layouts:check_host_copy", Opcode.COPY, option="layout_sensitive"),
+    _rule(
+        "kept_layouts:check_copy_pair",
+        Opcode.COPY_START,
+        Opcode.COPY_DONE,
+        option="layout_sensitive",
     ),
     _rule("layouts:check_dynamic_slice_memory", Opcode.DYNAMIC_SLICE, option="layout_sensitive"),
     _rule(
@@ -156,7 +162,7 @@ COMPUTATION_RULES: tuple[Rule, ...] = (
     ),
     _rule("channels:check_transfers", *_TRANSFERS),
     _rule("buffers:check_writers", Opcode.CUSTOM_CALL),
-    _rule("layouts:check_updates", Opcode.DYNAMIC_UPDATE_SLICE, option="layout_sensitive"),
+    _rule("kept_layouts:check_updates", Opcode.DYNAMIC_UPDATE_SLICE, option="layout_sensitive"),
     _rule("annotations:check_names", option="verify_instruction_name_unchanged"),
 )
 

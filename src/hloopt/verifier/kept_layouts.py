@@ -1,0 +1,138 @@
+"""Rules about what keeps layouts, with `layout_sensitive`: copies, bitcasts, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, compatible
+from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.shape_size import data_bytes
+from hloopt.verifier.async_chains import async_start
+from hloopt.verifier.layout_comparison import (
+    expect,
+    expected,
+    lies_alike,
+    same_layouts,
+    same_order,
+)
+from hloopt.verifier.options import Setting
+from hloopt.verifier.report import broken
+from hloopt.verifier.shapes import is_unbounded
+
+
+def check_callees(instruction: Instruction, setting: Setting) -> None:
+    """What a computation takes and gives lies as its caller has it."""
+    operands = [operand.shape for operand in instruction.operands]
+    is_conditional = instruction.opcode is Opcode.CONDITIONAL
+    for number, callee in enumerate(instruction.called):
+        _check_taken(callee, operands[number + 1 : number + 2] if is_conditional else operands)
+        if not (instruction.opcode is Opcode.WHILE and number == 1):  # the condition's is its own
+            root = callee.root.shape
+            expect(root, instruction.shape, same_layouts(root, instruction.shape))
+
+
+def check_async_layouts(instruction: Instruction, setting: Setting) -> None:
+    """Each link of an asynchronous chain has the layouts of the computation that it wraps."""
+    start = async_start(instruction)
+    if start is None or not start.called:
+        return  # which another rule says
+    wrapped = start.called[0]
+    result = instruction.shape
+    if instruction.opcode is not Opcode.ASYNC_DONE:
+        bound, result, *_ = result.elements
+        _check_taken(wrapped, bound.elements)
+    root = wrapped.root.shape
+    if compatible(result, root):  # a link need not have its results yet
+        expect(root, result, same_layouts(root, result))
+
+
+def _check_taken(callee: Computation, operands: Sequence[Shape]) -> None:
+    for parameter, operand in zip(callee.parameters, operands, strict=False):
+        if not same_layouts(parameter.shape, operand):
+            raise HloVerifyError(
+                f"Operand shape {operand.text} does not match parameter %{parameter.name} of "
+                f"%{callee.name}: {parameter.shape.text}"
+            )
+
+
+def check_updates(
+    computation: Computation, found: Sequence[Instruction], setting: Setting
+) -> Iterator[HloVerifyError]:
+    """A dynamic-update-slice writes into its operand, so that layouts are the same.
+
+    In a fusion only the order of dimensions has to be, for the rest has no meaning there.
+    """
+    fits = same_order if computation.is_fusion else same_layouts
+    for update in found:
+        operand = update.operands[0].shape if update.operands else update.shape
+        if not fits(operand, update.shape):
+            yield broken(update, expected(operand, update.shape))
+
+
+def check_outfeed(instruction: Instruction, setting: Setting) -> None:
+    """An outfeed sends its operand as it lies."""
+    operand = instruction.operands[0].shape
+    stated = parse_shape(instruction.attributes["outfeed_shape"])
+    if not same_layouts(operand, stated):
+        raise HloVerifyError(
+            f"Expected outfeed shape to be equal to operand's shape {operand.text}, actual shape "
+            f"is {stated.text}"
+        )
+
+
+def check_bitcast(instruction: Instruction, setting: Setting) -> None:
+    """A bitcast reads the bytes of its operand, all of them, where they are."""
+    operand, result = instruction.operands[0].shape, instruction.shape
+    if not (operand.is_array and result.is_array):
+        raise HloVerifyError(
+            f"Bitcast cannot have tuples as operand or output: {operand.text} to {result.text}"
+        )
+    sizes = data_bytes(result), data_bytes(operand)
+    if sizes[0] != sizes[1] and not (is_unbounded(operand) or is_unbounded(result)):
+        raise HloVerifyError(
+            f"Bitcast cannot have different shape sizes of output ({sizes[0]}) and operand "
+            f"({sizes[1]}) ({result.text}) ({operand.text})"
+        )
+    if _crosses_host(operand, result):
+        raise HloVerifyError(
+            "Bitcast cannot have different memory spaces of output "
+            f"({result.layout.memory_space}) and operand ({operand.layout.memory_space}) "
+            f"({result.text}) ({operand.text})"
+        )
+
+
+def check_host_copy(instruction: Instruction, setting: Setting) -> None:
+    """A copy out of host memory changes neither the order of dimensions nor tiles."""
+    operand, result = instruction.operands[0].shape, instruction.shape
+    from_host = operand.layout.memory_space == HOST_MEMORY_SPACE
+    if from_host and result.layout.memory_space != HOST_MEMORY_SPACE:
+        expect(operand, result, lies_alike(operand, result))
+
+
+def check_copy_pair(instruction: Instruction, setting: Setting) -> None:
+    """A copy-start and its copy-done keep the layout, memory spaces aside."""
+    if not instruction.operands:
+        return
+    operand = instruction.operands[0].shape
+    if instruction.opcode is Opcode.COPY_START:
+        for part in instruction.shape.elements[:2]:
+            expect(operand, part, same_order(operand, part))
+        return
+    if len(operand.elements) < 2:
+        return  # which is said elsewhere
+    target, source = operand.elements[:2]
+    if not lies_alike(target, source):
+        raise HloVerifyError(
+            "Source and destination buffers in CopyDone arguments need to be the same shape "
+            f"found {target.text} and {source.text}"
+        )
+    expect(target, instruction.shape, target.layout == instruction.shape.layout)
+
+
+def _crosses_host(a: Shape, b: Shape) -> bool:
+    in_host = [shape.layout.memory_space == HOST_MEMORY_SPACE for shape in (a, b)]
+    return in_host[0] != in_host[1]
