@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.passes.checked_run import run_checked
 
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
@@ -154,3 +155,127 @@ def test_counts_of_devices_that_the_header_leaves_out_are_found() -> None:
     )
     module = run_checked(NAME, text)
     assert named(module, "c-send-done") in named(module, "a").control_predecessors
+
+
+NESTED = """inner {
+  inner.state = (s32[], f32[8]) parameter(0)
+  inner.i = s32[] get-tuple-element(inner.state), index=0
+  inner.x = f32[8] get-tuple-element(inner.state), index=1
+  inner.n = f32[8] negate(inner.x)
+  inner.y = f32[8] collective-permute(inner.n), source_target_pairs={{1,2}}INNER
+  inner.one = s32[] constant(1)
+  inner.next = s32[] add(inner.i, inner.one)
+  ROOT inner.r = (s32[], f32[8]) tuple(inner.next, inner.y)
+}
+
+inner.condition {
+  inner.test = (s32[], f32[8]) parameter(0)
+  inner.k = s32[] get-tuple-element(inner.test), index=0
+  inner.two = s32[] constant(2)
+  ROOT inner.more = pred[] compare(inner.k, inner.two), direction=LT
+}
+
+run {
+  run.x = f32[8] parameter(0)
+  run.zero = s32[] constant(0)
+  run.s = (s32[], f32[8]) tuple(run.zero, run.x)
+  run.w = (s32[], f32[8]) while(run.s), condition=inner.condition, body=inner
+  ROOT run.y = f32[8] get-tuple-element(run.w), index=1
+}
+
+pass {
+  ROOT pass.x = f32[8] parameter(0)
+}
+
+body {"""
+CALLERS = [
+    ["y = f32[8] call(OPERAND), to_apply=run"],
+    [
+        "k = s32[] constant(0)",
+        "y = f32[8] conditional(k, OPERAND, OPERAND), branch_computations={run, pass}",
+    ],
+    [
+        "st = (s32[], f32[8]) tuple(i, OPERAND)",
+        "wh = (s32[], f32[8]) while(st), condition=inner.condition, body=inner",
+        "y = f32[8] get-tuple-element(wh), index=1",
+    ],
+]
+
+
+@pytest.mark.parametrize("channels", [("", ""), (", channel_id=1", ", channel_id=1")])
+@pytest.mark.parametrize("caller", CALLERS, ids=["call", "conditional", "while"])
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_what_callers_run_is_kept_apart_from_sends(
+    caller: list[str], channels: tuple[str, str], is_needed: bool
+) -> None:
+    """Sends of one channel, or with the same pairs, would meet the recv of another permute."""
+    inner, outer = channels
+    operand, sent = ("x", "y") if is_needed else ("c", "x")
+    lines = [line.replace("OPERAND", operand) for line in caller]
+    split = f"c = {permute('{{0,1},{1,2}}', sent, more=outer[2:] or 'metadata={}')}"
+    lines = [*lines, split] if is_needed else [split, *lines]
+    header = "num_partitions=3" if outer else "replica_count=3"
+    text = loop(*lines, "a = f32[8] add(c, y)", result="a", header=header)
+    text = text.replace("body {", NESTED.replace("INNER", inner), 1)
+    reference = Reference(parse_module(text), RunSettings())
+    module = run_checked(NAME, text)
+    running = next(i for i in named(module, "c-send").parent.instructions if i.name in ("y", "wh"))
+    if running.opcode is Opcode.GET_TUPLE_ELEMENT:
+        running = running.operands[0]
+    recv, done = named(module, "c-recv"), named(module, "c-send-done")
+    assert (running in recv.control_predecessors) is is_needed
+    assert (done in running.control_predecessors) is not is_needed
+    assert reference.compare(module) is None
+
+
+def test_callers_between_two_permutes_run_between_their_sends() -> None:
+    text = loop(
+        f"c = {permute('{{0,1},{1,2}}')}",
+        "y = f32[8] call(x), to_apply=run",
+        f"d = {permute('{{0,1},{1,2}}', 'y', more='channel_id=2')}",
+        *("a = f32[8] add(c, d)",),
+        result="a",
+        header="num_partitions=3",
+    ).replace("body {", NESTED.replace("INNER", ", channel_id=1"), 1)
+    reference = Reference(parse_module(text), RunSettings())
+    module = run_checked(NAME, text)
+    assert named(module, "c-send-done") in named(module, "y").control_predecessors
+    assert named(module, "y") in named(module, "d-recv").control_predecessors
+    assert reference.compare(module) is None
+
+
+def test_callers_without_shared_devices_stay_free() -> None:
+    text = loop(
+        f"c = {permute('{{0,1}}')}",
+        "y = f32[8] call(x), to_apply=run",
+        *("a = f32[8] add(c, y)",),
+        result="a",
+        header="num_partitions=3",
+    ).replace("body {", NESTED.replace("INNER", ", channel_id=1"), 1)
+    assert not named(run_checked(NAME, text), "y").control_predecessors
+
+
+def test_a_recv_waits_for_the_done_of_what_its_send_needs() -> None:
+    text = loop(
+        f"s = f32[8] all-reduce-start(x), {ALL}",
+        "a = f32[8] all-reduce-done(s)",
+        f"c = {permute('{{0,1},{1,2}}', 'a')}",
+    )
+    module = run_checked(NAME, text)
+    assert list(named(module, "c-recv").control_predecessors) == [named(module, "a")]
+
+
+def test_a_permute_on_the_channel_of_a_send_stays() -> None:
+    notes = 'frontend_attributes={_xla_send_recv_source_target_pairs="{{0,1}}"}'
+    text = loop(
+        "t = token[] after-all()",
+        f"v = (f32[8], u32[], token[]) recv(t), channel_id=1, {notes}",
+        f"s = (f32[8], u32[], token[]) send(x, t), channel_id=1, {notes}",
+        *("vd = (f32[8], token[]) recv-done(v), channel_id=1",),
+        *("sd = token[] send-done(s), channel_id=1",),
+        f"c = {permute('{{0,1}}')}",
+    )
+    context = PassContext()
+    module = parse_module(text)
+    assert not create_pass(NAME).run(module, context)
+    assert context.remarks[0].reason in ("%v has the same channel", "%s has the same channel")

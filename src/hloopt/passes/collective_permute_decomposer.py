@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, is_host_transfer
+from hloopt.analysis.async_operations import SEND_RECV, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import parse_int_lists
-from hloopt.ir.collective_devices import device_groups, join, transfer_mode
+from hloopt.ir.collective_devices import transfer_mode
 from hloopt.ir.collective_mode import collective_mode
 from hloopt.ir.computation import Computation
 from hloopt.ir.device_counts import device_counts
@@ -21,18 +20,16 @@ from hloopt.ir.grid import MOST_DEVICES, Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import dependencies, depth_first, post_order, stable_order
+from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
 from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.meeting_devices import MeetingDevices, keep_apart
 
 _TOKEN = array_shape("token")
 _CONTEXT = array_shape("u32")
-_COLLECTIVES = {*SYNC_COLLECTIVES, *OWN_STARTS, Opcode.SEND, Opcode.RECV} - {Opcode.COPY_START}
-"""What waits for other devices, and begins to where it stands."""
-_Groups = tuple[tuple[int, ...], ...]
 
 
 @register("collective-permute-decomposer")
@@ -51,7 +48,10 @@ class CollectivePermuteDecomposer(ModulePass):
 
     Collectives that stay, and let two devices meet that also meet in a permute that was split, or
     in other such collectives, wait for the last send-done: two that run at once on different
-    streams could wait for each other. O(edges of the bodies).
+    streams could wait for each other. A recv waits for those that its send needs: devices that a
+    collective keeps would not send. Loops, calls and conditionals count as the collectives in
+    them. A permute that has its channel in common with a send or recv of the module stays.
+    O(edges of the bodies).
 
     Compared with XLA:GPU 0.10.2, whose threshold is the largest number unless it is set: that one
     also splits permutes whose numbers would stand for other devices in a send, fails on control
@@ -75,15 +75,25 @@ class CollectivePermuteDecomposer(ModulePass):
                 context.missed(permute, "it is not in the body of a while loop")
         before = module.version
         if bodies:
-            grid = device_counts(module)
+            meeting = MeetingDevices(device_counts(module))
+            taken = _transfers_by_channel(module)
             for body in bodies:
-                self._run_on(body, grid, context)
+                self._run_on(body, meeting, taken, context)
         return module.version != before
 
-    def _run_on(self, body: Computation, grid: Grid, context: PassContext) -> None:
+    def _run_on(
+        self,
+        body: Computation,
+        meeting: MeetingDevices,
+        taken: dict[str, Instruction],
+        context: PassContext,
+    ) -> None:
         candidates = []
         for permute in [i for i in post_order(body) if i.opcode is Opcode.COLLECTIVE_PERMUTE]:
-            if reason := self.why_not(permute, grid):
+            other = taken.get(_channel(permute))
+            if other is not None:
+                context.missed(permute, f"%{other.name} has the same channel")
+            elif reason := self.why_not(permute, meeting.grid):
                 context.missed(permute, reason)
             else:
                 candidates.append(permute)
@@ -97,7 +107,7 @@ class CollectivePermuteDecomposer(ModulePass):
             candidates = [chosen]
         if not candidates:
             return
-        waiting = _in_conflict(body, candidates, grid)
+        conflicts = meeting.in_conflict(body, candidates)
         splits = []
         for permute in candidates:
             stream = streams.get(permute)
@@ -108,7 +118,11 @@ class CollectivePermuteDecomposer(ModulePass):
         for earlier, later in pairwise(splits):
             later.recv.add_control_predecessor(earlier.send)
             later.recv_done.add_control_predecessor(earlier.send_done)
-        _let_wait(waiting, splits[-1].send_done, is_parallel=is_parallel)
+        if is_parallel:
+            for collective in conflicts:
+                notes = frontend_attributes(collective) | {STREAM: "p2p"}
+                set_frontend_attributes(collective, notes)
+        keep_apart(conflicts, [(split.recv, split.send, split.send_done) for split in splits])
         # Sends end in nothing: their order in the list is that of their text from now on.
         body.reorder((stable_order if body.module.is_scheduled else post_order)(body))
 
@@ -145,6 +159,20 @@ class _Split(NamedTuple):
     send: Instruction
     recv_done: Instruction
     send_done: Instruction
+
+
+def _transfers_by_channel(module: Module) -> dict[str, Instruction]:
+    """A send or recv between devices for each channel that the module has already."""
+    return {
+        _channel(transfer): transfer
+        for opcode in SEND_RECV
+        for transfer in module.instructions(opcode)
+        if not is_host_transfer(transfer)
+    }
+
+
+def _channel(instruction: Instruction) -> str:
+    return instruction.attributes.get("channel_id", "")
 
 
 def _pairs(permute: Instruction) -> tuple[tuple[int, int], ...]:
@@ -225,67 +253,3 @@ def _split(permute: Instruction, stream: str | None, *, is_parallel: bool) -> _S
     permute.replace_all_uses_with(received)
     body.remove(permute)
     return _Split(recv, send, recv_done, send_done)
-
-
-# -- collectives that could run at the same time -------------------------------------------------
-
-
-def _in_conflict(body: Computation, split: Sequence[Instruction], grid: Grid) -> list[Instruction]:
-    """The collectives of the body that must not run at the same time as those to be split.
-
-    These are the ones with a group of which two devices meet in those, or in others in conflict.
-    O(devices) for each two different kinds of groups, beside O(instructions).
-    """
-    by_groups: dict[_Groups, list[Instruction]] = {}
-    for instruction in body.instructions:
-        if instruction.opcode in _COLLECTIVES and not is_host_transfer(instruction):
-            groups = tuple(device_groups(instruction, grid))
-            by_groups.setdefault(groups, []).append(instruction)
-    clusters = _Clusters()
-    for permute in split:
-        clusters.add(tuple(device_groups(permute, grid)))
-    in_conflict: list[Instruction] = []
-    left = dict(by_groups)
-    is_growing = True
-    while is_growing:
-        is_growing = False
-        for groups in [groups for groups in left if clusters.share_two(groups)]:
-            clusters.add(groups)
-            in_conflict += left.pop(groups)
-            is_growing = True
-    being_split = set(split)
-    return [collective for collective in in_conflict if collective not in being_split]
-
-
-class _Clusters:
-    """Devices that meet in any of some collectives, directly or by way of others."""
-
-    def __init__(self) -> None:
-        self._cluster_of: dict[int, list[int]] = {}
-
-    def add(self, groups: _Groups) -> None:
-        """Join the devices of each group. O(devices · log(devices)) over all calls."""
-        for group in groups:
-            for device in group[1:]:
-                join(self._cluster_of, group[0], device)
-
-    def share_two(self, groups: _Groups) -> bool:
-        """Whether one of the groups has two devices that are in one cluster. O(devices)."""
-        return any(
-            count > 1
-            for group in groups
-            for count in Counter(
-                id(self._cluster_of[device]) for device in group if device in self._cluster_of
-            ).values()
-        )
-
-
-def _let_wait(waiting: Iterable[Instruction], last: Instruction, *, is_parallel: bool) -> None:
-    """Let collectives run after `last`, those aside that it needs itself. O(edges)."""
-    before = set(depth_first([last], dependencies))
-    for collective in waiting:
-        if is_parallel:
-            notes = frontend_attributes(collective) | {STREAM: "p2p"}
-            set_frontend_attributes(collective, notes)
-        if collective not in before:
-            collective.add_control_predecessor(last)
