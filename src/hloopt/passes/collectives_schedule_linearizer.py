@@ -20,22 +20,38 @@ class CollectivesScheduleLinearizer(ModulePass):
 
     Devices that choose their kernels, and so their schedules, each for itself could otherwise meet
     in different orders. The order is the post-order of each computation, or that of the schedule;
-    of an asynchronous collective the done comes before what begins the next one. Where operands
-    order two collectives already, nothing is added. O(edges), and what is asked of reachability.
+    of an asynchronous collective the done comes before what begins the next one. Loops, calls and
+    conditionals count as the collectives that they run, other than in XLA. Where operands order
+    two collectives already, nothing is added. O(edges), and what is asked of reachability.
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
+        running = _running_collectives(module)
         for computation in module.computations.values():
             if not (computation.is_fusion or computation.is_asynchronous):
-                _linearize(computation, context)
+                _linearize(computation, running, context)
         return module.version != before
 
 
-def _linearize(computation: Computation, context: PassContext) -> None:
+def _running_collectives(module: Module) -> set[Computation]:
+    """The computations that run collectives, also in what they call. O(instructions)."""
+    found = [
+        c for c in module.computations.values() if any(map(_begins_collective, c.instructions))
+    ]
+    running = set(found)
+    while found:
+        for caller in found.pop().callers:
+            if caller.parent not in running:
+                running.add(caller.parent)
+                found.append(caller.parent)
+    return running
+
+
+def _linearize(computation: Computation, running: set[Computation], context: PassContext) -> None:
     is_scheduled = computation.module.is_scheduled
     order = list(computation.instructions) if is_scheduled else post_order(computation)
-    begins = [instruction for instruction in order if _begins_collective(instruction)]
+    begins = [i for i in order if _begins_collective(i) or not running.isdisjoint(i.called)]
     if len(begins) < 2:
         return
     place = {instruction: number for number, instruction in enumerate(order)}
@@ -60,7 +76,7 @@ def _begins_collective(instruction: Instruction) -> bool:
 
 
 def _end_of(begin: Instruction) -> Instruction:
-    """The done of a start, itself for a synchronous collective."""
-    if begin.opcode in SYNC_COLLECTIVES:
+    """The done of a start, itself for a synchronous collective or a caller of some."""
+    if begin.opcode not in OWN_STARTS and begin.opcode is not Opcode.ASYNC_START:
         return begin
     return next((user for user in begin.users if user.opcode.endswith("-done")), begin)
