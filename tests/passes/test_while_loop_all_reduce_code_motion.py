@@ -185,3 +185,56 @@ def test_nothing_changes_where_a_loop_that_scatters_starts_from_no_tuple() -> No
     assert not create_pass(NAME).run(module, context)
     assert print_module(module) == before
     assert [r.reason for r in context.remarks] == ["what %w0 starts from, %start, is no tuple"]
+
+
+SELECTED = (
+    "z = f32[] constant(0) o = f32[4] broadcast(z), dimensions={} r = f32[4] all-reduce(x), "
+    "GROUPS, to_apply=sum v = f32[4] select(m, r, o) n = f32[4] add(s, v)"
+)
+SLICED = (
+    "zero = s32[] constant(0) r = f32[4] all-reduce(x), GROUPS, to_apply=sum "
+    "row = f32[1,4] reshape(r) "
+    "old = f32[1,4] dynamic-slice(s, k, zero), dynamic_slice_sizes={1,4} "
+    "v = f32[1,4] add(row, old) n = f32[4,4] dynamic-update-slice(s, v, k, zero)"
+)
+PAIRS_OF_FOUR = "replica_groups={{0,1},{2,3}}, channel_id=1, use_global_device_ids=true"
+OF_REPLICAS = "replica_groups={{0,1}}"
+
+
+@pytest.mark.parametrize(
+    ("body", "groups", "moves"),
+    [
+        ("id = u32[] partition-id() k = s32[] convert(id) " + SLICED, None, False),
+        ("id = u32[] replica-id() k = s32[] convert(id) " + SLICED, None, False),
+        ("id = u32[] replica-id() k = s32[] convert(id) " + SLICED, OF_REPLICAS, False),
+        ("id = u32[] partition-id() k = s32[] convert(id) " + SLICED, OF_REPLICAS, True),
+        ("id = u32[] partition-id() c = s32[] convert(id) k = s32[] add(c, i) " + SLICED,
+         None, False),
+        ("id = u32[] partition-id() c = s32[] convert(id) k = s32[] shift-right-logical(c, one) "
+         + SLICED, PAIRS_OF_FOUR, True),
+        ("id = u32[] partition-id() c = s32[] convert(id) k = s32[] and(c, one) " + SLICED,
+         PAIRS_OF_FOUR, False),
+        ("k = s32[] add(i, one) " + SLICED, None, True),
+        ("id = u32[] partition-id() c = s32[] convert(id) f = pred[] compare(c, i), direction=LT "
+         "m = pred[4] broadcast(f), dimensions={} " + SELECTED, None, False),
+        ("f = pred[] compare(one, i), direction=LT m = pred[4] broadcast(f), dimensions={} "
+         + SELECTED, None, True),
+        ("m = pred[4] compare(x, x), direction=NE " + SELECTED, None, False),
+        ("y = f32[4] collective-permute(x), source_target_pairs={{0,1}}, channel_id=7 "
+         "m = pred[4] compare(y, y), direction=EQ " + SELECTED, None, False),
+        ("m = pred[4] custom-call(), custom_call_target=\"mask\" " + SELECTED, None, True),
+        ("h = f32[4] custom-call(x), custom_call_target=\"mask\" "
+         "m = pred[4] compare(h, h), direction=EQ " + SELECTED, None, False),
+    ],
+)  # fmt: skip
+def test_a_header_that_names_no_devices_does_not_make_them_alike(
+    body: str, groups: str | None, moves: bool
+) -> None:
+    """XLA moves all of these: it takes the program to be for one device."""
+    text = loop(body, shape="f32[4,4]" if SLICED in body else "f32[4]")
+    text = text.replace(GROUPS % 1, groups or GROUPS % 1).replace(", num_partitions=2", "")
+    reference = Reference(parse_module(text), RunSettings())
+    module = run_checked(NAME, text, changes=moves)
+    within = {i.parent.name for i in module.instructions(Opcode.ALL_REDUCE)}
+    assert within == ({"e"} if moves else {"body"})
+    assert reference.compare(module) is None

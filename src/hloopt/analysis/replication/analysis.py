@@ -31,7 +31,9 @@ class ReplicationAnalysis:
     replica). With `partial_replication` groups of devices that agree are known, too, else only
     whether all do. `loops_known_with_same_iterations` are whiles that the caller knows to run
     equally often on all devices. `device_counts` are replicas and partitions where the module's
-    header does not say how many.
+    header does not say how many. With `presume_functions` only what is known to differ does: custom
+    calls, and opcodes that XLA does not look into, give the same for equal operands, and integer
+    scalars among the entry's parameters, which steer loops, are alike.
 
     Parameters of the entry are known by their shardings and `parameter_replication`. Reducers,
     sort comparators and computations of asynchronous instructions are not looked into. A
@@ -50,6 +52,7 @@ class ReplicationAnalysis:
         partial_replication: bool = False,
         loops_known_with_same_iterations: Collection[Instruction] = (),
         device_counts: tuple[int, int] | None = None,
+        presume_functions: bool = False,
     ) -> None:
         self.axis = Axis.PARTITIONS if cross_partition_spmd else Axis.REPLICAS
         counts = device_counts or (module.replica_count, module.num_partitions)
@@ -57,7 +60,13 @@ class ReplicationAnalysis:
         self._entry = module.entry
         self._even_loops = loops_known_with_same_iterations
         self._lattice = Lattice(self.device_count)
-        self._rules = Rules(self.axis, counts, self._lattice, partial=partial_replication)
+        self._rules = Rules(
+            self.axis,
+            counts,
+            self._lattice,
+            partial=partial_replication,
+            presume_functions=presume_functions,
+        )
         self._values: dict[Instruction, Value] = {}
         self._visited: set[Computation] = set()
         self._uneven: set[Computation] = set()

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.analysis import ReplicationAnalysis
+from hloopt.ir.collective_devices import device_groups
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
-from hloopt.ir.grid import MOST_DEVICES
+from hloopt.ir.grid import MOST_DEVICES, Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
 
 
 class GroupReplication:
     """Answers for all values and collectives of a module, as it is when it is first asked.
 
-    Along an axis with one position (one replica, say, which is also what a header stands for
-    that names no number) every value counts as replicated. `device_counts` are replicas and
-    partitions where the header is not to be believed. The replication analysis runs once for each
-    other axis, at the first question about it.
+    Along an axis with one position (one replica, say) every value counts as replicated. Scalars
+    that depend on the device's own number alone are compared by value. For all others the
+    replication analysis runs once for each axis, at the first question about it.
+    `presume_functions` is its option.
     """
 
-    def __init__(self, module: Module, device_counts: tuple[int, int] | None = None) -> None:
+    def __init__(self, module: Module, grid: Grid, *, presume_functions: bool = False) -> None:
         self._module = module
-        self._counts = device_counts or (module.replica_count, module.num_partitions)
+        self._counts = grid
+        self._presume_functions = presume_functions
+        self._own = DeviceValues(grid)
         self._analyses: dict[bool, ReplicationAnalysis] = {}
 
     def holds(self, value: Instruction, collective: Instruction) -> bool:
@@ -32,6 +37,12 @@ class GroupReplication:
         named = replica_groups(collective)
         if named.named_count > MOST_DEVICES:
             return False
+        own = self._own.of(scalar_of_broadcast(value) or value)
+        if own is not None:
+            return all(
+                max(group) < len(own) and len({own[device] for device in group}) == 1
+                for group in device_groups(collective, self._counts)
+            )
         groups = named.lists()
         replicas, partitions = self._counts
         match collective_mode(collective):
@@ -70,5 +81,14 @@ class GroupReplication:
                 cross_partition_spmd=partitions,
                 partial_replication=True,
                 device_counts=self._counts,
+                presume_functions=self._presume_functions,
             )
         return analysis
+
+
+def scalar_of_broadcast(value: Instruction) -> Instruction | None:
+    """The scalar that a value is everywhere, if it is known to be a broadcast of one."""
+    if value.shape.is_scalar:
+        return value
+    is_spread = value.opcode is Opcode.BROADCAST and value.operands[0].shape.is_scalar
+    return value.operands[0] if is_spread else None

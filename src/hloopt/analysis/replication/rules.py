@@ -15,7 +15,8 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.leaf_annotations import is_replicated, leaf_shardings, parameter_replication
 from hloopt.ir.leaves import leaf_count
 from hloopt.ir.literal import canonical_literal
-from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
+from hloopt.ir.opcode import COLLECTIVES, ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
+from hloopt.ir.shape import Shape
 
 _OF_OPERANDS = (
     (ELEMENTWISE_UNARY | ELEMENTWISE_BINARY)
@@ -30,6 +31,8 @@ _OF_OPERANDS = (
     )
 ) - {Opcode.COPY}
 """Opcodes whose result depends on nothing but their operands, by XLA's list."""
+_OF_ITS_DEVICE = COLLECTIVES | {Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE, Opcode.ASYNC_DONE}
+"""What gives devices something of their own, even for equal operands."""
 _X64_CALLS = frozenset(("X64SplitLow", "X64SplitHigh", "X64Combine"))
 _LONGEST_TABLE = 1 << 16
 
@@ -39,10 +42,19 @@ Values = Mapping[Instruction, Value]
 class Rules:
     """The rules for one axis. Each instruction costs O(operands + leaves)."""
 
-    def __init__(self, axis: Axis, counts: tuple[int, int], lattice: Lattice, *, partial: bool):
+    def __init__(
+        self,
+        axis: Axis,
+        counts: tuple[int, int],
+        lattice: Lattice,
+        *,
+        partial: bool,
+        presume_functions: bool = False,
+    ):
         self.axis = axis
         self.lattice = lattice
         self._partial = partial
+        self._presume_functions = presume_functions
         self._device_count = counts[0] if axis is Axis.REPLICAS else counts[1]
         self._collectives = Collectives(axis, counts, lattice, partial=partial)
 
@@ -54,6 +66,8 @@ class Rules:
             if opcode is Opcode.DYNAMIC_SLICE and self._partial and agreement is not ALL:
                 agreement = self._table_look_up(instruction) or agreement
             return spread(agreement, instruction.shape)
+        if self._presume_functions and _may_be_function(instruction):
+            return spread(self._of_operands(instruction, values), instruction.shape)
         rule = _RULES.get(opcode)
         return rule(self, instruction, values) if rule else spread(NONE, instruction.shape)
 
@@ -67,6 +81,8 @@ class Rules:
             known = _replicated_leaves(parameter)
             if known and flags:
                 known = [a and b for a, b in zip(known, flags, strict=False)]
+        if known is None and self._presume_functions:
+            known = [_may_steer(leaf) for leaf in parameter.shape.leaves()]
         return _from_flags(parameter, known or [False] * count)
 
     def _of_operands(self, instruction: Instruction, values: Values) -> Agreement:
@@ -146,6 +162,19 @@ class Rules:
     def _hand_on(self, instruction: Instruction, values: Values) -> Value:
         (operand,) = instruction.operands
         return fitted(values[operand], instruction.shape)
+
+
+def _may_be_function(instruction: Instruction) -> bool:
+    """Whether nothing says that a result depends on more than the operands."""
+    opcode = instruction.opcode
+    if opcode in _RULES and opcode is not Opcode.CUSTOM_CALL:
+        return False
+    return opcode not in _OF_ITS_DEVICE and not has_own_side_effect(instruction)
+
+
+def _may_steer(shape: Shape) -> bool:
+    """Whether a parameter may be a trip count or index, which programs give all devices alike."""
+    return shape.is_scalar and (shape.type_name == "pred" or shape.type_name[0] in "su")
 
 
 def _replicated_leaves(instruction: Instruction) -> list[bool] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hloopt.analysis.replication.groups import scalar_of_broadcast
 from hloopt.ir.collective_mode import participants_key
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -226,14 +227,6 @@ class _Search:
 
 
 _ON_THE_WAY = REARRANGING | {Opcode.CONVERT}
-
-
-def scalar_of_broadcast(value: Instruction) -> Instruction | None:
-    """The scalar that a value is everywhere, if it is known to be a broadcast of one."""
-    if value.shape.is_scalar:
-        return value
-    is_spread = value.opcode is Opcode.BROADCAST and value.operands[0].shape.is_scalar
-    return value.operands[0] if is_spread else None
 
 
 def _same_value(a: Instruction, b: Instruction) -> bool:

@@ -10,7 +10,8 @@ from hloopt.diagnostics import counted
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_mode import replica_groups
 from hloopt.ir.computation import Computation
-from hloopt.ir.grid import MOST_DEVICES, Grid
+from hloopt.ir.device_counts import device_counts
+from hloopt.ir.grid import MOST_DEVICES
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -34,9 +35,13 @@ class _DeviceFacts:
     """What is known of the devices of a module, found out when it is asked for."""
 
     def __init__(self, module: Module) -> None:
-        self.grid = Grid(module.replica_count, module.num_partitions)
+        self.grid = device_counts(module)
         self.values = DeviceValues(self.grid)
-        self.replication = GroupReplication(module)
+        self.replication = GroupReplication(
+            module,
+            self.grid,
+            presume_functions=self.grid != (module.replica_count, module.num_partitions),
+        )
 
 
 @register("while-loop-all-reduce-code-motion")
@@ -59,9 +64,10 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     Unlike in XLA, what is summed over replicas gets no channel, which would sum it over
     partitions, too; the zeros that devices scatter into do not stay in the loop, where they would
     wipe out the trips before; and collectives with control dependencies stay. XLA:GPU 0.10.2 moves
-    sums out of one loop only. A module of several partitions is taken to be SPMD. As in XLA the
-    header alone says how many devices there are: where it names no counts, a select or index is
-    taken to be the same on all that groups name. Linear in the size of loop bodies, and one
+    sums out of one loop only. A module of several partitions is taken to be SPMD. Where the
+    header names fewer devices than the groups, XLA takes every select and index to be the same on
+    all: here what depends on the device, or on arrays that each device has for itself, is not.
+    Linear in the size of loop bodies, and one
     replication analysis along each axis where there are selects or indices.
     """
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from hloopt.analysis.replication.groups import scalar_of_broadcast
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.tuples import element, make_tuple
 from hloopt.passes.replace import attributes_for_another_value, replace_instruction
-from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import (
-    Accumulation,
-    scalar_of_broadcast,
-)
+from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import Accumulation
 from hloopt.passes.while_loop_all_reduce_code_motion.loops import SharedBody, is_zero
 from hloopt.passes.while_loop_all_reduce_code_motion.storage import Storage
 

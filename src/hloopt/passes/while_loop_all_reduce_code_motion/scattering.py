@@ -7,6 +7,7 @@ group scatters into the sum, the others into zeros, and an all-reduce adds up wh
 from __future__ import annotations
 
 from hloopt.analysis.device_values import DeviceValues
+from hloopt.analysis.replication.groups import scalar_of_broadcast
 from hloopt.ir.collective_devices import device_groups
 from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
@@ -17,7 +18,6 @@ from hloopt.passes.while_loop_all_reduce_code_motion.accumulation import (
     SUMMED_TYPES,
     Accumulation,
     SameInGroup,
-    scalar_of_broadcast,
 )
 from hloopt.passes.while_loop_all_reduce_code_motion.loops import (
     NotMovable,
