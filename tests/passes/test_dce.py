@@ -8,6 +8,9 @@ import pytest
 from tests.passes.checked_run import run_checked
 
 from hloopt.ir import Module, Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module, print_module
 
 clean = partial(run_checked, "dce")
 
@@ -224,3 +227,77 @@ ENTRY e {
     clean(text[: text.index("  s =")] + started, changes=False)
     dead = text.replace("ROOT u", "u").replace("\n}", "\n  ROOT r = f32[4] abs(p)\n}")
     assert names(clean(dead)) == ["p", "r"]
+
+
+LEVELS = """
+inner { dead = f32[2] parameter(0) x = f32[2] parameter(1) ROOT n = f32[2] negate(x) }
+middle {
+  m.d = f32[2] parameter(0)
+  m.x = f32[2] parameter(1)
+  m.e = f32[2] exponential(m.d)
+  ROOT m.c = f32[2] CALL(m.e, m.x), KEY=inner
+}
+outer {
+  o.d = f32[2] parameter(0)
+  o.x = f32[2] parameter(1)
+  ROOT o.c = f32[2] CALL(o.d, o.x), KEY=middle
+}
+ENTRY e {
+  p = f32[2] parameter(0)
+  q = f32[2] parameter(1)
+  s = f32[2] sine(p)
+  ROOT c = f32[2] CALL(s, q), KEY=outer
+}"""
+
+
+def all_names(module: Module) -> list[str]:
+    return [i.name for i in module.instructions()]
+
+
+@pytest.mark.parametrize("kind", ["call", "fusion"])
+def test_parameters_die_through_all_levels_in_one_run(kind: str) -> None:
+    key = "to_apply" if kind == "call" else "kind=kLoop, calls"
+    text = LEVELS.replace("CALL", kind).replace("KEY", key)
+    module = parse_module(text)  # not valid as fusions, of which all have to be used
+    options = {"use_call_analysis": kind == "call"}
+    assert create_pass("dce", options).run(module, PassContext())
+    assert all_names(module) == ["x", "n", "m.x", "m.c", "o.x", "o.c", "p", "q", "c"]
+    clean(print_module(module), changes=False, **options)
+
+
+def test_levels_that_a_loop_or_branch_calls_keep_their_parameters() -> None:
+    text = LEVELS.replace("CALL", "call").replace("KEY", "to_apply")
+    text = text.replace("ROOT c = f32[2] call(s, q), to_apply=outer", "k = f32[2] call(s, q), "
+        "to_apply=outer z = s32[] constant(0) ROOT c = f32[2] conditional(z, s), "
+        "branch_computations={other}")  # fmt: skip
+    text = text.replace(
+        "ENTRY",
+        """other {
+  b = f32[2] parameter(0) f = f32[2] constant({1,2})
+  ROOT g = f32[2] call(b, f), to_apply=middle }
+ENTRY""",
+    )
+    module = clean(text, use_call_analysis=True)
+    assert all_names(module) == [
+        *("x", "n", "m.x", "m.c", "b", "f", "g", "p", "q", "s", "z", "c"),
+    ]
+
+
+def test_a_fusion_output_that_a_callee_needed_dies_with_what_it_was_made_of() -> None:
+    module = clean(
+        """
+f { a = f32[2] parameter(0) b = f32[2] parameter(1) c = f32[2] sine(a) d = f32[2] negate(b)
+  ROOT t = (f32[2], f32[2]) tuple(c, d) }
+g { u = f32[2] parameter(0) v = f32[2] parameter(1) ROOT w = f32[2] exponential(v) }
+ENTRY e {
+  p = f32[2] parameter(0)
+  q = f32[2] parameter(1)
+  r = f32[2] cosine(p)
+  k = (f32[2], f32[2]) fusion(r, q), kind=kLoop, calls=f
+  x = f32[2] get-tuple-element(k), index=0
+  y = f32[2] get-tuple-element(k), index=1
+  ROOT z = f32[2] call(x, y), to_apply=g
+}""",
+        use_call_analysis=True,
+    )
+    assert all_names(module) == ["b", "d", "v", "w", "p", "q", "k", "z"]

@@ -24,7 +24,9 @@ class DeadCodeElimination(ModulePass):
 
     An instruction stays if something uses it, if it is a root or a parameter, has control
     dependencies, or has a side effect (called computations are looked into). Callers are visited
-    before callees, so that one run suffices with the default options. Linear in the module's size.
+    before callees, and again where a callee needs less of them than before, so that one run
+    suffices. Linear in the module's size, and in computations that have parameters to lose at
+    each level of calls.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +50,11 @@ class DeadCodeElimination(ModulePass):
         cleaner = DeadCode(SideEffects(module), self.options, context)
         reachable = reachable_from_entry(module)
         threads = self.options.execution_threads
-        for computation in reversed(stable_computation_order(module)):
-            if computation in reachable and is_on_thread(computation, threads):
-                cleaner.clean(computation)
+        cleaner.clean_all(
+            computation
+            for computation in reversed(stable_computation_order(module))
+            if computation in reachable and is_on_thread(computation, threads)
+        )
         if self.options.remove_dead_parameters_from_entry_computation:
             remove_dead_entry_parameters(module)
         reachable = reachable_from_entry(module)
@@ -111,7 +115,7 @@ def started_by(instruction: Instruction) -> Iterator[Instruction]:
 
 
 class DeadCode:
-    """Cleans computations of one module; `clean` them callers first."""
+    """Cleans computations of one module."""
 
     def __init__(
         self, effects: SideEffects, options: DeadCodeElimination.Options, context: PassContext
@@ -119,6 +123,20 @@ class DeadCode:
         self.options = options
         self.context = context
         self.effects = effects
+        self._left: dict[Computation, None] = {}
+        """Computations to clean again, since something else has changed them."""
+
+    def clean_all(self, computations: Iterable[Computation]) -> None:
+        """Clean computations, given callers first, until there is nothing dead in them."""
+        rank = {computation: number for number, computation in enumerate(computations)}
+        for computation in rank:
+            self._left.pop(computation, None)
+            self.clean(computation)
+        while again := [computation for computation in self._left if computation in rank]:
+            # Callees first: what they need no more may be all that their caller had something for.
+            for computation in sorted(again, key=rank.__getitem__, reverse=True):
+                self._left.pop(computation, None)
+                self.clean(computation)
 
     def clean(self, computation: Computation) -> None:
         """Remove what is dead in the computation, and dead parameters of it."""
@@ -128,6 +146,7 @@ class DeadCode:
             self._drop_unused_outputs(fusion)
         if computation.is_fusion or self._has_only_plain_callers(computation):
             for operand in remove_dead_parameters(computation):
+                self._left[operand.parent] = None
                 self.remove_dead([operand])
 
     def remove_dead(self, candidates: Iterable[Instruction]) -> None:
@@ -218,6 +237,7 @@ class DeadCode:
         if len(kept) == len(root.operands):
             return
         self.context.count("fusion outputs removed", len(root.operands) - len(kept))
+        self._left[fusion.called[0]] = None
         if len(kept) == 1:
             _return_array(fusion, root.operands[kept[0]])
         else:
