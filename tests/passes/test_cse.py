@@ -96,3 +96,33 @@ def test_what_stays_takes_the_name_of_the_operation_it_lacks() -> None:
   ROOT t = (f32[], f32[]) tuple(a, b)
 }""")
     assert module.entry.root.operands[0].attributes["metadata"] == '{op_name="b"}'
+
+
+def test_a_predicate_stands_in_for_what_is_merged_by_default() -> None:
+    """Iotas, values with effects and what must be fused are merged where it says so."""
+    text = """ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+  i = s32[4] iota(), iota_dimension=0
+  j = s32[4] iota(), iota_dimension=0
+  c = f32[4] cosine(p), frontend_attributes={MUST_FUSE="1"}
+  d = f32[4] cosine(p), frontend_attributes={MUST_FUSE="1"}
+  k = f32[4] custom-call(p), custom_call_target="x", custom_call_has_side_effect=true
+  l = f32[4] custom-call(p), custom_call_target="x", custom_call_has_side_effect=true
+  ii = s32[4] abs(i)
+  jj = s32[4] negate(j)
+  one = s32[] constant(1)
+  two = s32[] constant(2)
+  a = f32[4] add(p, q)
+  b = f32[4] add(q, p), control-predecessors={a}
+  ROOT t = (s32[4], s32[4], f32[4], f32[4], f32[4], f32[4], s32[], s32[], f32[4], f32[4])
+    tuple(ii, jj, c, d, k, l, one, two, a, b)
+}"""
+    merge(text, changes=False)
+    found = names(merge(text, should_eliminate_instruction=lambda i: True))
+    assert sorted(found) == sorted(
+        ["p", "q", "i", "c", "k", "ii", "jj", "one", "two", "a", "b", "t"]
+    )
+    only = merge(text, should_eliminate_instruction=lambda i: i.opcode is Opcode.COSINE)
+    assert "d" not in names(only)
+    assert "j" in names(only)

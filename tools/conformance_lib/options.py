@@ -7,7 +7,9 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from conformance_lib.pipeliner import PIPELINER, pipeliner_options
+from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir import Instruction
+from hloopt.passes.cse import may_be_merged
 
 _POLICIES = ("allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes")
 
@@ -97,6 +99,11 @@ def _is_scalar(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar
 
 
+def _is_scalar_by_default(instruction: Instruction) -> bool:
+    effects = SideEffects(instruction.parent.module)
+    return instruction.shape.is_scalar and may_be_merged(instruction, effects)
+
+
 _ALREADY_SO = [
     ("algebraic-simplifier", "until_fixed_point", True),
     ("dce", "until_fixed_point", True),
@@ -108,7 +115,9 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("call-splitter", "boundary"): _predicate,
     ("call-splitter", "call_predicate"): _predicate,
     ("cse", "should_combine_constant"): _words({"result is a scalar": _is_scalar}),
-    ("cse", "should_eliminate_instruction"): _words({"default and result is a scalar": _is_scalar}),
+    ("cse", "should_eliminate_instruction"): _words(
+        {"default and result is a scalar": _is_scalar_by_default}
+    ),
     ("flatten-call-graph", "skip_cloning"): _words(
         {"computations whose callers are all call instructions": "call-only"}
     ),

@@ -42,7 +42,9 @@ class CommonSubexpressionElimination(ModulePass):
             None, "whether to look into a computation"
         )
         should_eliminate_instruction: Predicate | None = option(
-            None, "whether to merge an instruction that may be merged by default"
+            None,
+            "whether to look for an equal of an instruction, in place of what cse takes by "
+            "default; parameters, and constants, which have their own, are not asked about",
         )
         should_combine_constant: Predicate | None = option(None, "whether to merge a constant")
 
@@ -56,6 +58,18 @@ class CommonSubexpressionElimination(ModulePass):
             if wanted is None or wanted(computation):
                 merger.merge(computation)
         return module.version != before
+
+
+def may_be_merged(instruction: Instruction, effects: SideEffects) -> bool:
+    """Whether cse merges an instruction with an equal one by default. O(1)."""
+    frontend = instruction.attributes.get("frontend_attributes")
+    hints = {} if frontend is None else parse_frontend_attributes(frontend)
+    if not instruction.operands and not (
+        instruction.opcode in (Opcode.PARTITION_ID, Opcode.REPLICA_ID)
+        or "_xla_cse_safe_zero_operand" in hints
+    ):
+        return False
+    return "MUST_FUSE" not in hints and not effects.of(instruction)
 
 
 class _Merger:
@@ -124,21 +138,14 @@ class _Merger:
         self.dead.remove_dead(operands)
 
     def _is_eligible(self, instruction: Instruction) -> bool:
-        if instruction.opcode is Opcode.PARAMETER or (
+        if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT) or (
             instruction.has_control_dependencies and not self.options.ignore_control_dependencies
         ):
             return False
-        frontend = instruction.attributes.get("frontend_attributes")
-        hints = {} if frontend is None else parse_frontend_attributes(frontend)
-        if not instruction.operands and not (
-            instruction.opcode in (Opcode.PARTITION_ID, Opcode.REPLICA_ID)
-            or "_xla_cse_safe_zero_operand" in hints
-        ):
-            return False
-        if "MUST_FUSE" in hints or self.effects.of(instruction):
-            return False
         wanted = self.options.should_eliminate_instruction
-        return wanted is None or wanted(instruction)
+        if wanted is not None:
+            return wanted(instruction)
+        return may_be_merged(instruction, self.effects)
 
     def _redirect_duplicate_outputs(self, element: Instruction) -> None:
         """Let an element of a fusion that equals an earlier output read that one."""
