@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from tests.passes.checked_run import run_checked
 
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
+from hloopt.passes.base import PassContext
+from hloopt.passes.registry import create_pass
+from hloopt.text import parse_module
+from hloopt.verifier import verify_module
 
 move = partial(run_checked, "reshape-mover")
 
@@ -119,3 +125,56 @@ ENTRY e {
 }""",
         changes=False,
     )
+
+
+def moves(operand: str, dimensions: str, broadcast: str, source: str, **options: object) -> bool:
+    """Whether `add(reshape(p), broadcast(q))` becomes a reshape of a sum of `source`."""
+    text = f"""ENTRY e {{
+  p = f32[{source}] parameter(0)
+  q = f32[{operand}] parameter(1)
+  r = f32[{broadcast}] reshape(p)
+  b = f32[{broadcast}] broadcast(q), dimensions={{{dimensions}}}
+  ROOT a = f32[{broadcast}] add(r, b)
+}}"""
+    module = parse_module(text)
+    reference = Reference(module, RunSettings())
+    changed = create_pass("reshape-mover", options).run(module, PassContext())
+    assert verify_module(module) == []
+    assert reference.compare(module) is None
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("operand", "dimensions", "broadcast", "source", "cheap"),
+    [
+        ("6", "0", "6,4", "2,3,4", True),
+        ("1,6,1", "0,1,3", "1,6,4,1", "2,3,4", True),
+        ("1", "1", "6,1", "2,3", True),
+        ("2,4", "0,2", "2,3,4", "6,4", False),
+        ("6,4", "0,1", "6,4,5", "2,3,4,5", False),
+        ("6,5", "0,2", "6,4,5", "6,2,2,5", True),
+        ("6,5", "0,2", "6,4,5", "6,20", False),
+        ("5,6", "2,0", "6,4,5", "6,2,2,5", False),
+        ("6,1", "1,0", "1,6,4", "2,3,4", False),
+        ("0", "0", "0,4", "4,0", True),
+    ],
+)
+def test_broadcasts_are_cheap_to_reshape_by_what_they_fill(
+    operand: str, dimensions: str, broadcast: str, source: str, cheap: bool
+) -> None:
+    assert moves(operand, dimensions, broadcast, source, reshape_of_1d_broadcast_is_cheap=True) is (
+        cheap
+    )
+    assert not moves(operand, dimensions, broadcast, source)
+
+
+def test_a_transposed_broadcast_whose_own_dimensions_are_out_of_order_is_not_cheap() -> None:
+    text = """ENTRY e {
+  p = f32[3,2] parameter(0)
+  q = f32[DIMS] parameter(1)
+  r = f32[2,3] transpose(p), dimensions={1,0}
+  b = f32[2,3] broadcast(q), dimensions={ORDER}
+  ROOT a = f32[2,3] add(r, b)
+}"""
+    move(text.replace("DIMS", "3,2").replace("ORDER", "1,0"), changes=False)
+    move(text.replace("DIMS", "2").replace("ORDER", "0"))

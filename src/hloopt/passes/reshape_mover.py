@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.attribute_values import format_ints, parse_ints
@@ -36,7 +38,9 @@ class ReshapeMover(ModulePass):
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
         reshape_of_1d_broadcast_is_cheap: bool = option(
-            False, "broadcasts of arrays of rank 1 count as cheap to reshape, not only scalars"
+            False,
+            "broadcasts count as cheap to reshape also where their operand has one "
+            "dimension of another size than 1, or where the reshape leaves those it fills alone",
         )
 
     options: Options
@@ -70,7 +74,7 @@ class _Mover:
         self.computation = computation
         self.context = context
         self.dead = dead
-        self.cheap_rank = 1 if options.reshape_of_1d_broadcast_is_cheap else 0
+        self.options = options
 
     def run(self) -> None:
         movable = self._movable()
@@ -117,22 +121,29 @@ class _Mover:
     def _is_costly(self, rearrangement: Instruction) -> bool:
         (source,) = rearrangement.operands
         if rearrangement.opcode is Opcode.RESHAPE:
-            return source.shape is not rearrangement.shape and not self._is_cheap(source, None)
+            is_same = source.shape is rearrangement.shape
+            return not is_same and not self._is_cheap(source, rearrangement.shape, None)
         order = _order(rearrangement)
         is_identity = order == tuple(range(len(order)))
-        return not is_identity and not self._is_cheap(source, order)
+        return not is_identity and not self._is_cheap(source, rearrangement.shape, order)
 
-    def _is_cheap(self, source: Instruction, order: tuple[int, ...] | None) -> bool:
-        """Whether `source` could as well be made reshaped, or transposed to `order`."""
+    def _is_cheap(self, source: Instruction, to: Shape, order: tuple[int, ...] | None) -> bool:
+        """Whether `source` could as well be made reshaped to `to`, or transposed to `order`."""
         if source.opcode is Opcode.RNG:
             return len(source.users) == 1
         if source.opcode is not Opcode.BROADCAST:
             return source.opcode is Opcode.CONSTANT
         (operand,) = source.operands
+        filled = parse_ints(source.attributes.get("dimensions", "{}"))
+        if list(filled) != sorted(filled):
+            return False
         if order is None:
-            return operand.shape.rank <= self.cheap_rank
+            if operand.shape.is_scalar or not self.options.reshape_of_1d_broadcast_is_cheap:
+                return operand.shape.is_scalar
+            true_rank = sum(size != 1 for size in operand.shape.dimensions)
+            return true_rank <= 1 or _keeps(filled, source.shape.dimensions, to.dimensions)
         place = {old: new for new, old in enumerate(order)}
-        places = [place[d] for d in parse_ints(source.attributes.get("dimensions", "{}"))]
+        places = [place[d] for d in filled]
         return places == sorted(places)
 
     def _why_not(self, operation: Instruction, by: Instruction) -> str | None:
@@ -151,7 +162,7 @@ class _Mover:
             if operand.opcode in _REARRANGING:
                 if not _are_alike(operand, by):
                     return f"%{operand.name} is not rearranged like %{by.name}"
-            elif not self._is_cheap(operand, inverse):
+            elif not self._is_cheap(operand, by.operands[0].shape, inverse):
                 return f"%{operand.name} is not rearranged, and not cheap to rearrange"
         return None
 
@@ -187,6 +198,17 @@ class _Mover:
         if by.opcode is Opcode.TRANSPOSE:
             attributes["dimensions"] = format_ints(_inverse(_order(by)))
         return self.computation.add(by.opcode, shape, [operand], attributes=attributes)
+
+
+def _keeps(dimensions: Sequence[int], old: Sequence[int], new: Sequence[int]) -> bool:
+    """Whether a reshape has each of some dimensions in its result, too, behind as many elements.
+
+    O(rank²).
+    """
+    places: dict[int, list[int]] = {}
+    for place, size in enumerate(new):
+        places.setdefault(prod(new[:place]), []).append(size)
+    return all(old[d] in places.get(prod(old[:d]), ()) for d in dimensions)
 
 
 def _order(transpose: Instruction) -> tuple[int, ...]:
