@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
@@ -227,3 +228,53 @@ ENTRY e {{
     )
     assert not changed
     assert context.remarks[-1].reason == "its initial state is laid out in another way"
+
+
+def test_a_loop_that_dce_must_not_touch_keeps_its_elements() -> None:
+    for value, stays in (("true", True), ("false", False)):
+        hint = f', frontend_attributes={{xla_disable_while_loop_dce="{value}"}}'
+        module, changed, _ = simplified(entry=GIVES_X.format(hint))
+        assert changed is not stays
+        assert (the_loop(module).shape.text == "(s32[], f32[4]{0}, f32[4]{0})") is stays
+
+
+@pytest.mark.parametrize(
+    ("kind", "merges"),
+    [
+        *(("s8", True), ("u8", True), ("s16", False), ("u16", False), ("s32", True)),
+        *(("s64", True), ("u64", True), ("s4", False), ("u4", False)),
+    ],
+)
+def test_counters_are_merged_where_xla_merges_them(kind: str, merges: bool) -> None:
+    text = f"""HloModule m
+body {{
+  p = ({kind}[], {kind}[], f32[4]) parameter(0)
+  i = {kind}[] get-tuple-element(p), index=0
+  k = {kind}[] get-tuple-element(p), index=1
+  x = f32[4] get-tuple-element(p), index=2
+  one = {kind}[] constant(1)
+  two = {kind}[] constant(2)
+  ii = {kind}[] add(i, one)
+  kk = {kind}[] add(k, two)
+  c = f32[] convert(k)
+  b = f32[4] broadcast(c), dimensions={{}}
+  xx = f32[4] add(x, b)
+  ROOT t = ({kind}[], {kind}[], f32[4]) tuple(ii, kk, xx)
+}}
+condition {{
+  q = ({kind}[], {kind}[], f32[4]) parameter(0)
+  j = {kind}[] get-tuple-element(q), index=0
+  n = {kind}[] constant(3)
+  ROOT less = pred[] compare(j, n), direction=LT
+}}
+ENTRY main {{
+  zero = {kind}[] constant(0)
+  x0 = f32[4] parameter(0)
+  start = {kind}[] parameter(1)
+  state = ({kind}[], {kind}[], f32[4]) tuple(zero, start, x0)
+  ROOT w = ({kind}[], {kind}[], f32[4]) while(state), condition=condition, body=body
+}}"""
+    reference = Reference(parse_module(text), RunSettings())
+    module, changed, _ = run(parse_module(text))
+    assert changed is merges
+    assert reference.compare(module) is None

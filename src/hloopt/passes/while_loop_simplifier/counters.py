@@ -11,6 +11,9 @@ from hloopt.ir.tuples import is_parameter_element, make_tuple, read_element
 from hloopt.passes.while_loop_simplifier.annotations import Leaves
 from hloopt.passes.while_loop_simplifier.state import StateChange, change_state
 
+_COUNTED_TYPES = frozenset(f"{sign}{bits}" for sign in "su" for bits in (8, 32, 64))
+"""Types of induction variables that are merged: those of XLA, which leaves 16 and few bits."""
+
 
 def merge_induction_variables(loop: Instruction) -> int:
     """Let a loop count once where several integers of one type go up or down by constants.
@@ -44,7 +47,7 @@ def _step(loop: Instruction, index: int) -> Instruction | None:
     shape = addition.shape
     if addition.opcode is not Opcode.ADD or not shape.is_scalar:
         return None
-    if shape.element_type is None or not shape.element_type.is_integral:
+    if shape.type_name not in _COUNTED_TYPES:
         return None
     left, right = addition.operands
     for read, step in ((left, right), (right, left)):

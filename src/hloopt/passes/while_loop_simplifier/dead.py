@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.while_loop_simplifier.state import (
@@ -18,8 +19,10 @@ def remove_dead_elements(loop: Instruction, effects: SideEffects) -> int:
     """Drop elements that only the next trip takes over, with what computes them; how many.
 
     An element that the body hands on and nothing else reads is, after the loop, what it was
-    before. O(size of body and condition).
+    before. Loops that dce must not touch stay as they are. O(size of body and condition).
     """
+    if frontend_attribute(loop, "xla_disable_while_loop_dce") == "true":
+        return 0
     body = loop.called[0]
     if body.root.opcode is not Opcode.TUPLE:
         return 0
