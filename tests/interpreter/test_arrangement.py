@@ -185,3 +185,8 @@ def test_data_from_outside() -> None:
     with pytest.raises(RunError, match="no host") as error:
         run(text % "r = (f32[2], token[]) infeed(t)", np.zeros(2, F))
     assert error.value.code == "HLO501"
+
+
+def test_an_iota_of_no_elements_takes_no_memory_however_long_its_dimension_is() -> None:
+    text = "HloModule m\nENTRY e { ROOT i = s64[1099511627776,0] iota(), iota_dimension=0 }"
+    assert run(text).shape == (1 << 40, 0)

@@ -301,3 +301,29 @@ def test_of_updates_that_replace_the_last_one_stays() -> None:
     updates = np.arange(10, dtype=np.float32).reshape(5, 2)
     found = run(text, np.full((3, 2), -1, np.float32), np.array([2, 0, 2, 2, 9], np.int32), updates)
     assert found.tolist() == [[2, 3], [-1, -1], [6, 7]]
+
+
+SCALAR = """HloModule m
+add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
+ENTRY e {{
+  p = f32[] parameter(0)
+  i = s32[{indices}] parameter(1)
+  u = f32[{updates}] parameter(2)
+  ROOT s = f32[] scatter(p, i, u), update_window_dims={{}}, inserted_window_dims={{}},
+    scatter_dims_to_operand_dims={{}}, index_vector_dim={vector}, to_apply=add
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("indices", "updates", "vector"),
+    [((0,), (), 0), ((3, 0), (3,), 1), ((2, 0, 3), (2, 3), 1), ((0, 0), (0,), 1)],
+)
+def test_scatters_into_a_scalar(
+    indices: tuple[int, ...], updates: tuple[int, ...], vector: int
+) -> None:
+    text = SCALAR.format(
+        indices=",".join(map(str, indices)), updates=",".join(map(str, updates)), vector=vector
+    )
+    added = np.arange(np.prod(updates, dtype=int), dtype=np.float32).reshape(updates) + 1
+    result = run(text, np.float32(0.5), np.zeros(indices, np.int32), added)
+    assert result == 0.5 + added.sum()

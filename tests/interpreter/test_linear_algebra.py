@@ -39,6 +39,25 @@ def test_transforms() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("type", "sizes", "result", "kind", "length"),
+    [
+        ("c64", "4,1", "f32[4,0]", "IRFFT", "0"),
+        ("c64", "4,0", "f32[4,0]", "IRFFT", "0"),
+        ("f32", "4,0", "c64[4,0]", "RFFT", "0"),
+        ("c64", "0,4", "c64[0,4]", "FFT", "4"),
+        ("c64", "0,4", "c64[0,4]", "IFFT", "0,4"),
+    ],
+)
+def test_transforms_of_no_elements(
+    type: str, sizes: str, result: str, kind: str, length: str
+) -> None:
+    operand = np.ones([int(size) for size in sizes.split(",")], np.float32)
+    operand = operand.astype(np.complex64 if type == "c64" else np.float32)
+    found = run(_transform(type, sizes, result, kind, length), operand)
+    assert f"[{','.join(map(str, found.shape))}]" == result[3:]
+
+
 def test_inverse_of_real_transform_ignores_imaginary_ends() -> None:
     operand = np.array([1 + 5j, 2 + 1j, 3 + 7j], np.complex64)
     found = run(_transform("c64", "3", "f32[4]", "IRFFT", "4"), operand)

@@ -106,6 +106,8 @@ def iota(instruction: Instruction) -> Array:
     """Positions along one dimension. Integers too narrow for them wrap around."""
     sizes = instruction.shape.dimensions
     dimension = parse_int(instruction.attributes["iota_dimension"])
+    if 0 in sizes:  # however long the dimension is
+        return np.zeros(sizes, dtype_of_shape(instruction.shape))
     positions = np.arange(sizes[dimension]).astype(dtype_of_shape(instruction.shape))
     behind = (1,) * (len(sizes) - 1 - dimension)
     return np.broadcast_to(positions.reshape(-1, *behind), sizes)

@@ -72,12 +72,12 @@ class _Rows(NamedTuple):
         for number, d in enumerate(partial):
             start = starts.of.get(d, np.zeros(starts.batch, np.int64))
             inside = _along(number, len(partial), block[d])
-            positions.append(start.reshape(*starts.batch, *[1] * len(partial)) + inside)
+            positions.append(start.reshape((*starts.batch, *[1] * len(partial))) + inside)
         return _Rows([*partial, *whole], tuple(positions))
 
     def numbers(self, sizes: Sequence[int], batch: tuple[int, ...]) -> Array:
         """The positions as one: the rows of the operand are numbered through."""
-        numbers = np.zeros(batch, np.int64).reshape(*batch, *[1] * len(self.positions))
+        numbers = np.zeros((*batch, *[1] * len(self.positions)), np.int64)
         for d, positions in zip(self.order, self.positions, strict=False):
             numbers = numbers * sizes[d] + positions
         return numbers
@@ -171,7 +171,7 @@ def scatter(plans: Plans, instruction: Instruction, *operands: Array) -> Value:
     def listed(update: Array) -> Array:
         """The rows of an update, in the order of `numbers`."""
         in_order = update.transpose(_other(windows, update.ndim) + list(windows))
-        placed = in_order.reshape(*starts.batch, *block)
+        placed = in_order.reshape((*starts.batch, *block))
         batch_rank = len(starts.batch)
         axes = [*range(batch_rank), *(batch_rank + d for d in rows.order)]
         return placed.transpose(axes)[inside].reshape(len(numbers), row_size)

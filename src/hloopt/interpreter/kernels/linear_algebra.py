@@ -31,7 +31,7 @@ def fft(instruction: Instruction, operand: Array) -> Array:
         raise RunError(f"there is no transform {kind}", code="HLO501")
     lengths = parse_ints(instruction.attributes["fft_length"])
     dtype = dtype_of_shape(instruction.shape)
-    if not operand.size:
+    if not operand.size or 0 in lengths:
         return np.zeros(instruction.shape.dimensions, dtype)
     result = _TRANSFORMS[kind](operand, s=lengths, axes=range(-len(lengths), 0))
     return np.asarray(result).astype(dtype, copy=False)
