@@ -70,6 +70,13 @@ _PLAIN = [_Axis(5, 3, 3), _Axis(4, 2, 3)]
         ([_Axis(3, 2, 2), _Axis(4, 2, 3, reversal=1), _Axis(2, 1, 2)], 1, 1),
         ([_Axis(2, 3, 0)], 1, 1),
         ([_Axis(3, 6, 8, low=5, high=5), _Axis(2, 4, 3, stride=2, low=4, high=2)], 1, 1),
+        ([_Axis(4, 7, 17, stride=2, low=13, high=14, lhs_dilate=4, rhs_dilate=1)], 1, 1),
+        ([_Axis(3, 4, 3, stride=6, lhs_dilate=4, rhs_dilate=6, low=10, high=12)], 2, 1),
+        ([_Axis(3, 4, 4, lhs_dilate=4, rhs_dilate=2, low=-1, high=2)], 1, 1),
+        ([_Axis(3, 2, 3, stride=3, lhs_dilate=6, rhs_dilate=6, low=1)], 1, 1),
+        ([_Axis(3, 2, 2, stride=2, lhs_dilate=2, rhs_dilate=2, low=1)], 1, 1),
+        ([_Axis(1, 2, 7, lhs_dilate=5, low=4, high=3), _Axis(3, 3, 5, lhs_dilate=2, low=2)], 1, 2),
+        ([_Axis(0, 2, 3, lhs_dilate=3, low=2, high=2)], 1, 1),
         ([_Axis(2, 5, 4, lhs_dilate=3, rhs_dilate=2, low=9, high=-1, reversal=1)], 1, 1),
         (_PLAIN, 2, 1),
         (_PLAIN, 4, 1),
@@ -131,6 +138,26 @@ ENTRY e {{ p = {type}[2,5,6,3] parameter(0)
     found = run(text, lhs.astype(dtype), rhs.astype(dtype))
     assert found.dtype == np.dtype(dtype)
     np.testing.assert_array_equal(found, expected.astype(dtype))
+
+
+@pytest.mark.parametrize("dilation", [64, 4096])
+def test_a_dilated_base_takes_no_more_than_its_elements(dilation: int) -> None:
+    """With the zeros between them it would be 4 or 16,000 million elements."""
+    result = 31 * dilation + 1
+    text = f"""HloModule m
+ENTRY e {{ p = f32[1,16,32,32] parameter(0)
+ q = f32[16,16,3,3] parameter(1)
+ ROOT c = f32[1,16,32,{result // dilation + 1}] convolution(p, q),
+  window={{size=3x3 stride={dilation}x{dilation} pad={dilation}_{dilation}x{dilation}_{dilation}
+  lhs_dilate={dilation}x{dilation} rhs_dilate={dilation}x{dilation}}},
+  dim_labels=bf01_oi01->bf01 }}"""
+    lhs = np.ones((1, 16, 32, 32), np.float32)
+    rhs = np.ones((16, 16, 3, 3), np.float32)
+    plain = text.replace("ROOT c", "ROOT d")
+    plain = plain[: plain.index("window=")] + (
+        "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01 }"
+    )
+    np.testing.assert_array_equal(run(text, lhs, rhs), run(plain, lhs, rhs))
 
 
 def test_a_window_over_a_lot_of_padding_takes_no_more_than_what_it_meets() -> None:

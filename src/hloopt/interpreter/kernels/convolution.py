@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from math import prod
+from math import gcd, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -127,28 +127,73 @@ def _box(sizes: Sequence[int], wanted: int) -> list[int]:
 
 def _parts(size: int, dimension: WindowDimension, length: int) -> list[_Part]:
     """A window over a dimension of `size` elements, `length` places at a time."""
-    parts: list[_Part] = []
-    stride, step = dimension.stride, dimension.rhs_dilate
-    extent = dilated_size(size, dimension)
+    outputs = _count_outputs(size, dimension)
+    return [
+        part
+        for phase in _phases(dimension, outputs)
+        for part in _parts_of_phase(size, phase, outputs, length)
+    ]
+
+
+class _Phase(NamedTuple):
+    """Outputs and places of a window that meet elements of a dilated base, none of the zeros
+    between them: every so many from the first, as a window over the base as it is."""
+
+    outputs: slice
+    within: slice
+    window: WindowDimension
+
+
+def _phases(dimension: WindowDimension, outputs: int) -> Iterator[_Phase]:
+    """O(base dilation).
+
+    Place i of the window is at output p over position p * stride + i * step - pad_low, where every
+    so many positions there is an element.
+    """
+    dilation, stride, step = dimension.lhs_dilate, dimension.stride, dimension.rhs_dilate
+    each_output = dilation // gcd(stride, dilation)
+    common = gcd(step, dilation)
+    each_place = dilation // common
+    for output in range(min(each_output, outputs)):
+        missing = (dimension.pad_low - output * stride) % dilation
+        if missing % common:
+            continue
+        place = missing // common * pow(step // common, -1, each_place) % each_place
+        if place >= dimension.size:
+            continue
+        window = replace(
+            dimension,
+            size=-(-(dimension.size - place) // each_place),
+            stride=each_output * stride // dilation,
+            rhs_dilate=step // common,
+            lhs_dilate=1,
+            pad_low=(dimension.pad_low - output * stride - place * step) // dilation,
+        )
+        outputs_slice = slice(output, None, each_output)
+        yield _Phase(outputs_slice, slice(place, None, each_place), window)
+
+
+def _parts_of_phase(size: int, phase: _Phase, outputs: int, length: int) -> Iterator[_Part]:
+    dimension = phase.window
+    stride, step, pad_low = dimension.stride, dimension.rhs_dilate, dimension.pad_low
+    of_phase = range(outputs)[phase.outputs]
+    places = range(phase.within.start, phase.within.start + dimension.size * phase.within.step)[
+        :: phase.within.step
+    ]
     for first in range(0, dimension.size, length):
         last = min(first + length, dimension.size) - 1
         # output p sees p * stride + i * step, counted from the padding, at place i of the window
-        low = max(-((last * step - dimension.pad_low) // stride), 0)
-        high = (dimension.pad_low + extent - 1 - first * step) // stride + 1
-        high = min(high, _count_outputs(size, dimension))
+        low = max(-((last * step - pad_low) // stride), 0)
+        high = min((pad_low + size - 1 - first * step) // stride + 1, len(of_phase))
         if low >= high:
             continue
-        start = low * stride + first * step
         reach = (high - 1 - low) * stride + (last - first) * step + 1
-        pad_low = dimension.pad_low - start
-        window = replace(
-            dimension,
-            size=last - first + 1,
-            pad_low=pad_low,
-            pad_high=reach - extent - pad_low,
+        start = pad_low - low * stride - first * step
+        yield _Part(
+            slice(places[first], places[last] + 1, phase.within.step),
+            slice(of_phase[low], of_phase[high - 1] + 1, phase.outputs.step),
+            replace(dimension, size=last - first + 1, pad_low=start, pad_high=reach - size - start),
         )
-        parts.append(_Part(slice(first, last + 1), slice(low, high), window))
-    return parts
 
 
 def _add_products(
