@@ -116,3 +116,35 @@ def test_dynamic_reshape() -> None:
     body = """k = s32[] constant(3) one = s32[] constant(1)
       ROOT r = s32[<=1,<=4] dynamic-reshape(x, one, k)"""
     assert ask(body) == [[1, 2, 4]]
+
+
+def test_a_size_that_the_shape_does_not_tell_is_that_of_xla_on_cpus() -> None:
+    """Elements behind the size do not count, but are there for a reshape of the dimension."""
+    values = np.arange(6, dtype=np.float32) + 1
+    found = run(
+        """HloModule m
+add { l = f32[] parameter(0) r = f32[] parameter(1) ROOT x = f32[] add(l, r) }
+ENTRY e {
+  p = f32[6] parameter(0)
+  two = s32[] constant(2)
+  zero = f32[] constant(0)
+  c = f32[6] set-dimension-size(p, two), dimensions={0}
+  s = f32[6] add(c, p)
+  m = pred[6] compare(p, c), direction=EQ
+  q = f32[6] select(m, s, p)
+  n = f32[] reduce(q, zero), dimensions={0}, to_apply=add
+  k = s32[] get-dimension-size(c), dimensions={0}
+  r = f32[1,6] reshape(c)
+  g = f32[2,3] reshape(c)
+  b = f32[6,2] broadcast(c), dimensions={0}
+  h = f32[4] slice(c), slice={[0:4]}
+  d = f32[7] pad(c, zero), padding=0_1
+  ROOT t = (f32[6], f32[6], f32[], s32[], f32[1,6], f32[2,3], f32[6,2], f32[4])
+    tuple(c, s, n, k, r, g, b, h)
+}""",
+        values,
+    )
+    expected: list[Any] = [[1, 2], [2, 4], 6, 6, [[1, 2]], [[1, 2, 3], [4, 5, 6]]]
+    expected += [[[1, 1], [2, 2]], [1, 2]]
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

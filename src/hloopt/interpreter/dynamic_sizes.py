@@ -13,7 +13,9 @@ import numpy as np
 from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import Array
+from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape
 
 
@@ -30,7 +32,8 @@ def reshaped_sizes(source: Shape, sizes: Sequence[int], target: Shape) -> Sequen
     for of_source, of_target in _runs(bounds, target.dimensions):
         if all(sizes[d] == bounds[d] for d in of_source):
             continue
-        free = next((d for d in of_target if target.dynamic[d]), of_target[0])
+        longer = next((d for d in of_target if target.dimensions[d] != 1), of_target[0])
+        free = next((d for d in of_target if target.dynamic[d]), longer)
         count = prod(sizes[d] for d in of_source)
         others = prod(result[d] for d in of_target if d != free)
         if count % others:
@@ -52,6 +55,34 @@ def _runs(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]
         for dimension, start in enumerate(before[:-1]):
             runs[bisect(starts, start)][side].append(dimension)
     return runs
+
+
+def sets_size_silently(instruction: Instruction) -> bool:
+    """Whether a set-dimension-size gives a dimension a size that its shape says nothing of."""
+    if instruction.opcode is not Opcode.SET_DIMENSION_SIZE:
+        return False
+    (dimension,) = parse_ints(instruction.attributes["dimensions"])
+    return not instruction.shape.dynamic[dimension]
+
+
+def operands_read(instruction: Instruction) -> Sequence[Instruction]:
+    """The operands as they are read.
+
+    A reshape of static shape that splits a dimension takes all that there was before it got a
+    smaller size, as XLA:CPU has it in memory.
+    """
+    if instruction.opcode is not Opcode.RESHAPE or instruction.shape.is_dynamic:
+        return instruction.operands
+    (source,) = instruction.operands
+    while sets_size_silently(source):
+        (dimension,) = parse_ints(source.attributes["dimensions"])
+        sizes = instruction.shape.dimensions
+        runs = _runs(source.shape.dimensions, sizes)
+        parts = next(of_target for of_source, of_target in runs if dimension in of_source)
+        if sum(sizes[part] != 1 for part in parts) < 2:
+            break
+        source = source.operands[0]
+    return (source,)
 
 
 def in_common_sizes(instruction: Instruction, operands: Sequence[Array]) -> list[Array]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from hloopt.interpreter.dynamic_sizes import in_common_sizes
+from hloopt.interpreter.dynamic_sizes import in_common_sizes, operands_read, sets_size_silently
 from hloopt.interpreter.effects import has_effect
 from hloopt.interpreter.kernels import Function, kernels
 from hloopt.interpreter.limits import Limits
@@ -14,6 +14,7 @@ from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Array, Value, bytes_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
 from hloopt.ir.ordering import stable_order
 
@@ -65,6 +66,8 @@ class Plans:
         self.noise = noise
         self.made_up: dict[str, Instruction] = {}
         """What stand-ins were made for, in words, each with an instruction."""
+        self._module: Module | None = None
+        self._has_cuts = False
         self._plans: dict[Computation, Plan] = {}
         self._answers: dict[tuple[Callable[..., Any], Computation], Any] = {}
 
@@ -106,9 +109,20 @@ class Plans:
         function = partial(kernel.function, self) if kernel.calls else kernel.function
         if instruction.opcode is Opcode.CONSTANT:
             return lru_cache(1)(function)  # read once, however often it runs
-        if instruction.opcode in _OF_EQUAL_SIZES and instruction.shape.is_dynamic:
+        if instruction.opcode in _OF_EQUAL_SIZES and (
+            instruction.shape.is_dynamic or self._may_be_cut(instruction.parent.module)
+        ):
             return _on_common_sizes(function)
         return function
+
+    def _may_be_cut(self, module: Module) -> bool:
+        """Whether arrays of static shapes may have a size of the moment. O(1) but once."""
+        if self._module is not module:
+            self._module = module
+            self._has_cuts = any(
+                map(sets_size_silently, module.instructions(Opcode.SET_DIMENSION_SIZE))
+            )
+        return self._has_cuts
 
     def _make(self, computation: Computation) -> Plan:
         order = stable_order(computation)
@@ -116,7 +130,7 @@ class Plans:
         root = slots[computation.root]
         last_use = dict(enumerate(range(len(order))))
         for slot, instruction in enumerate(order):
-            for operand in instruction.operands:
+            for operand in operands_read(instruction):
                 last_use[slots[operand]] = slot
         dead: dict[int, list[int]] = {}
         for slot, last in last_use.items():
@@ -127,7 +141,7 @@ class Plans:
             Step(
                 instruction,
                 self.kernel_of(instruction),
-                tuple([slots[operand] for operand in instruction.operands]),
+                tuple([slots[operand] for operand in operands_read(instruction)]),
                 tuple(unread),
                 sizes[slot],
                 sum([sizes[number] for number in unread]),

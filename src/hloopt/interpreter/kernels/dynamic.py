@@ -18,7 +18,10 @@ from hloopt.ir.opcode import Opcode
 @kernel(Opcode.GET_DIMENSION_SIZE)
 def get_dimension_size(instruction: Instruction, operand: Array) -> Array:
     (dimension,) = parse_ints(instruction.attributes["dimensions"])
-    return np.array(operand.shape[dimension], np.int32)
+    declared = instruction.operands[0].shape
+    is_static = not declared.dynamic[dimension]
+    size = declared.dimensions[dimension] if is_static else operand.shape[dimension]
+    return np.array(size, np.int32)
 
 
 @kernel(Opcode.SET_DIMENSION_SIZE)
