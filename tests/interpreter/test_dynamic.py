@@ -138,7 +138,6 @@ ENTRY e {
   g = f32[2,3] reshape(c)
   b = f32[6,2] broadcast(c), dimensions={0}
   h = f32[4] slice(c), slice={[0:4]}
-  d = f32[7] pad(c, zero), padding=0_1
   ROOT t = (f32[6], f32[6], f32[], s32[], f32[1,6], f32[2,3], f32[6,2], f32[4])
     tuple(c, s, n, k, r, g, b, h)
 }""",
