@@ -111,7 +111,7 @@ def _run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _print_error("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, _OutputClosed):
         raise
     except OSError as error:  # of files, HloError; this one is of the standard streams
         _print_error(f"error: cannot write the output: {error.strerror or error}")
