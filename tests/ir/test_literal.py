@@ -122,10 +122,3 @@ def test_long_literals_are_read_the_same_at_a_look_and_one_by_one(
         except HloSyntaxError:
             results.append("refused")
     assert results[0] == results[1]
-
-
-def test_the_smallest_scale_is_read_again_as_itself() -> None:
-    shape = parse_shape("f8e8m0fnu[3]")
-    text = canonical_literal("1", shape)
-    assert text == "{1, 5.877471754111438e-39, 5.877471754111438e-39}"
-    assert canonical_literal(text, shape) == text

@@ -84,7 +84,7 @@ _LARGEST_SPELLED = 1 << 20  # elements; a larger array given as one scalar keeps
 def _from_scalar(
     token: str, shape: Shape, limit: int | None, format_value: Callable[[str], str]
 ) -> str:
-    """An array given as one scalar: XLA reads it as the first element, and bits 0 behind it."""
+    """An array given as one scalar: XLA reads it as the first element, and zeros behind it."""
     if not _TOKEN.fullmatch(token):
         raise LiteralError(f"expected a literal of {shape.text}, found '{token[:40]}'")
     count = shape.element_count()
@@ -95,12 +95,7 @@ def _from_scalar(
         return ELIDED
     if count > _LARGEST_SPELLED:
         return value
-    rest = _ZERO_BITS.get(shape.type_name, "0")
-    return nest_values([value] + [rest] * (count - 1), shape.dimensions)
-
-
-_ZERO_BITS = {"f8e8m0fnu": "5.877471754111438e-39"}
-"""What elements without a value are where no zero is: with all bits 0."""
+    return nest_values([value] + ["0"] * (count - 1), shape.dimensions)
 
 
 _OPEN, _COMMA, _CLOSE = ("(", "( "), (",", ", "), (")", " )")

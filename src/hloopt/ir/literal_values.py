@@ -170,8 +170,6 @@ def _format_small_float(value: float, token: str, name: str) -> str:
         raise LiteralError(f"{token} is out of the range of {name}")
     if math.isnan(rounded) or (math.isinf(value) and name in _NO_INFINITY - _SATURATING):
         return _format_nan("-" if value < 0 else "", None, name)
-    if name == "f8e8m0fnu" and rounded == _SMALLEST_F8E8M0FNU:
-        return repr(rounded)  # XLA prints 5.9e-39, and reads that as the next larger value
     digits = math.ceil(1 + (_MANTISSA_BITS[name] + 1) * math.log10(2))
     return f"{rounded:.{digits}g}"
 
