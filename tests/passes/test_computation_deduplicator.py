@@ -153,12 +153,3 @@ def test_a_conditional_with_many_equal_branches_is_no_trouble() -> None:
     )
     assert create_pass("computation-deduplicator").run(module, PassContext(wants_remarks=False))
     assert list(module.computations) == ["b.0", "e"]
-
-
-def test_marking_reports_equal_computations_as_xla_does() -> None:
-    """Also where they are of no fusions, and nothing is marked."""
-    text = TEXT.format(f=NEGATE, g=NEGATE)
-    module = deduplicate(text, mark_fusion_duplications=True)
-    assert list(module.computations) == ["f", "g", "e"]
-    other = TEXT.format(f=NEGATE, g="f32[2,3] sine(a)")
-    deduplicate(other, changes=False, mark_fusion_duplications=True)

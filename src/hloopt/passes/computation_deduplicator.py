@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.equality import DEBUGGING, Equality, Key, outline
-from hloopt.ir.attribute_values import format_sharding_metadata, parse_metadata
+from hloopt.ir.attribute_values import format_metadata, parse_metadata
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -26,8 +26,7 @@ class ComputationDeduplicator(ModulePass):
     in the same order, on the same thread, calling the same computations. Callees come before
     callers, so nested ones are merged in one run. Computations of more than 128 instructions, with
     more than 1024 bytes of constants, or called by a collective stay; so do those of fusions and
-    asynchronous starts, which own what they call. With `mark_fusion_duplications` a change is
-    reported wherever there are equal computations, as XLA does. Linear in the size of the module.
+    asynchronous starts, which own what they call. Linear in the size of the module.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +50,7 @@ class ComputationDeduplicator(ModulePass):
             duplicates.find_first_of(computation)
         if self.options.mark_fusion_duplications:
             _mark(duplicates.first, context)
-            return bool(duplicates.first)
-        if duplicates.first:
+        elif duplicates.first:
             _merge(duplicates.first, context)
             module.remove_computations(duplicates.first)
         return module.version != before
@@ -137,7 +135,10 @@ def _mark(duplicates: dict[Computation, Computation], context: PassContext) -> N
 def _set_deduplicated_name(fusion: Instruction, name: str, context: PassContext) -> None:
     metadata = parse_metadata(fusion.attributes.get("metadata", "{}"))
     if metadata.deduplicated_name != name:
-        marked = format_sharding_metadata(replace(metadata, deduplicated_name=name))
+        marked = format_metadata(replace(metadata, deduplicated_name=name))
+        if marked is None:
+            context.missed(fusion, "it has no metadata; XLA writes none for this name alone")
+            return
         context.applied(fusion, f"marked as equal to %{name}")
         context.count("fusions marked")
         fusion.set_attribute("metadata", marked)

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     )
     from hloopt.ir.attribute_values.metadata import OpMetadata as OpMetadata
     from hloopt.ir.attribute_values.metadata import format_metadata as format_metadata
-    from hloopt.ir.attribute_values.metadata import (
-        format_sharding_metadata as format_sharding_metadata,
-    )
     from hloopt.ir.attribute_values.metadata import parse_metadata as parse_metadata
     from hloopt.ir.attribute_values.numbers import Slice as Slice
     from hloopt.ir.attribute_values.numbers import format_int_lists as format_int_lists
@@ -67,7 +64,6 @@ _HOMES = {
     "format_int_lists": "numbers",
     "format_ints": "numbers",
     "format_metadata": "metadata",
-    "format_sharding_metadata": "metadata",
     "parse_aliasing": "aliasing",
     "parse_bool": "numbers",
     "parse_buffer_donor": "aliasing",
