@@ -10,6 +10,7 @@ from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
+_INTEGERS = ("signed", "unsigned", "pred")
 _MOST_DEVICES = 1 << 12
 """On how many devices values are computed at most."""
 _LARGEST_TABLE = 1 << 16
@@ -26,10 +27,14 @@ class DeviceValues:
     def of(self, value: Instruction) -> list[int] | None:
         """The value on each device, by its number.
 
-        None where it depends on more than partition-id, replica-id and constants. O(devices ·
-        instructions it is computed from), or without devices if an equal value is known.
+        None for other types, and where it depends on more than device ids and constants.
+        O(devices · instructions it is computed from), or without devices if an equal value is
+        known.
         """
-        if self._grid.device_count > _MOST_DEVICES or not value.shape.is_scalar:
+        element = value.shape.element_type
+        if element is None or element.kind not in _INTEGERS or not value.shape.is_scalar:
+            return None
+        if self._grid.device_count > _MOST_DEVICES:
             return None
         numbers = _own_numbers(value)
         expression = Expression.of(value, numbers, most_elements=_LARGEST_TABLE)
