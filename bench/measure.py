@@ -88,7 +88,7 @@ class PassFigures:
     cold: float
     """CPU seconds, median over fresh processes."""
     to_parse: float
-    """`cold` over our time to parse the file."""
+    """`cold` over our time to parse the file, in the same process where the pass is of ours."""
     xla_to_parse: float
     """A run of XLA's pass over XLA's time to parse the file; 0 where not known."""
 
@@ -219,8 +219,8 @@ def measure_memory(path: Path) -> MemoryFigures:
 
 def measure_passes(path: Path) -> list[PassFigures]:
     """Each pass on a freshly loaded module, each time in a fresh process, and the pipeline."""
-    ours, xla = _parse_seconds(path, _TEXT_RUNS)
-    return [_measure_pass(name, path, ours, xla) for name in (*PASSES, PIPELINE)]
+    _, xla = _parse_seconds(path, _TEXT_RUNS)
+    return [_measure_pass(name, path, xla) for name in (*PASSES, PIPELINE)]
 
 
 def _parse_seconds(path: Path, times: int) -> tuple[float, float]:
@@ -235,12 +235,13 @@ def measure_copies(path: Path, folder: Path) -> list[PassFigures]:
     files = _worker("scale", flat, folder, _MOST_COPIES)
     result = []
     for file in (flat, Path(files[str(_MOST_COPIES)])):
-        ours, xla = _parse_seconds(file, _TEXT_RUNS)
-        result.append(_measure_pass("copy-insertion", file, ours, xla))
+        _, xla = _parse_seconds(file, _TEXT_RUNS)
+        result.append(_measure_pass("copy-insertion", file, xla))
     return result
 
 
-def _measure_pass(name: str, path: Path, parse: float, xla_parse: float) -> PassFigures:
+def _measure_pass(name: str, path: Path, xla_parse: float) -> PassFigures:
+    """Several processes, each of which reads the file once and runs the pass on it once."""
     runs = [_worker("pass", name, path, SMALL_FILE, 1) for _ in range(_PASS_PROCESSES)]
     cold = median(run["seconds"][0] for run in runs)
     return PassFigures(
@@ -248,7 +249,7 @@ def _measure_pass(name: str, path: Path, parse: float, xla_parse: float) -> Pass
         name=name,
         instructions=(runs[0]["instructions"], runs[0]["after"]),
         cold=cold,
-        to_parse=cold / parse,
+        to_parse=median(run["seconds"][0] / run["parse"][0] for run in runs),
         xla_to_parse=xla_pass_seconds(name, path) / xla_parse if xla_parse else 0.0,
     )
 

@@ -43,8 +43,15 @@ class Reachability:
         """
         if order is None:
             order = stable_order(computation)
-        self._numbers = {instruction: number for number, instruction in enumerate(order)}
-        self._order = TopologicalOrder(list(map(self._sources, order)))
+        numbers = self._numbers = dict(zip(order, range(len(order)), strict=True))
+        self._order = TopologicalOrder(
+            [
+                [numbers[i.operands[0]]]
+                if len(i.operands) == 1 and not i.control_predecessors
+                else self._sources(i)
+                for i in order
+            ]
+        )
         self._blocks: dict[int, list[int]] = {}
         """By block the sets by instruction: bit `i` stands for the block's `i`-th instruction."""
 
@@ -87,8 +94,8 @@ class Reachability:
     def _sources(self, instruction: Instruction) -> list[int]:
         numbers, operands = self._numbers, instruction.operands
         if not instruction.control_predecessors:
-            if len(operands) == 1:
-                return [numbers[operands[0]]]
+            if len(operands) < 2:
+                return [numbers[before] for before in operands]
             if len(operands) == 2 and operands[0] is not operands[1]:
                 return [numbers[operands[0]], numbers[operands[1]]]
         return list(dict.fromkeys([numbers[before] for before in dependencies(instruction)]))

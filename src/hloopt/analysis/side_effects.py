@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -41,18 +43,24 @@ def has_own_side_effect(instruction: Instruction) -> bool:
 class SideEffects:
     """Side effects with called computations looked into.
 
-    Made for a module in O(instructions); valid while no side effect is added to it but those of
-    copies, which `add_copy` tells.
+    The first question about a call looks at all computations of the module, in O(instructions).
+    Valid while no side effect is added to these but those of copies, which `add_copy` tells.
     """
 
     def __init__(self, module: Module) -> None:
-        found = [c for c in module.computations.values() if _has_own_side_effect(c)]
-        self._computations = set(found)
-        while found:
-            for caller in found.pop().callers:
-                if caller.parent not in self._computations:
-                    self._computations.add(caller.parent)
-                    found.append(caller.parent)
+        self._module = module
+
+    @cached_property
+    def _computations(self) -> set[Computation]:
+        """The computations that have a side effect, or run one that has."""
+        waiting = [c for c in self._module.computations.values() if _has_own_side_effect(c)]
+        found = set(waiting)
+        while waiting:
+            for caller in waiting.pop().callers:
+                if caller.parent not in found:
+                    found.add(caller.parent)
+                    waiting.append(caller.parent)
+        return found
 
     def of(self, instruction: Instruction) -> bool:
         """Whether running the instruction, or what it calls, has a side effect.

@@ -14,6 +14,7 @@ from hloopt.ir.attribute_values import Alias, parse_aliasing
 from hloopt.memory.sizes import slot_bytes
 
 Pair = tuple[int, int]
+_MAY_SHARE = IN_PLACE | {Opcode.WHILE, Opcode.CONDITIONAL}
 """Two values that must share."""
 ColorRule = Callable[[Dataflow], Iterable[tuple[int, int]]]
 """Values and the colors that a backend wants them in; a value may be wanted in several."""
@@ -79,12 +80,14 @@ class Buffers:
         flow = self.flow
         for computation in flow.scope.orders:
             for instruction in computation.instructions:
+                if instruction.opcode not in _MAY_SHARE:
+                    continue
                 if instruction.opcode is Opcode.WHILE:
                     yield from self._loop_state(instruction)
                 elif instruction.opcode is Opcode.CONDITIONAL:
                     for branch in instruction.called:
                         yield from self._slot_by_slot(branch.root, instruction)
-                elif instruction.opcode in IN_PLACE:
+                else:
                     yield from self._in_place_of(instruction)
 
     def _aliased(self) -> Iterator[Pair]:

@@ -57,7 +57,8 @@ class DeadCodeElimination(ModulePass):
         )
         if self.options.remove_dead_parameters_from_entry_computation:
             remove_dead_entry_parameters(module)
-        reachable = reachable_from_entry(module)
+        if module.version != before:
+            reachable = reachable_from_entry(module)
         dead = _without_live_callers(
             computation
             for computation in module.computations.values()

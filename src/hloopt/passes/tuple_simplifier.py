@@ -9,7 +9,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import post_order, stable_order
+from hloopt.ir.ordering import depth_first, stable_order
 from hloopt.ir.shape import compatible
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 from hloopt.passes.dce import DeadCode, DeadCodeElimination
@@ -55,10 +55,11 @@ def simplify_tuples(computation: Computation, context: PassContext) -> list[Inst
     Those may be unused now. Linear in the computation's size.
     """
     orphans: list[Instruction] = []
-    if not any(_replacement(i) for i in computation.instructions if i.opcode in _TUPLES):
+    candidates = [i for i in computation.instructions if i.opcode in _TUPLES]
+    if not any(map(_replacement, candidates)):
         return orphans
-    for instruction in post_order(computation):
-        replacement = _replacement(instruction) if instruction.opcode in _TUPLES else None
+    for instruction in depth_first(candidates, _read_tuples):
+        replacement = _replacement(instruction)
         if replacement is None or not (instruction.users or instruction.is_root):
             continue
         if reason := _why_not(instruction, replacement):
@@ -73,6 +74,11 @@ def simplify_tuples(computation: Computation, context: PassContext) -> list[Inst
 
 
 _TUPLES = (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT)
+
+
+def _read_tuples(instruction: Instruction) -> list[Instruction]:
+    """The operands whose replacement may let an instruction be replaced, too."""
+    return [operand for operand in instruction.operands if operand.opcode in _TUPLES]
 
 
 def _replacement(instruction: Instruction) -> Instruction | None:

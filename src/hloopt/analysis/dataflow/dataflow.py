@@ -131,12 +131,21 @@ class Dataflow:
         pointer table only; but what the root of a computation holds itself, it uses. O(uses), and
         once O(operands) of users with many of them and O(slots) of roots.
         """
-        result: list[Use] = []
-        for instruction, slot in self.positions(value):
-            for user in instruction.users:
-                if not self._reads(user, slot, value):
-                    continue
-                result += [Use(user, n, slot) for n in self._numbers_of(instruction, user)]
+        elsewhere = self._find_positions() if self._elsewhere is None else self._elsewhere
+        result = self._uses_at(value, self.definer[value], self.slot[value])
+        for instruction, slot in elsewhere.get(value, ()):
+            result += self._uses_at(value, instruction, slot)
+        return result
+
+    def _uses_at(self, value: int, instruction: Instruction, slot: int) -> list[Use]:
+        result = []
+        for user in instruction.users:
+            if self._reads(user, slot, value):
+                operands = user.operands
+                if len(operands) == 1:
+                    result.append(Use(user, 0, slot))
+                else:
+                    result += [Use(user, n, slot) for n in self._numbers_of(instruction, user)]
         return result
 
     def replace_values(self, replaced: Mapping[int, int]) -> dict[int, int]:
@@ -186,11 +195,12 @@ class Dataflow:
         return numbers[operand]
 
     def _reads(self, user: Instruction, slot: int, value: int) -> bool:
-        if user.is_root and value in self.held_by(user):
+        if user.parent.root is user and value in self.held_by(user):
             return True
-        if user.opcode in _READS_NOTHING:
+        opcode = user.opcode
+        if opcode in _READS_NOTHING:
             return False
-        return not slot or user.opcode not in _PASSES_TABLE_ONLY
+        return not slot or opcode not in _PASSES_TABLE_ONLY
 
     def held_by(self, root: Instruction) -> frozenset[int]:
         """All values in a result: to be asked of roots, of which it is remembered."""

@@ -53,6 +53,8 @@ def defined_slots(instruction: Instruction) -> list[int]:
         return []
     if opcode not in _FORWARDS:
         return list(range(len(parts)))
+    if opcode is Opcode.TUPLE or (opcode is Opcode.COPY and len(parts) == 1):
+        return [0]
     covered = [False] * len(parts)
     for forward in forwards_of(instruction):
         for slot in range(forward.slot, forward.slot + forward.width):
@@ -100,9 +102,15 @@ def _call(instruction: Instruction) -> list[Forward]:
 
 def _tuple(instruction: Instruction) -> list[Forward]:
     starts = slots_of(instruction.shape).element_starts
-    if len(instruction.operands) != len(instruction.shape.elements):
+    forwards = []
+    slot = 1
+    for operand in instruction.operands:
+        forward = _all_of(operand, slot)
+        forwards.append(forward)
+        slot += forward.width
+    if len(starts) != len(forwards) + 1 or slot != starts[-1]:
         raise misfit(instruction)
-    return [_all_of(operand, starts[i]) for i, operand in enumerate(instruction.operands)]
+    return forwards
 
 
 def _get_tuple_element(instruction: Instruction) -> list[Forward]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
+from operator import itemgetter
 from typing import NamedTuple
 
 from hloopt.analysis.dataflow.forwarding import (
@@ -14,7 +15,12 @@ from hloopt.analysis.dataflow.forwarding import (
     misfit,
 )
 from hloopt.analysis.dataflow.phis import superfluous_phis
-from hloopt.analysis.dataflow.scope import Scope, callees_in_order, control_flow_callees
+from hloopt.analysis.dataflow.scope import (
+    MAY_HOLD_OTHERS,
+    Scope,
+    callees_in_order,
+    control_flow_callees,
+)
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
@@ -64,36 +70,40 @@ class Propagation:
         for computation in scope.all:
             order = scope.orders.get(computation)
             if order is None:
-                self._next_number += sum(len(defined_slots(i)) for i in computation.instructions)
+                self._next_number += sum(
+                    1 if _is_plain(i) else len(defined_slots(i)) for i in computation.instructions
+                )
                 continue
             self._find_sources(computation)
             self._define_in(order)
 
     def _define_in(self, order: list[Instruction]) -> None:
         """Give the values of a computation their numbers; most instructions have one, an array."""
-        held, definer, slot, numbers = self.held, self.definer, self.slot, self.numbers
+        held, definer = self.held, self.definer
         for instruction in order:
+            if _is_plain(instruction):
+                held[instruction] = [len(definer)]
+                definer.append(instruction)
+                continue
+            self._number_plain()
             if instruction.opcode in _MERGING:
                 self._sources[instruction] = _merged(instruction)
-            if (
-                instruction.shape.element_type is None
-                or instruction.opcode in FORWARDING
-                or instruction in self._sources
-            ):
-                self._define(instruction)
-                continue
-            held[instruction] = [len(definer)]
-            definer.append(instruction)
-            slot.append(0)
-            numbers.append(self._next_number)
-            self._next_number += 1
+            self._define(instruction)
+        self._number_plain()
+
+    def _number_plain(self) -> None:
+        """Number the values that `definer` has got last: arrays, at slot 0."""
+        more = len(self.definer) - len(self.slot)
+        self.slot += [0] * more
+        self.numbers += range(self._next_number, self._next_number + more)
+        self._next_number += more
 
     def _define(self, instruction: Instruction) -> None:
+        width = len(slots_of(instruction.shape).parts)
         if instruction in self._sources:
-            self.held[instruction] = [NOTHING] * len(slots_of(instruction.shape).parts)
+            self.held[instruction] = [NOTHING] * width
             return
         slots = defined_slots(instruction)
-        width = len(slots_of(instruction.shape).parts)
         if len(slots) == width == 1:
             self.held[instruction] = [self._new_value(instruction, 0)]
             return
@@ -142,24 +152,26 @@ class Propagation:
         ranks = self.scope.ranks
         by_rank = {
             rank: instruction
-            for instruction, rank in ranks.items()
+            for instruction, rank in sorted(ranks.items(), key=itemgetter(1))
             if _can_change(instruction, self._sources)
         }
-        queue = list(by_rank)
-        heapify(queue)
-        waiting = set(queue)
         self._check_widths()
-        while queue:
-            rank = heappop(queue)
-            waiting.remove(rank)
-            instruction = by_rank[rank]
-            if not self._update(instruction):
-                continue
-            for other in self._affected(instruction):
-                other_rank = ranks.get(other)
-                if other_rank in by_rank and other_rank not in waiting:
-                    waiting.add(other_rank)
-                    heappush(queue, other_rank)
+        waiting: set[int] = set()
+        for reached in by_rank:  # what stands behind has its first turn to come anyway
+            queue = [reached]
+            while queue:
+                rank = heappop(queue)
+                waiting.discard(rank)
+                instruction = by_rank[rank]
+                if not self._update(instruction):
+                    continue
+                for other in self._affected(instruction):
+                    again = ranks.get(other)
+                    if again is None or again > reached:
+                        continue
+                    if again in by_rank and again not in waiting:
+                        waiting.add(again)
+                        heappush(queue, again)
 
     def _check_widths(self) -> None:
         for instruction, sources in self._sources.items():
@@ -215,8 +227,9 @@ class Propagation:
     def _affected(self, changed: Instruction) -> Iterator[Instruction]:
         for user in changed.users:
             yield user
-            for callee in control_flow_callees(user):
-                yield from self._parameters[callee]
+            if user.called:
+                for callee in control_flow_callees(user):
+                    yield from self._parameters[callee]
         if changed.is_root:
             for caller in changed.parent.callers:
                 yield caller
@@ -252,7 +265,8 @@ class Propagation:
             self.unions[union] = members_of(union, self.merged, self.unions)
         if not replacements:
             return
-        for held in self.held.values():
+        for instruction in self.scope.ranks:
+            held = self.held[instruction]
             for slot, value in enumerate(held):
                 if value in replacements:
                     held[slot] = replacements[value]
@@ -272,10 +286,15 @@ def members_of(
     return tuple(sorted(value for value in seen if value not in unions))
 
 
+def _is_plain(instruction: Instruction) -> bool:
+    """Whether an instruction defines an array, which is all it holds, as most do."""
+    return instruction.opcode not in MAY_HOLD_OTHERS and instruction.shape.element_type is not None
+
+
 def _can_change(instruction: Instruction, sources: dict[Instruction, list[_Source]]) -> bool:
-    return instruction in sources or (
-        instruction.opcode in FORWARDING and bool(forwards_of(instruction))
-    )
+    if instruction.opcode is Opcode.COPY:
+        return instruction.shape.is_tuple
+    return instruction in sources or instruction.opcode in FORWARDING
 
 
 def _merged(instruction: Instruction) -> list[_Source]:

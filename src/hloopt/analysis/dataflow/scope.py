@@ -50,12 +50,12 @@ class Scope:
 
 
 _MERGES = frozenset((Opcode.PARAMETER, Opcode.WHILE, Opcode.CONDITIONAL))
-_MAY_HOLD_OTHERS = FORWARDING | _MERGES
+MAY_HOLD_OTHERS = FORWARDING | _MERGES
 
 
 def may_hold_others(instruction: Instruction) -> bool:
     """Whether values of others may reach the result of an instruction."""
-    return instruction.opcode in _MAY_HOLD_OTHERS
+    return instruction.opcode in MAY_HOLD_OTHERS
 
 
 def callees_in_order(caller: Instruction) -> tuple[Computation, ...]:
@@ -125,7 +125,7 @@ def _ranks(
                 callee = _enter(instruction, ranks, entered, running, pending)
                 if callee is not None:
                     break
-            elif opcode in _MAY_HOLD_OTHERS:
+            elif opcode in MAY_HOLD_OTHERS:
                 ranks[instruction] = len(ranks)
         if callee is None:
             stack.pop()

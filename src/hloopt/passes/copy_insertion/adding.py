@@ -34,15 +34,14 @@ def add_copies(module: Module, facts: Facts, threads: tuple[str, ...]) -> None:
 
 
 _MERGES = (Opcode.WHILE, Opcode.CONDITIONAL)
+_CANDIDATES = IN_PLACE.union(TRANSFERS, _MERGES)
 
 
 def _may_need_copies(instruction: Instruction, facts: Facts) -> bool:
     opcode = instruction.opcode
-    if opcode in IN_PLACE:
-        if opcode in ASYNC or facts.in_place.pairs(instruction):
-            return True
-        return opcode is Opcode.CUSTOM_CALL and custom_call_target(instruction) in CHAIN_STARTS
-    return opcode in TRANSFERS or opcode in _MERGES
+    if opcode not in IN_PLACE or opcode in ASYNC or facts.in_place.pairs(instruction):
+        return True
+    return opcode is Opcode.CUSTOM_CALL and custom_call_target(instruction) in CHAIN_STARTS
 
 
 def _candidates(module: Module, facts: Facts, threads: tuple[str, ...]) -> list[Instruction]:
@@ -54,7 +53,8 @@ def _candidates(module: Module, facts: Facts, threads: tuple[str, ...]) -> list[
         if computation in fused or computation.is_asynchronous:
             continue
         if is_on_thread(computation, threads):
-            found[computation] = [i for i in computation.instructions if _may_need_copies(i, facts)]
+            some = [i for i in computation.instructions if i.opcode in _CANDIDATES]
+            found[computation] = [i for i in some if _may_need_copies(i, facts)]
     orders: Mapping[Computation, list[Instruction]] = {}
     if any(i.opcode in _MERGES for candidates in found.values() for i in candidates):
         orders = facts.flow.scope.orders  # as long as the module is what the facts are about

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hloopt.analysis.call_graph import CallGraph
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.collector import collector_paused
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
@@ -40,17 +41,18 @@ def insert_copies(
     require_flat_calls(module)
     backend = backend or backend_of(module)
     context = context or PassContext(wants_remarks=False)
-    add_copies(module, Facts(module, backend), threads)
-    _clean_up(module, threads)
-    cleaned = {c: c.version for c in module.computations.values()}
-    facts = Facts(module, backend)
-    remover = CopyRemover(
-        module, facts, schedule_positions(module), use_regions=use_regions, keep=keep
-    )
-    remover.run(threads, context)
-    remover.drop_copies()
-    add_special_case_copies(module, facts, threads, context)
-    _tidy(module, [c for c in module.computations.values() if c.version != cleaned[c]])
+    with collector_paused():
+        add_copies(module, Facts(module, backend), threads)
+        _clean_up(module, threads)
+        cleaned = {c: c.version for c in module.computations.values()}
+        facts = Facts(module, backend)
+        remover = CopyRemover(
+            module, facts, schedule_positions(module), use_regions=use_regions, keep=keep
+        )
+        remover.run(threads, context)
+        remover.drop_copies()
+        add_special_case_copies(module, facts, threads, context)
+        _tidy(module, [c for c in module.computations.values() if c.version != cleaned[c]])
 
 
 def require_flat_calls(module: Module) -> None:

@@ -49,13 +49,20 @@ def _walk(
     for instruction in order:
         if instruction.opcode is Opcode.PARAMETER:
             numbers[instruction] = len(numbers)
+    run: list[Instruction] = []  # one after the other, with no call in between
     for instruction in order:
         opcode = instruction.opcode
-        if opcode is Opcode.PARAMETER:
-            continue
         if opcode in CONTROL_FLOW_CALLERS:
+            _number(run, numbers)
+            run = []
             for callee in control_flow_callees(instruction):
                 if callee not in entered:
                     entered.add(callee)
                     yield callee
-        numbers[instruction] = len(numbers)
+        if opcode is not Opcode.PARAMETER:
+            run.append(instruction)
+    _number(run, numbers)
+
+
+def _number(run: list[Instruction], numbers: dict[Instruction, int]) -> None:
+    numbers.update(zip(run, range(len(numbers), len(numbers) + len(run)), strict=True))

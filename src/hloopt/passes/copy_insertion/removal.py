@@ -78,12 +78,14 @@ class CopyRemover:
 
     def _node_of(self, value: int, nodes: dict[int, Node]) -> Node:
         """The node of a value, in the list of its buffer."""
-        if value not in nodes:
-            together = self._in_order(self.facts.buffer_of(value))
-            made = [Node(v, self.flow.uses(v)) for v in together]
+        node = nodes.get(value)
+        if node is None:
+            made = [Node(v, self.flow.uses(v)) for v in self._in_order(self.facts.buffer_of(value))]
             ValueList(made)
-            nodes.update(zip(together, made, strict=True))
-        return nodes[value]
+            for node in made:
+                nodes[node.value] = node
+            node = nodes[value]
+        return node
 
     def _in_order(self, values: list[int]) -> list[int]:
         if len(values) == 1:

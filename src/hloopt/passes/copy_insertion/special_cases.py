@@ -107,13 +107,15 @@ class _SpecialCases:
         places: dict[int, list[int]],
     ) -> None:
         """Of one operand; `places` has the values defined by their buffer's list."""
-        facts = self.facts
+        facts, buffers = self.facts, self.facts.buffers
         held_there = self.flow.held[operand]
         for slot, held in enumerate(
             held_there[:1] if definer.opcode is Opcode.COPY else held_there
         ):
             for member in self.flow.members((held,)):
-                results = places.get(id(facts.buffers.get(member)), ())
+                results = places.get(id(buffers.get(member)))
+                if results is None:
+                    continue
                 use = Use(definer, number, slot)
                 if any(v != member and not facts.may_share(use, v) for v in results):
                     reason = f"%{definer.name} writes its result over it, but may read it later"

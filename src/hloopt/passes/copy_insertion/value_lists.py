@@ -67,7 +67,9 @@ class ValueList:
 
     def current(self) -> ValueList:
         """The list that this one is part of by now. Amortized O(1)."""
-        root = self
+        if self._joined is None:
+            return self
+        root = self._joined
         while root._joined is not None:
             root = root._joined
         node = self
