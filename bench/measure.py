@@ -171,6 +171,8 @@ class Figures:
     """All that was measured."""
 
     printed: list[TextFigures] = field(default_factory=list)
+    forms: dict[str, list[TextFigures]] = field(default_factory=dict)
+    """As `printed`, by the form of the text."""
     verified: list[TextFigures] = field(default_factory=list)
     passes: list[PassFigures] = field(default_factory=list)
     copies: list[PassFigures] = field(default_factory=list)
@@ -189,9 +191,9 @@ class Figures:
 # -- text -----------------------------------------------------------------------------------
 
 
-def measure_text(task: str, path: Path) -> TextFigures:
+def measure_text(task: str, path: Path, *, processes: int = _TEXT_PROCESSES) -> TextFigures:
     """Load and print, or load, verify and print, in turn with XLA."""
-    runs = [_worker("text", task, path, SMALL_FILE, _TEXT_RUNS) for _ in range(_TEXT_PROCESSES)]
+    runs = [_worker("text", task, path, SMALL_FILE, _TEXT_RUNS) for _ in range(processes)]
 
     def middle(key: str) -> float:
         times = [seconds for run in runs for seconds in run[key]]
@@ -206,6 +208,12 @@ def measure_text(task: str, path: Path) -> TextFigures:
         warm=middle("ours"),
         each=middle("each"),
     )
+
+
+def measure_forms(path: Path, folder: Path) -> dict[str, TextFigures]:
+    """Load and print a module in each form in which XLA has printed it, in turn with XLA."""
+    files = _worker("forms", path, folder)
+    return {form: measure_text("print", Path(file), processes=1) for form, file in files.items()}
 
 
 def measure_memory(path: Path) -> MemoryFigures:

@@ -66,6 +66,16 @@ def text_table(title: str, figures: list[TextFigures]) -> str:
     return table(title, headers, [*rows, ["geometric mean", "", "", "", cold, "", warm, *each]])
 
 
+def forms_table(title: str, forms: dict[str, list[TextFigures]]) -> str:
+    """How many times as fast as XLA each form is read and printed, and where that is least."""
+    rows = []
+    for form, figures in forms.items():
+        worst = min(figures, key=lambda f: ratio(f.xla, f.warm))
+        least = times(ratio(worst.xla, worst.warm))
+        rows.append([form, times(speed(figures, "warm")), least, shorten(worst.file)])
+    return table(title, ["form", "x", "least", "of"], rows)
+
+
 def pass_table(title: str, figures: list[PassFigures]) -> str:
     """Seconds for each pass on each file, also in parses, and that over the same of XLA."""
     rows = [
@@ -162,7 +172,7 @@ def bars(figures: Figures) -> list[Bar]:
     bare, version = startup["python -c pass"], startup.get("hloopt --version", 0.0)
     jaxlib, opt = startup.get("python, jaxlib", 0.0), startup.get("hloopt opt, dce", 0.0)
     singles = [f for f in figures.passes if f.name in PASSES]
-    slowest = max(f.cold for f in singles)
+    longest = max(f.cold for f in singles)
     parses = max((ratio(f.to_parse, f.xla_to_parse) for f in singles), default=0.0)
     growth = max(
         f.growth for f in figures.scaling if f.name in PASSES and f.seconds[1] >= _LONG_ENOUGH
@@ -171,15 +181,19 @@ def bars(figures: Figures) -> list[Bar]:
     pipelining = max((ratio(f.to_parse, f.xla_to_parse) for f in figures.pipelining), default=0.0)
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
     largest = max(figures.printed, key=lambda f: f.instructions)
+    form = min(figures.forms, key=lambda form: speed(figures.forms[form], "warm"))
     verified = next(f.cold for f in figures.verified if f.file == largest.file)
     return [
         _at_least("load+print / XLA, warm", speed(figures.printed, "warm"), 2.0),
-        _at_least("load+verify+print / XLA, warm", speed(figures.verified, "warm"), 1.0),
+        _at_least("load+print / XLA, cold, worst file", slowest(figures.printed, "cold"), 1.0),
+        _at_least(f"the same, warm: {form}", speed(figures.forms[form], "warm"), 1.5),
+        _at_least("load+verify+print / XLA, warm, worst", slowest(figures.verified, "warm"), 1.0),
+        _at_least("load+verify+print / XLA, cold", speed(figures.verified, "cold"), 0.7),
         _at_most("verifying / loading the largest, cold", ratio(verified, largest.cold) - 1, 1.2),
         _at_most("peak memory / jaxlib, worst file", memory, 1.0),
         _at_most("hloopt --version / python -c pass", ratio(version, bare), 4.0),
         _at_most("hloopt opt, dce / jaxlib process", ratio(opt, jaxlib), 0.5),
-        Bar("slowest pass on the largest modules", f"{slowest:.3f} s", "< 0.5 s", slowest < 0.5),
+        Bar("slowest pass on the largest modules", f"{longest:.3f} s", "< 0.5 s", longest < 0.5),
         _at_most("passes in parses / the same of XLA, worst", parses, 3.0),
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
         _at_most("copy insertion in parses, worst", copies, 3.0),
@@ -220,6 +234,11 @@ def speed(figures: list[TextFigures], which: str) -> float:
     """XLA's time over ours, geometric mean over the files; 0 where there is none."""
     ratios = [ratio(f.xla, getattr(f, which)) for f in figures]
     return _geometric_mean(ratios)
+
+
+def slowest(figures: list[TextFigures], which: str) -> float:
+    """XLA's time over ours where that is least; 0 where there is none."""
+    return min((ratio(f.xla, getattr(f, which)) for f in figures), default=0.0)
 
 
 def slowness(figures: InterpreterFigures) -> float:

@@ -20,6 +20,7 @@ from measure import (
     Figures,
     hloopt_command,
     measure_copies,
+    measure_forms,
     measure_interpreter,
     measure_memory,
     measure_passes,
@@ -31,6 +32,7 @@ from measure import (
 )
 from report import (
     bars,
+    forms_table,
     memory_table,
     one_run_lines,
     pass_table,
@@ -71,6 +73,10 @@ def _sections(files: list[Path], figures: Figures, folder: Path) -> None:
         print("jaxlib is not installed: these are our figures only.\n")
     title = "1. Load and print (x: times as fast as XLA; each: instruction by instruction)"
     _show(text_table(title, figures.printed))
+    for file in files:
+        for form, found in measure_forms(file, folder).items():
+            figures.forms.setdefault(form, []).append(found)
+    _show(forms_table("1b. The same in the forms XLA has printed, warm", figures.forms))
     figures.verified = [measure_text("verify", file) for file in files]
     _show(text_table("2. Load, parse all attributes, verify and print", figures.verified))
 

@@ -5,6 +5,8 @@
     worker.py pass NAME FILE SMALL_FILE RUNS
     worker.py memory ours|xla FILE
     worker.py scale FILE FOLDER FACTOR…
+    worker.py flatten FILE FOLDER
+    worker.py forms FILE FOLDER
 
 `SMALL_FILE` is read first, untimed, so that imports and regular expressions are ready. The last
 line of stdout is the result as JSON; times are in seconds, memory in bytes. Imports stand where
@@ -238,6 +240,21 @@ def write_flat(path: str, folder: str) -> dict[str, Any]:
     return {"path": str(target)}
 
 
+def write_forms(path: str, folder: str) -> dict[str, Any]:
+    """Write a module in each form of `forms`; their paths by form."""
+    from forms import FORMS
+    from hloopt.text import parse_module
+
+    text = read_text(path)
+    written = {}
+    for number, (form, printed) in enumerate(FORMS.items()):
+        target = Path(folder) / f"form{number}" / Path(path).name.removesuffix(".gz")
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(printed(parse_module(text)), encoding="utf-8")
+        written[form] = str(target)
+    return written
+
+
 def repeat_entry(module: Module, times: int) -> None:
     """Give `module` an entry that calls `times` copies of its program, each with its own inputs.
 
@@ -286,6 +303,7 @@ _KINDS: dict[str, Callable[..., dict[str, Any]]] = {
     "memory": measure_memory,
     "scale": write_scaled,
     "flatten": write_flat,
+    "forms": write_forms,
 }
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pytest
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir import Module
-from hloopt.text import parse_module, parser
+from hloopt.text import parse_module, parser, print_module
 from hloopt.text.fast_lane import read_computation
 
 PLUS = "%plus (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n"
@@ -34,6 +34,8 @@ def read(lines: str) -> Module | None:
         "  %t = (f32[], f32[], f32[], f32[], f32[], /*index=5*/f32[]) "
         "tuple(%p, %q, %p, %q, %p, /*index=5*/%q)",
         "  %p = f32[] parameter(0)\n  %n = f32[] negate(%p), control-predecessors={%p}",
+        "  %t = token[] after-all()\n  %i = (f32[2]{0}, token[]) infeed(%t)",
+        "  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n  s = f32[] add(p, q)",
     ],
 )
 def test_it_reads_what_xla_prints(lines: str) -> None:
@@ -62,13 +64,41 @@ def test_it_reads_what_xla_prints(lines: str) -> None:
         "  %p = f32[] paramter(0)",
         "  %p = f33[] parameter(0)",
         "  %__p = f32[] parameter(0)",
-        "  %t = token[] after-all()",
+        "  %t = f32[] after-all()",
+        "  %t = token[] after-all()\n  %i = (f32[2]{0}, f32[]) infeed(%t)",
         "\n",
         "    %p = f32[] parameter(0)",
     ],
 )
 def test_it_leaves_the_rest_to_the_general_lane(lines: str) -> None:
     assert read(lines) is None
+
+
+@pytest.mark.parametrize(
+    "end",
+    [" // e", ', execution_thread="t"', ', execution_thread="t" // e', "", " // e\n\n%f {"],
+)
+def test_it_reads_what_xla_prints_behind_the_closing_brace(end: str) -> None:
+    module = Module("m")
+    text = f"ENTRY %e {{\n  %p = f32[] parameter(0)\n}}{end}"
+    found = read_computation(module, text, 0)
+    assert found is not None
+    computation, position = found
+    assert computation.execution_thread == ("t" if "thread" in end else "main")
+    assert text[position:].strip().startswith("// e") == ("// e" in end)
+
+
+@pytest.mark.parametrize("end", ["x", ", execution_thread=", '\n, execution_thread="t"', " /* */"])
+def test_it_leaves_other_endings_to_the_general_lane(end: str) -> None:
+    text = f"ENTRY %e {{\n  %p = f32[] parameter(0)\n}}{end}"
+    assert read_computation(Module("m"), text, 0) is None
+
+
+def test_both_lanes_read_closing_comments_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"HloModule m\n\n{PLUS} // plus\n\nENTRY %e {{\n  %p = f32[] parameter(0)\n}} // e\n"
+    fast = print_module(parse_module(text))
+    monkeypatch.setattr(parser, "read_computation", lambda module, text, start: None)
+    assert print_module(parse_module(text)) == fast
 
 
 def test_a_refused_computation_leaves_no_trace() -> None:

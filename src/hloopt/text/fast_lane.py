@@ -31,12 +31,13 @@ from hloopt.ir.shape import format_shape
 from hloopt.ir.shape_parser import SHAPES
 from hloopt.patterns import pattern
 from hloopt.text.cursor import IDENTIFIER, RESERVED_NAMES
-from hloopt.text.implied_shapes import IMPLIED_SHAPE
+from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
 
 _NESTED = r"[^()\n]*(?:\([^()\n]*(?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)[^()\n]*)*\)[^()\n]*)*"
 
 _HEAD = pattern(rf"(ENTRY )?%?({IDENTIFIER})( \([^\n]*\) -> [^\n]*)? \{{\n")
-_THREAD = pattern(r', execution_thread="([^"\n]*)"(?=\n|$)')
+_END = pattern(r'(?:, execution_thread="([^"\n]*)")?(?= //|\n(?!\s*,)|\n?$)')
+"""Behind the closing brace: until 2024 XLA's printer added the computation's name in a comment."""
 _ROW = pattern(
     r"^  (ROOT )?%?([A-Za-z_][^ \n]*) = ([^ (\n]+|\(.*?\)) ([^ (\n]+)"
     rf"\(%?([^()\n]*|{_NESTED})\)(?:, (.+))?\n",
@@ -58,19 +59,21 @@ _ONLY_REFERENCE = dict.fromkeys(
 
 _FORBIDDEN = RESERVED_NAMES | ELEMENT_TYPES.keys()
 
-_PLAIN, _PAYLOAD, _CALLS = range(3)
+_PLAIN, _PAYLOAD, _CALLS, _IMPLIED = range(4)
 
 
 def _kind(opcode: Opcode) -> int:
     if opcode in (Opcode.PARAMETER, Opcode.CONSTANT):
         return _PAYLOAD
+    if opcode in IMPLIED_SHAPE:
+        return _IMPLIED
     if opcode in CONTROL_FLOW_CALLERS or opcode in EMBEDDED_CALLERS:
         return _CALLS
     return _PLAIN
 
 
 _KINDS: dict[str, tuple[Opcode, int]] = {
-    name: (opcode, _kind(opcode)) for name, opcode in OPCODES.items() if opcode not in IMPLIED_SHAPE
+    name: (opcode, _kind(opcode)) for name, opcode in OPCODES.items()
 }
 """What this lane reads: opcode and kind by name."""
 
@@ -91,22 +94,21 @@ def read_computation(module: Module, text: str, start: int) -> tuple[Computation
     body = text[body_start:brace]
     count = body.count("\n")
     end = brace + 1
-    thread = "main"
-    if text[end : end + 1] not in ("\n", ""):
-        suffix = _THREAD.match(text, end)
-        if suffix is None:
-            return None
-        thread, end = suffix[1], suffix.end()
+    suffix = _END.match(text, end)
+    if suffix is None:
+        return None
+    thread, end = "main" if suffix[1] is None else suffix[1], suffix.end()
     computation = Computation(module, name)
     scope: dict[str, Instruction] = {}
     callers: list[Instruction] = []
     roots: list[Instruction] = []
+    separator = ", %" if "%" in body[: body.find(" = ")] else ", "
     try:
         position = 0
         while position < len(body):
             chunk_end = body.find("\n", position + _CHUNK) + 1 or len(body)
             rows = _ROW.findall(body, position, chunk_end)
-            _read_rows(rows, computation, scope, callers, roots)
+            _read_rows(rows, separator, computation, scope, callers, roots)
             position = chunk_end
         names = " ".join(scope)
         if (
@@ -162,6 +164,7 @@ def _fits(signature: str, root: Instruction) -> bool:
 
 def _read_rows(
     rows: list[tuple[str, ...]],
+    separator: str,
     computation: Computation,
     scope: dict[str, Instruction],
     callers: list[Instruction],
@@ -169,7 +172,9 @@ def _read_rows(
 ) -> None:
     """Add an instruction for each row to `scope`; to `callers` if it may call, to `roots` if ROOT.
 
-    Raises KeyError for an unknown opcode, an undefined operand or an operand in another form.
+    `separator` is what stands between names of operands in most rows.
+    Raises KeyError for an unknown opcode, an undefined operand or an operand in another form, and
+    for a shape that the parser replaces.
     """
     kinds = _KINDS
     shapes = SHAPES
@@ -193,14 +198,21 @@ def _read_rows(
             instruction.operands = []
         else:
             try:
-                instruction.operands = list(map(find, operands.split(", %")))
+                instruction.operands = list(map(find, operands.split(separator)))
             except KeyError:
                 instruction.operands = _find_operands(operands, scope)
         if kind == _CALLS:
             callers.append(instruction)
+        elif kind == _IMPLIED and not _has_implied_shape(instruction):
+            raise KeyError(shape)
         if is_root:
             roots.append(instruction)
         scope[name] = instruction
+
+
+def _has_implied_shape(instruction: Instruction) -> bool:
+    """Whether the shape that is written is the one that the operands give."""
+    return implied_shape(instruction, instruction.shape) is instruction.shape
 
 
 def _find_operands(operands: str, scope: dict[str, Instruction]) -> list[Instruction]:
