@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -79,7 +77,7 @@ def remove_dead_entry_parameters(module: Module) -> None:
     if "entry_computation_layout" in module.attributes:
         module.set_attribute("entry_computation_layout", entry_layout(module))
     if aliases:
-        moved = (replace(alias, parameter=numbers[alias.parameter]) for alias in aliases)
+        moved = (alias._replace(parameter=numbers[alias.parameter]) for alias in aliases)
         module.set_attribute("input_output_alias", format_aliasing(moved))
     if donors:
         kept = ((numbers[parameter], index) for parameter, index in donors)

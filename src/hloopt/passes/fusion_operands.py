@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hloopt.diagnostics import HloVerifyError, counted
 from hloopt.ir.clone import own_computations
@@ -50,7 +49,7 @@ def _permute_aliases(fusion: Instruction, permutation: Sequence[int]) -> None:
     text = fusion.attributes.get("output_to_operand_aliasing")
     if text is not None:
         moved = [
-            replace(alias, parameter=permutation[alias.parameter])
+            alias._replace(parameter=permutation[alias.parameter])
             for alias in parse_output_to_operand_aliasing(text)
         ]
         fusion.set_attribute("output_to_operand_aliasing", format_operand_aliasing(moved))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from math import gcd, prod
 from typing import NamedTuple
@@ -161,8 +160,7 @@ def _phases(dimension: WindowDimension, outputs: int) -> Iterator[_Phase]:
         place = missing // common * pow(step // common, -1, each_place) % each_place
         if place >= dimension.size:
             continue
-        window = replace(
-            dimension,
+        window = dimension._replace(
             size=-(-(dimension.size - place) // each_place),
             stride=each_output * stride // dilation,
             rhs_dilate=step // common,
@@ -192,7 +190,7 @@ def _parts_of_phase(size: int, phase: _Phase, outputs: int, length: int) -> Iter
         yield _Part(
             slice(places[first], places[last] + 1, phase.within.step),
             slice(of_phase[low], of_phase[high - 1] + 1, phase.outputs.step),
-            replace(dimension, size=last - first + 1, pad_low=start, pad_high=reach - size - start),
+            dimension._replace(size=last - first + 1, pad_low=start, pad_high=reach - size - start),
         )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hloopt.ir.attribute_values.numbers import parse_int, split_ints
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(NamedTuple):
     """Output `output_index` shares its buffer with a parameter or, in an instruction, an operand.
 
     `kind` is `may-alias` or `must-alias`; always `must-alias` between an instruction's output and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_values.numbers import parse_int
@@ -10,8 +10,7 @@ from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
 
-@dataclass(frozen=True, slots=True)
-class WindowDimension:
+class WindowDimension(NamedTuple):
     """How a window covers one dimension; `reversal` is 1 where it is applied backwards."""
 
     size: int = 1
@@ -23,8 +22,7 @@ class WindowDimension:
     reversal: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A window over all dimensions of an array; without dimensions where the text is `{}`."""
 
     dimensions: tuple[WindowDimension, ...] = ()
@@ -105,8 +103,7 @@ def _split_by_x(text: str) -> tuple[int, ...]:
     return tuple(map(parse_int, text.split("x")))
 
 
-@dataclass(frozen=True, slots=True)
-class PaddingDimension:
+class PaddingDimension(NamedTuple):
     """Elements added before, after and between the elements of one dimension."""
 
     low: int = 0
@@ -127,8 +124,7 @@ def parse_padding(text: str) -> tuple[PaddingDimension, ...]:
     return tuple(PaddingDimension(*map(parse_int, one.split("_"))) for one in dense.split("x"))
 
 
-@dataclass(frozen=True, slots=True)
-class ConvolutionLabels:
+class ConvolutionLabels(NamedTuple):
     """Which dimension of input, kernel and output is what.
 
     One letter per dimension: `b` batch, `f` feature, `i` and `o` input and output feature of the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape, sizes_agree
@@ -13,8 +13,7 @@ from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 _Dimensions = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Dot:
+class _Dot(NamedTuple):
     lhs: Shape
     rhs: Shape
     lhs_batch: _Dimensions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape, same_kind, tuple_shape
@@ -12,8 +12,7 @@ from hloopt.ir.shape_inference.reduction import check_reducer
 _Dimensions = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Indexing:
+class _Indexing(NamedTuple):
     """What gather and scatter share, with the names of the attributes for messages.
 
     Dimensions of the result (gather) or the updates (scatter) are either `window` dimensions or

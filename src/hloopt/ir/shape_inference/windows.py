@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import (
@@ -154,9 +153,8 @@ def _of_gradient(labels: ConvolutionLabels, kind: str) -> ConvolutionLabels:
     """
     if kind == "dgrad":
         kernel = labels.kernel.translate(str.maketrans("io", "oi"))
-        return replace(labels, input=labels.output, kernel=kernel, output=labels.input)
-    return replace(
-        labels,
+        return labels._replace(input=labels.output, kernel=kernel, output=labels.input)
+    return labels._replace(
         input=labels.input.translate(str.maketrans("bf", "fb")),
         kernel=labels.output.translate(str.maketrans("bf", "io")),
         output=labels.kernel.translate(str.maketrans("io", "bf")),
