@@ -326,6 +326,9 @@ def test_what_is_the_same_on_all_devices_could_be_sharded() -> None:
     assert (item.buffer.name, item.saved, item.devices) == ("p", 3500, 8)
     assert advice.sharded_bound == 3500
     assert not advice_for(module_text(*lines)).shardings  # one device
+    permute = "s = f32[1000] collective-permute(r), channel_id=1, source_target_pairs={{0,7}}"
+    (item,) = advice_for(module_text(*lines, permute)).shardings  # the header leaves the count out
+    assert (item.buffer.name, item.devices) == ("p", 8)
 
 
 def test_a_module_without_memory_needs_no_advice() -> None:

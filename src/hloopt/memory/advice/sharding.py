@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.replication import ReplicationAnalysis
+from hloopt.ir.device_counts import device_counts
 from hloopt.memory.advice.gaps import Places
 from hloopt.memory.advice.idle import suggested
 from hloopt.memory.advice.model import Sharding
@@ -15,10 +16,13 @@ def find_sharding(analysis: MemoryAnalysis, places: Places, position: int) -> li
     Compared are partitions, or replicas where there is but one partition. O(instructions).
     """
     module = analysis.flow.module
-    devices = module.num_partitions if module.num_partitions > 1 else module.replica_count
+    grid = device_counts(module)
+    devices = grid.partitions if grid.partitions > 1 else grid.replicas
     if devices < 2:
         return []
-    replication = ReplicationAnalysis(module, cross_partition_spmd=module.num_partitions > 1)
+    replication = ReplicationAnalysis(
+        module, cross_partition_spmd=grid.partitions > 1, device_counts=grid
+    )
     found = []
     for place in places.all:
         value = places.kept(place, position)
