@@ -1,4 +1,4 @@
-"""What nobody expected ends with one line, exit code 70, and all there is to know in a file."""
+"""Unexpected exceptions end with one line, exit code 70, and a report file."""
 
 from __future__ import annotations
 

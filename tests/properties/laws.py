@@ -167,7 +167,7 @@ MAY_REPORT_MORE = [
     # As XLA it reports that there are equal computations, marked before or not.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
 ]
-"""What may report a change where it made none."""
+"""Passes that may report a change where they made none."""
 CHANGES_FEW = [
     # XLA's unit tests have hardly any equal fusions, conditionals that are applied to elements, or
     # gathered broadcasts.
@@ -238,7 +238,7 @@ class Subject:
 
 
 def _wanted(name: str) -> tuple[bool, bool]:
-    """What a pass asks of its input: a schedule, a flat call graph."""
+    """Whether a pass requires a schedule, and whether it requires a flat call graph."""
     return name in NEED_A_SCHEDULE, name in NEED_A_FLAT_CALL_GRAPH
 
 

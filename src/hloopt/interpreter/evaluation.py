@@ -173,7 +173,7 @@ class Evaluation:
 
 
 def _wrapped(step: Instruction) -> Computation:
-    """What the asynchronous operation runs that an update or a done belongs to."""
+    """The computation that the asynchronous operation of an update or done runs."""
     start = find_async_start(step)
     assert start is not None, "the verifier accepts no other"
     return start.called[0]

@@ -116,7 +116,7 @@ class Plans:
         return function
 
     def _may_be_cut(self, module: Module) -> bool:
-        """Whether arrays of static shapes may have a size of the moment. O(1) but once."""
+        """Whether set-dimension-size makes arrays of static shapes smaller. O(1), but once O(n)."""
         if self._module is not module:
             self._module = module
             self._has_cuts = any(

@@ -20,7 +20,7 @@ def find_async_start(instruction: Instruction) -> Instruction | None:
 
 
 def async_followers(start: Instruction) -> list[Instruction]:
-    """The updates and dones of an async-start, each behind what it continues. O(their users)."""
+    """The updates and dones of an async-start, in the order of the chain. O(their users)."""
     found: list[Instruction] = []
     stack = [start]
     while stack:

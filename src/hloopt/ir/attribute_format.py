@@ -268,7 +268,7 @@ def window(text: str) -> str | None:
 
 
 def stated_window(text: str) -> str:
-    """A window that is printed wherever it is stated: `{}` has no dimensions."""
+    """A window that is printed even without dimensions, as `{}`."""
     return window(text) or "{}"
 
 

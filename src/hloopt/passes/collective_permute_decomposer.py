@@ -48,9 +48,9 @@ class CollectivePermuteDecomposer(ModulePass):
 
     Collectives that stay, and let two devices meet that also meet in a permute that was split, or
     in other such collectives, wait for the last send-done: two that run at once on different
-    streams could wait for each other. A recv waits for those that its send needs: devices that a
-    collective keeps would not send. Loops, calls and conditionals count as the collectives in
-    them. A permute that has its channel in common with a send or recv of the module stays.
+    streams could wait for each other. A recv waits for those that its send depends on: a device
+    blocked in such a collective could not send. Loops, calls and conditionals count as the
+    collectives in them. A permute whose channel a send or recv of the module has stays.
     O(edges of the bodies).
 
     Compared with XLA:GPU 0.10.2, whose threshold is the largest number unless it is set: that one
@@ -162,7 +162,7 @@ class _Split(NamedTuple):
 
 
 def _transfers_by_channel(module: Module) -> dict[str, Instruction]:
-    """A send or recv between devices for each channel that the module has already."""
+    """By channel a send or recv between devices that the module has already."""
     return {
         _channel(transfer): transfer
         for opcode in SEND_RECV

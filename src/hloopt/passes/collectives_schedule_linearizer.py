@@ -35,7 +35,7 @@ class CollectivesScheduleLinearizer(ModulePass):
 
 
 def _running_collectives(module: Module) -> set[Computation]:
-    """The computations that run collectives, also in what they call. O(instructions)."""
+    """The computations that run collectives, directly or in callees. O(instructions)."""
     found = [
         c for c in module.computations.values() if any(map(_begins_collective, c.instructions))
     ]

@@ -65,8 +65,11 @@ def _stands_in_its_caller(computation: Computation) -> bool:
 
 
 def _keeps_text(instruction: Instruction) -> bool:
-    """Whether the text it was read from still holds. That of a chain of asynchronous ones holds if
-    it does for all of them: two forms of one chain are not read back."""
+    """Whether the source text of an instruction still holds.
+
+    Asynchronous chains keep or lose their text as a whole: a mix of sugar and general form cannot
+    be parsed again.
+    """
     if instruction.text is None or instruction.opcode not in ASYNC:
         return instruction.text is not None
     from hloopt.ir.async_chains import async_followers, find_async_start

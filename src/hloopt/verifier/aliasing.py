@@ -139,7 +139,7 @@ def _problems(
 
 
 def _why_apart(alias: Alias, parameter: Shape, output: Shape, setting: Setting) -> str | None:
-    """Why an output cannot have the buffer of a parameter; None where it can."""
+    """The reason why an output cannot reuse the buffer of a parameter; None if it can."""
     if alias.kind == "must-alias":
         if parameter is output:
             return None

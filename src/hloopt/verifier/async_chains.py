@@ -138,7 +138,7 @@ def async_start(instruction: Instruction) -> Instruction | None:
 def _check_is_single(start: Instruction, wrapped: Computation) -> None:
     """An asynchronous computation is one operation, a group of collectives excepted.
 
-    Its operands may be elements of parameters. Where the root is a tuple, each of its elements is
+    Its operands may be elements of parameters. If the root is a tuple, each of its elements may be
     an operation: results are bound one by one.
     """
     around = (Opcode.PARAMETER, Opcode.GET_TUPLE_ELEMENT)

@@ -1,4 +1,4 @@
-"""Rules about what keeps layouts, with `layout_sensitive`: copies, bitcasts, calls."""
+"""Rules that copies, bitcasts and calls keep layouts, with `layout_sensitive`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hloopt.verifier.async_chains import async_start
 from hloopt.verifier.layout_comparison import (
     expect,
     expected,
-    lies_alike,
+    same_but_space,
     same_layouts,
     same_order,
 )
@@ -25,7 +25,7 @@ from hloopt.verifier.shapes import is_unbounded
 
 
 def check_callees(instruction: Instruction, setting: Setting) -> None:
-    """What a computation takes and gives lies as its caller has it."""
+    """Parameters and root of a computation have the layouts of its caller's operands and result."""
     operands = [operand.shape for operand in instruction.operands]
     is_conditional = instruction.opcode is Opcode.CONDITIONAL
     for number, callee in enumerate(instruction.called):
@@ -39,7 +39,7 @@ def check_async_layouts(instruction: Instruction, setting: Setting) -> None:
     """Each link of an asynchronous chain has the layouts of the computation that it wraps."""
     start = async_start(instruction)
     if start is None or not start.called:
-        return  # which another rule says
+        return  # reported by another rule
     wrapped = start.called[0]
     result = instruction.shape
     if instruction.opcode is not Opcode.ASYNC_DONE:
@@ -62,9 +62,9 @@ def _check_taken(callee: Computation, operands: Sequence[Shape]) -> None:
 def check_updates(
     computation: Computation, found: Sequence[Instruction], setting: Setting
 ) -> Iterator[HloVerifyError]:
-    """A dynamic-update-slice writes into its operand, so that layouts are the same.
+    """A dynamic-update-slice has the layout of its operand, into which it writes.
 
-    In a fusion only the order of dimensions has to be, for the rest has no meaning there.
+    In a fusion only the order of dimensions must agree.
     """
     fits = same_order if computation.is_fusion else same_layouts
     for update in found:
@@ -74,7 +74,7 @@ def check_updates(
 
 
 def check_outfeed(instruction: Instruction, setting: Setting) -> None:
-    """An outfeed sends its operand as it lies."""
+    """The layout in `outfeed_shape` is that of the operand."""
     operand = instruction.operands[0].shape
     stated = parse_shape(instruction.attributes["outfeed_shape"])
     if not same_layouts(operand, stated):
@@ -85,7 +85,7 @@ def check_outfeed(instruction: Instruction, setting: Setting) -> None:
 
 
 def check_bitcast(instruction: Instruction, setting: Setting) -> None:
-    """A bitcast reads the bytes of its operand, all of them, where they are."""
+    """A bitcast has as many bytes as its operand, and does not cross between host and device."""
     operand, result = instruction.operands[0].shape, instruction.shape
     if not (operand.is_array and result.is_array):
         raise HloVerifyError(
@@ -106,11 +106,11 @@ def check_bitcast(instruction: Instruction, setting: Setting) -> None:
 
 
 def check_host_copy(instruction: Instruction, setting: Setting) -> None:
-    """A copy out of host memory changes neither the order of dimensions nor tiles."""
+    """A copy from host memory to the device keeps order of dimensions and tiles."""
     operand, result = instruction.operands[0].shape, instruction.shape
     from_host = operand.layout.memory_space == HOST_MEMORY_SPACE
     if from_host and result.layout.memory_space != HOST_MEMORY_SPACE:
-        expect(operand, result, lies_alike(operand, result))
+        expect(operand, result, same_but_space(operand, result))
 
 
 def check_copy_pair(instruction: Instruction, setting: Setting) -> None:
@@ -123,9 +123,9 @@ def check_copy_pair(instruction: Instruction, setting: Setting) -> None:
             expect(operand, part, same_order(operand, part))
         return
     if len(operand.elements) < 2:
-        return  # which is said elsewhere
+        return  # reported by another rule
     target, source = operand.elements[:2]
-    if not lies_alike(target, source):
+    if not same_but_space(target, source):
         raise HloVerifyError(
             "Source and destination buffers in CopyDone arguments need to be the same shape "
             f"found {target.text} and {source.text}"

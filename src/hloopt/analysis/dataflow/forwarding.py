@@ -241,7 +241,7 @@ _FORWARDS: dict[Opcode, Callable[[Instruction], list[Forward]]] = {
     Opcode.ASYNC_DONE: _async_done,
 }
 FORWARDING = frozenset(_FORWARDS)
-"""The opcodes of instructions whose result may hold values of others, merges aside."""
+"""Opcodes whose result may hold values of other instructions; those that merge are not listed."""
 _DEFINES_NOTHING = frozenset(
     (
         *(opcode for opcode, find in _FORWARDS.items() if find is _pass_on),

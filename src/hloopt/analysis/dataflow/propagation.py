@@ -78,7 +78,7 @@ class Propagation:
             self._define_in(order)
 
     def _define_in(self, order: list[Instruction]) -> None:
-        """Give the values of a computation their numbers; most instructions have one, an array."""
+        """Number the values of a computation; most instructions define a single array."""
         held, definer = self.held, self.definer
         for instruction in order:
             if _is_plain(instruction):
@@ -133,7 +133,7 @@ class Propagation:
     # -- where merging instructions get their values --------------------------------------------
 
     def _find_sources(self, computation: Computation) -> None:
-        """The sources of the computation's parameters, if it is called."""
+        """Note the sources of the parameters, if control flow calls the computation."""
         callers = [
             caller
             for caller in computation.callers
@@ -275,7 +275,7 @@ class Propagation:
 def members_of(
     union: int, merged: Mapping[int, Sequence[int]], unions: Collection[int]
 ) -> tuple[int, ...]:
-    """All that a stand-in stands for, also through others."""
+    """The values that a stand-in stands for, through other stand-ins as well, sorted."""
     seen = {union: None}
     waiting = [union]
     for value in waiting:  # grows
@@ -298,7 +298,7 @@ def _can_change(instruction: Instruction, sources: dict[Instruction, list[_Sourc
 
 
 def _merged(instruction: Instruction) -> list[_Source]:
-    """From where a loop or conditional has its result."""
+    """The sources that the result of a while or conditional merges."""
     if instruction.opcode is Opcode.WHILE:
         return [_Source(instruction.called[0].root, 0), _Source(_operand(instruction), 0)]
     return list(dict.fromkeys(_Source(branch.root, 0) for branch in instruction.called))

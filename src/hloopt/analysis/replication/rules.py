@@ -32,7 +32,7 @@ _OF_OPERANDS = (
 ) - {Opcode.COPY}
 """Opcodes whose result depends on nothing but their operands, by XLA's list."""
 _OF_ITS_DEVICE = COLLECTIVES | {Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE, Opcode.ASYNC_DONE}
-"""What gives devices something of their own, even for equal operands."""
+"""Opcodes whose results differ between devices even for equal operands."""
 _X64_CALLS = frozenset(("X64SplitLow", "X64SplitHigh", "X64Combine"))
 _LONGEST_TABLE = 1 << 16
 
@@ -165,7 +165,7 @@ class Rules:
 
 
 def _may_be_function(instruction: Instruction) -> bool:
-    """Whether nothing says that a result depends on more than the operands."""
+    """Whether a result may be presumed to depend on the operands alone."""
     opcode = instruction.opcode
     if opcode in _RULES and opcode is not Opcode.CUSTOM_CALL:
         return False
@@ -173,7 +173,7 @@ def _may_be_function(instruction: Instruction) -> bool:
 
 
 def _may_steer(shape: Shape) -> bool:
-    """Whether a parameter may be a trip count or index, which programs give all devices alike."""
+    """Whether a parameter may be a trip count or index, which is the same on all devices."""
     return shape.is_scalar and (shape.type_name == "pred" or shape.type_name[0] in "su")
 
 

@@ -172,5 +172,5 @@ class ExecutionOrder:
 
 
 def _is_wrapped(step: Instruction, instruction: Instruction) -> bool:
-    """Whether `instruction` is what a step of an asynchronous operation runs."""
+    """Whether `instruction` is the operation that a step of an asynchronous chain wraps."""
     return async_start_of(step).called[0].root is instruction
