@@ -76,7 +76,7 @@ def test_what_cannot_be_read_again_is_not_written(
     calls: list[str] = []
 
     def broken(*arguments: object) -> str:
-        calls.append(true_print(*arguments))  # type: ignore[arg-type]
+        calls.append(true_print(*arguments))  # type: ignore[arg-type]  # arguments of print
         return calls[0] if len(calls) == 1 else written
 
     monkeypatch.setattr("hloopt.driver.print_module", broken)

@@ -55,7 +55,7 @@ class MeetingDevices:
         return self._within[computation]
 
     def in_conflict(self, body: Computation, split: Sequence[Instruction]) -> list[Instruction]:
-        """The collectives of a body, and callers of some, that must not overlap those to be `split`.
+        """The collectives of a body, and callers of some, that must not overlap those in `split`.
 
         These have a group that shares two devices with a group of `split`, or of another one in
         conflict. O(devices) for each two distinct sets of groups, beside O(instructions).

@@ -106,7 +106,7 @@ class _SpecialCases:
         operand: Instruction,
         places: dict[int, list[int]],
     ) -> None:
-        """Find the overwritten slots of one operand; `places` has results by `id` of their buffer."""
+        """Find overwritten slots of an operand; `places` has results by `id` of their buffer."""
         facts, buffers = self.facts, self.facts.buffers
         held_there = self.flow.held[operand]
         for slot, held in enumerate(
