@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hloopt.analysis.content.classes import CLASSES
 from hloopt.analysis.content.frames import FrameKeys
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_format import parse_shapes
+from hloopt.ir.attribute_shapes import parse_shapes
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
     parse_frontend_attributes,
