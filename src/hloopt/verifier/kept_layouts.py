@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, compatible
 from hloopt.ir.shape_parser import parse_shape
 from hloopt.ir.shape_size import data_bytes
-from hloopt.verifier.async_chains import async_start
+from hloopt.verifier.calls import check_binding
 from hloopt.verifier.layout_comparison import (
     expect,
     expected,
@@ -29,7 +30,7 @@ def check_callees(instruction: Instruction, setting: Setting) -> None:
     operands = [operand.shape for operand in instruction.operands]
     is_conditional = instruction.opcode is Opcode.CONDITIONAL
     for number, callee in enumerate(instruction.called):
-        _check_taken(callee, operands[number + 1 : number + 2] if is_conditional else operands)
+        _check_parameters(callee, operands[number + 1 : number + 2] if is_conditional else operands)
         if not (instruction.opcode is Opcode.WHILE and number == 1):  # the condition's is its own
             root = callee.root.shape
             expect(root, instruction.shape, same_layouts(root, instruction.shape))
@@ -37,26 +38,29 @@ def check_callees(instruction: Instruction, setting: Setting) -> None:
 
 def check_async_layouts(instruction: Instruction, setting: Setting) -> None:
     """Each link of an asynchronous chain has the layouts of the computation that it wraps."""
-    start = async_start(instruction)
+    start = find_async_start(instruction)
     if start is None or not start.called:
         return  # reported by another rule
     wrapped = start.called[0]
     result = instruction.shape
     if instruction.opcode is not Opcode.ASYNC_DONE:
         bound, result, *_ = result.elements
-        _check_taken(wrapped, bound.elements)
+        _check_parameters(wrapped, bound.elements)
     root = wrapped.root.shape
     if compatible(result, root):  # a link need not have its results yet
         expect(root, result, same_layouts(root, result))
 
 
-def _check_taken(callee: Computation, operands: Sequence[Shape]) -> None:
-    for parameter, operand in zip(callee.parameters, operands, strict=False):
-        if not same_layouts(parameter.shape, operand):
-            raise HloVerifyError(
-                f"Operand shape {operand.text} does not match parameter %{parameter.name} of "
-                f"%{callee.name}: {parameter.shape.text}"
-            )
+def _check_parameters(callee: Computation, operands: Sequence[Shape]) -> None:
+    check_binding(
+        callee.parameters,
+        operands,
+        same_layouts,
+        lambda _, parameter, operand: (
+            f"Operand shape {operand.text} does not match parameter %{parameter.name} of "
+            f"%{callee.name}: {parameter.shape.text}"
+        ),
+    )
 
 
 def check_updates(

@@ -23,6 +23,7 @@ from hloopt.analysis.dataflow.scope import (
 )
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.async_chains import all_bound_operands, async_followers
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 
 NOTHING = -1
@@ -237,7 +238,7 @@ class Propagation:
                     for callee in callees_in_order(caller):
                         yield from self._parameters[callee]
                 elif caller.opcode is Opcode.ASYNC_START:
-                    yield from _async_chain(caller)
+                    yield from async_followers(caller)
 
     # -- simplification -------------------------------------------------------------------------
 
@@ -304,15 +305,6 @@ def _merged(instruction: Instruction) -> list[_Source]:
     return list(dict.fromkeys(_Source(branch.root, 0) for branch in instruction.called))
 
 
-def _async_chain(start: Instruction) -> Iterator[Instruction]:
-    """The updates and the done of an asynchronous start."""
-    waiting = list(start.users)
-    for user in waiting:  # grows along the chain
-        if user.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
-            yield user
-            waiting += user.users
-
-
 def _operand(instruction: Instruction) -> Instruction:
     if not instruction.operands:
         raise misfit(instruction)
@@ -332,11 +324,8 @@ def _feeds(parameter: Instruction, caller: Instruction) -> Iterator[_Source]:
             if branch is computation:
                 yield _Source(operand, 0)
         return
-    operands = list(caller.operands)
-    if caller.opcode is Opcode.ASYNC_START:
-        for update in _async_chain(caller):
-            if update.opcode is Opcode.ASYNC_UPDATE:
-                operands += update.operands[1:]
+    is_start = caller.opcode is Opcode.ASYNC_START
+    operands = all_bound_operands(caller) if is_start else caller.operands
     if number >= len(operands):
         raise misfit(caller)
     yield _Source(operands[number], 0)

@@ -37,7 +37,8 @@ class GroupReplication:
         named = replica_groups(collective)
         if named.named_count > MOST_DEVICES:
             return False
-        own = self._own.of(scalar_of_broadcast(value) or value)
+        scalar = scalar_of_broadcast(value)
+        own = None if scalar is None else self._own.of(scalar)
         if own is not None:
             return all(
                 max(group) < len(own) and len({own[device] for device in group}) == 1
