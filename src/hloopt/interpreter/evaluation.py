@@ -166,10 +166,9 @@ class Evaluation:
         return bound, result, None
 
     def _async_done(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
-        (bound, result, _), *late = operands
-        if late:
-            _, result, _ = yield self._bind(async_start_of(instruction).called[0], (*bound, *late))
+        ((_, result, _),) = operands
         return result
+        yield  # a frame like the others, which asks for nothing
 
 
 _FAILURES = (
