@@ -21,7 +21,7 @@ class CollectivesScheduleLinearizer(ModulePass):
     Devices that choose their kernels, and so their schedules, each for itself could otherwise meet
     in different orders. The order is the post-order of each computation, or that of the schedule;
     of an asynchronous collective the done comes before what begins the next one. Loops, calls and
-    conditionals count as the collectives that they run, other than in XLA. Where operands order
+    conditionals count as the collectives that they run, unlike in XLA. Where operands order
     two collectives already, nothing is added. O(edges), and what is asked of reachability.
     """
 
