@@ -57,7 +57,7 @@ def _runs(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]
     return runs
 
 
-def sets_size_silently(instruction: Instruction) -> bool:
+def sets_static_size(instruction: Instruction) -> bool:
     """Whether an instruction is a set-dimension-size of a dimension that its shape calls static."""
     if instruction.opcode is not Opcode.SET_DIMENSION_SIZE:
         return False
@@ -74,7 +74,7 @@ def operands_read(instruction: Instruction) -> Sequence[Instruction]:
     if instruction.opcode is not Opcode.RESHAPE or instruction.shape.is_dynamic:
         return instruction.operands
     (source,) = instruction.operands
-    while sets_size_silently(source):
+    while sets_static_size(source):
         (dimension,) = parse_ints(source.attributes["dimensions"])
         sizes = instruction.shape.dimensions
         runs = _runs(source.shape.dimensions, sizes)

@@ -26,7 +26,7 @@ from hloopt.ir.shape_size import shape_bytes
 from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
 from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
-from hloopt.passes.meeting_devices import MeetingDevices, keep_apart
+from hloopt.passes.collective_groups import CollectiveGroups, order_against_transfers
 
 _TOKEN = array_shape("token")
 _CONTEXT = array_shape("u32")
@@ -75,16 +75,16 @@ class CollectivePermuteDecomposer(ModulePass):
                 context.missed(permute, "it is not in the body of a while loop")
         before = module.version
         if bodies:
-            meeting = MeetingDevices(device_counts(module))
+            groups = CollectiveGroups(device_counts(module))
             taken = _transfers_by_channel(module)
             for body in bodies:
-                self._run_on(body, meeting, taken, context)
+                self._run_on(body, groups, taken, context)
         return module.version != before
 
     def _run_on(
         self,
         body: Computation,
-        meeting: MeetingDevices,
+        groups: CollectiveGroups,
         taken: dict[str, Instruction],
         context: PassContext,
     ) -> None:
@@ -93,7 +93,7 @@ class CollectivePermuteDecomposer(ModulePass):
             other = taken.get(_channel(permute))
             if other is not None:
                 context.missed(permute, f"%{other.name} has the same channel")
-            elif reason := self.why_not(permute, meeting.grid):
+            elif reason := self.why_not(permute, groups.grid):
                 context.missed(permute, reason)
             else:
                 candidates.append(permute)
@@ -107,7 +107,7 @@ class CollectivePermuteDecomposer(ModulePass):
             candidates = [chosen]
         if not candidates:
             return
-        conflicts = meeting.in_conflict(body, candidates)
+        conflicts = groups.in_conflict(body, candidates)
         splits = []
         for permute in candidates:
             stream = streams.get(permute)
@@ -122,7 +122,9 @@ class CollectivePermuteDecomposer(ModulePass):
             for collective in conflicts:
                 notes = frontend_attributes(collective) | {STREAM: "p2p"}
                 set_frontend_attributes(collective, notes)
-        keep_apart(conflicts, [(split.recv, split.send, split.send_done) for split in splits])
+        order_against_transfers(
+            conflicts, [(split.recv, split.send, split.send_done) for split in splits]
+        )
         # Sends end in nothing: their order in the list is that of their text from now on.
         body.reorder((stable_order if body.module.is_scheduled else post_order)(body))
 

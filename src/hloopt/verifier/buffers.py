@@ -30,7 +30,7 @@ _MAY_HOLD = ASYNC | {
 """Opcodes that take or return buffers."""
 
 
-def check_place(instruction: Instruction, setting: Setting) -> None:
+def check_allowed(instruction: Instruction, setting: Setting) -> None:
     """Only custom calls, and opcodes that pass values on, take or return buffers."""
     if instruction.opcode in _MAY_HOLD:
         return

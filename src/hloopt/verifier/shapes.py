@@ -165,7 +165,7 @@ def check_scales(instruction: Instruction, setting: Setting) -> None:
     if all(scale.is_scalar for scale in scales):
         raise HloVerifyError("At least one of the scales should be not a scalar in scaled-dot")
     for number, (side, scale) in enumerate(zip(shapes[:2], scales, strict=True)):
-        if _stands_for_none(scale, side):
+        if _is_no_scale(scale, side):
             continue
         name, scale_name = (instruction.operands[n].name for n in (number, number + 2))
         if scale.rank != side.rank:
@@ -191,7 +191,7 @@ def check_scales(instruction: Instruction, setting: Setting) -> None:
             )
 
 
-def _stands_for_none(scale: Shape, side: Shape) -> bool:
+def _is_no_scale(scale: Shape, side: Shape) -> bool:
     """Whether a scale marks its side as not scaled: a single bf16 for a larger bf16 array."""
     are_bf16 = scale.type_name == side.type_name == "bf16"
     return are_bf16 and set(scale.dimensions) <= {1} and not set(side.dimensions) <= {1}

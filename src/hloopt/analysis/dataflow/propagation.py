@@ -93,7 +93,7 @@ class Propagation:
         self._number_plain()
 
     def _number_plain(self) -> None:
-        """Number the values that `definer` has got last: arrays, at slot 0."""
+        """Number the values added to `definer` since the last call: arrays, at slot 0."""
         more = len(self.definer) - len(self.slot)
         self.slot += [0] * more
         self.numbers += range(self._next_number, self._next_number + more)

@@ -135,7 +135,7 @@ def infer_convolution(operation: Operation) -> Shape:
     stated = operation.stated
     if stated is None or kind not in ("dgrad", "wgrad"):
         return _convolve(operation, lhs, rhs, labels)
-    for reading in (labels, _of_gradient(labels, kind)):
+    for reading in (labels, _gradient_labels(labels, kind)):
         try:
             result = _convolve(operation, lhs, rhs, reading)
         except HloVerifyError:
@@ -145,7 +145,7 @@ def infer_convolution(operation: Operation) -> Shape:
     return _convolve(operation, lhs, rhs, labels)
 
 
-def _of_gradient(labels: ConvolutionLabels, kind: str) -> ConvolutionLabels:
+def _gradient_labels(labels: ConvolutionLabels, kind: str) -> ConvolutionLabels:
     """The labels of a gradient as a convolution of its own, from those of the forward one.
 
     The data gradient reads the output gradient and the kernel; the kernel gradient reads the data

@@ -18,7 +18,7 @@ _COLLECTIVES = {*SYNC_COLLECTIVES, *OWN_STARTS, Opcode.SEND, Opcode.RECV} - {Opc
 _Groups = tuple[tuple[int, ...], ...]
 
 
-class MeetingDevices:
+class CollectiveGroups:
     """Finds the device groups of collectives, directly or in called computations.
 
     Groups of called computations are cached: a pass may replace collectives in them, but by others
@@ -111,7 +111,9 @@ Transfer = tuple[Instruction, Instruction, Instruction]
 """The recv, send and send-done of a permute."""
 
 
-def keep_apart(collectives: Iterable[Instruction], transfers: Sequence[Transfer]) -> None:
+def order_against_transfers(
+    collectives: Iterable[Instruction], transfers: Sequence[Transfer]
+) -> None:
     """Order collectives against transfers, which are chained already, by control dependencies.
 
     A collective that a send depends on runs before the recv of the first such transfer and after
