@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, async_form
+from hloopt.analysis.calls import with_callers
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -36,16 +37,9 @@ class CollectivesScheduleLinearizer(ModulePass):
 
 def _running_collectives(module: Module) -> set[Computation]:
     """The computations that run collectives, directly or in callees. O(instructions)."""
-    found = [
+    return with_callers(
         c for c in module.computations.values() if any(map(_begins_collective, c.instructions))
-    ]
-    running = set(found)
-    while found:
-        for caller in found.pop().callers:
-            if caller.parent not in running:
-                running.add(caller.parent)
-                found.append(caller.parent)
-    return running
+    )
 
 
 def _linearize(computation: Computation, running: set[Computation], context: PassContext) -> None:
