@@ -238,7 +238,7 @@ def _parse_seconds(path: Path, times: int) -> tuple[float, float]:
 
 
 def measure_copies(path: Path, folder: Path) -> list[PassFigures]:
-    """Copy insertion on a module whose call graph was made flat, and on 4 copies of that."""
+    """Measure copy insertion on a flattened module, and on four copies of it in one module."""
     flat = Path(_worker("flatten", path, folder)["path"])
     files = _worker("scale", flat, folder, _MOST_COPIES)
     result = []

@@ -230,7 +230,7 @@ def write_scaled(path: str, folder: str, *factors: str) -> dict[str, Any]:
 
 
 def write_flat(path: str, folder: str) -> dict[str, Any]:
-    """Write a module after flatten-call-graph, which copy insertion needs."""
+    """Write a module after flatten-call-graph, as copy insertion requires it."""
     from hloopt.text import parse_module, print_module
 
     module = parse_module(read_text(path))

@@ -1,4 +1,4 @@
-"""What nobody expected ends with one line, exit code 70, and all there is to know in a file."""
+"""Unexpected exceptions end with one line, exit code 70, and a report file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_read_again_is_not_written(
     calls: list[str] = []
 
     def broken(*arguments: object) -> str:
-        calls.append(true_print(*arguments))  # type: ignore[arg-type]
+        calls.append(true_print(*arguments))  # type: ignore[arg-type]  # arguments of print
         return calls[0] if len(calls) == 1 else written
 
     monkeypatch.setattr("hloopt.driver.print_module", broken)

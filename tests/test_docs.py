@@ -37,6 +37,35 @@ def blocks(root: Path, page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.S)
 
 
+def _without_times(line: str) -> str:
+    """A line of a page without column widths, and without times of this run."""
+    line = re.sub(r"( (?:yes|no) .*) [\d.,]+$", r"\1", " ".join(line.split()))
+    return re.sub(r"[\d.]+ s$", "s", line)
+
+
+@pytest.mark.parametrize("number", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_readme_shows_what_is_printed(
+    number: int,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "testdata").symlink_to(root / "testdata")
+    (tmp_path / "build").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    page = blocks(root, "../README.md", "console")[number]
+    for example in page.replace(" \\\n", " ").split("$ hloopt ")[1:]:
+        command, _, shown = example.partition("\n")
+        assert main(command.split()) == 0
+        printed = "\n".join(map(_without_times, "".join(capsys.readouterr()).splitlines()))
+        for part in filter(str.strip, shown.split("⋮")):
+            lines = "\n".join(map(_without_times, part.strip("\n").splitlines()))
+            _, found, printed = printed.partition(lines)
+            assert found == lines
+
+
 def test_the_example_pipeline_is_one(root: Path) -> None:
     text = blocks(root, "pipelines.md", "yaml")[0]
     pipeline = parse_pipeline(Source("tidy.yaml", text), find_pipeline)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Match modules with edited copies of them, of which it is known what belongs together.
+"""Match modules with edited copies of themselves, and compare with the known partners.
 
     tools/diff_agreement.py [--shared DIR] [--dumps DIR] [--seed N] [--scale N] [--verbose]
 
 Sixty pairs (`--scale 2`: twice as many) are drawn by a seed: renamed, renumbered, reordered,
-instructions or a layer inserted or removed, shardings changed, a pass applied. The edits are done
-to a copy of the module, whose instructions say which are still the same ones. For 57 of 60 the
-matching must be that map, up to automorphisms, which are checked to be such, and up to which of
-equal layers is gone; where a pass merged or split instructions, no pair may contradict it and the
-edits be at most 1.5 times as many. Then the largest module loses a layer: to match it with itself
-must take less than 10 s. Prints a table; exits 1 if a bar is not met, 2 for wrong usage.
+instructions or a layer inserted or removed, shardings changed, a pass applied. The known partners
+are the instructions that survive the edit of a copy. For 57 of 60 pairs the matching must equal
+these, up to automorphisms, which are checked, and up to the choice among equal layers; where a pass
+merged or split instructions, no pair may contradict and there may be 1.5 times as many edits. Then
+the largest module is matched with itself less a layer, which must take less than 10 s. Prints a
+table; exits 1 if a bar is not met, 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def sources(shared: Path | None, dumps: Path | None = None) -> list[Path]:
 
 
 def match(pair: KnownPair) -> tuple[float, Judgement]:
-    """The processor's seconds for the matching, and what to say of it."""
+    """Match a pair; returns CPU seconds and the judgement."""
     started = time.process_time()
     found = ModuleMatch.of(pair.before, pair.after).instructions
     seconds = time.process_time() - started
@@ -85,14 +85,14 @@ def match(pair: KnownPair) -> tuple[float, Judgement]:
 
 
 def is_met(kind: Kind, judgement: Judgement) -> bool:
-    """Whether a matching is as it must be."""
+    """Whether a matching meets the requirement for its kind of edit."""
     if judgement.verdict in _FOR_EQUALITY:
         return True
     return kind.is_pass and judgement.verdict is Verdict.COMPATIBLE
 
 
 def largest_seconds(shared: Path) -> float:
-    """How long it takes to match the largest module with itself, a layer removed."""
+    """Match the largest module with itself less a layer, and print a line; returns CPU seconds."""
     path = shared / "corpus" / "benchmarks" / _LARGEST
     pair = make_pair(path.name, read_module(str(path)), remove_layer, "renumbered", Random(0))
     assert pair is not None

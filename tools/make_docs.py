@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+from hloopt.analysis.content import CLASSES
 from hloopt.cli import cli
 from hloopt.explanations import codes, explain
 from hloopt.passes.conditions import CONDITIONS
@@ -64,6 +65,9 @@ def commands_page() -> str:
         rows = [(_option(option), option.help or "") for option in options]
         parts += [f"## {name}", f"`{usage}`", _prose(command.help)]
         parts.append(_table(("option", ""), rows))
+        if name == "hloopt diff":
+            classes = [(f"`{each.name}`", each.help) for each in CLASSES.values()]
+            parts.append(_table(("class of content", ""), classes))
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What is told of an exception that nobody expected: a defect of hloopt."""
+"""Reports of unexpected exceptions: one line for the user, the details in a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hloopt.diagnostics import Defect
 
 
 def as_defect(error: Exception, arguments: Sequence[str]) -> Defect:
-    """The defect behind `error`, which a command line met; all there is to know goes to a file."""
+    """Turn an unexpected exception into a Defect, and write a report file for the maintainers."""
     place = _place(error)
     message = f"a defect of hloopt: {type(error).__name__}: {error}".rstrip(": ")
     written = _write_report(error, arguments)
@@ -18,7 +18,7 @@ def as_defect(error: Exception, arguments: Sequence[str]) -> Defect:
 
 
 def _place(error: Exception) -> str:
-    """File and line where the exception was raised."""
+    """File and line where the exception was raised, as `hloopt/cli.py:12`; empty if unknown."""
     trace = error.__traceback__
     if trace is None:
         return ""
@@ -30,7 +30,7 @@ def _place(error: Exception) -> str:
 
 
 def _write_report(error: Exception, arguments: Sequence[str]) -> str | None:
-    """A file with command line, versions and traceback; None where none can be written."""
+    """Write command line, versions and traceback to a file; returns its path, None on failure."""
     import os
     import shlex
     import tempfile

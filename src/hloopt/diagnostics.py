@@ -164,7 +164,7 @@ class PassRefused(PassFailure):
 
 
 class Defect(HloError):
-    """Something in hloopt is wrong, whatever the input was."""
+    """A defect of hloopt itself, whatever the input was."""
 
     code = "HLO900"
 

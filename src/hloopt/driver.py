@@ -80,7 +80,7 @@ class Outcome:
     result: PipelineResult
     changed: bool
     seconds: dict[str, float] = field(default_factory=dict)
-    """By phase: read, passes, write, check (what was written is read again), report."""
+    """By phase: read, passes, write, check (the result is parsed and verified), report."""
     diff: ModuleDiff | None = None
     memory: tuple[MemoryReport, MemoryReport] | None = None
     """Before and after."""
@@ -137,9 +137,9 @@ def optimize(
 
 
 def _read_back(text: str, settings: Settings) -> None:
-    """See that what is to be written is a module, and a valid one. Raises Defect.
+    """Parse and verify the text to be written. Raises Defect if it is no valid module.
 
-    Takes about as long as reading and verifying.
+    Costs as much as reading and verifying.
     """
     from hloopt.verifier import ANY_TARGET, verify_module
 

@@ -54,7 +54,7 @@ def test_layers_stay_partners_where_something_comes_between_in_all_of_them(
 
 
 def test_copies_that_stay_are_partners() -> None:
-    """Where both sides have copies, those that one side has more of do not hide them."""
+    """Copies are looked through where one side has many more; those on both sides still match."""
     some = _layers("copy({})").replace("ROOT q.", "ROOT ")
     fewer = some
     for n in range(0, _LAYERS, 2):

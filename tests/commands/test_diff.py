@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hloopt.analysis.content import CLASSES
 from hloopt.cli import main
 
 BEFORE = (
@@ -213,3 +214,9 @@ def test_opt_runs_both_on_the_streams_that_its_scheduler_had(
     marked = schedule_of("gpu-convert-async-collectives-to-sync")
     assert (marked["preset"], marked["unit"], marked["doubts"]) == ("xla-gpu", "cycles", [])
     assert "--target" not in str(marked)
+
+
+def test_help_lists_the_classes_of_content(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"leave classes of content out: {', '.join(CLASSES)} --exit-zero" in printed

@@ -43,7 +43,7 @@ INPUT = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 
 def added(text: str) -> list[list[float]]:
-    """What each device's result adds to the rows of the input: the number of who computed them."""
+    """By device and row, result minus input: the number of the device that computed the row."""
     placement = place(parse_module(text))
     assert placement.is_whole
     count = placement.grid.device_count

@@ -1,4 +1,4 @@
-"""Which part of an array each device has: tiles, subgroups, meshes, and Shardy's words for them."""
+"""Parts of arrays by device: tiles, subgroups, meshes, and Shardy's forms of them."""
 
 from __future__ import annotations
 

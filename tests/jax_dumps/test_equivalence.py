@@ -67,7 +67,7 @@ def test_they_are_on_xla_too(dumps: Dumps) -> None:
 
 @pytest.mark.parametrize("before", ["before_optimizations", "after_optimizations"])
 def test_inputs_of_jax_are_cut_by_the_shardings_of_parameters(dumps: Dumps, before: str) -> None:
-    """Whole arrays are given, whichever module is the first."""
+    """Inputs are whole arrays in either order of the modules."""
     stages = ["before_optimizations", "after_optimizations"]
     left, right = (module_of(dumps, stage) for stage in sorted(stages, key=before.__ne__))
     given = read_arrays([str(dumps.folder / "whole_inputs.npz")], left.entry, 8)

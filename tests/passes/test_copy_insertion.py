@@ -1,4 +1,4 @@
-"""Which copies are inserted, and which conditions leave a value without one."""
+"""Copies that copy insertion adds, and the conditions under which it adds none."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ _KEPT_BY_XLA = {
 def test_no_value_of_the_corpus_is_overwritten_while_it_is_needed(
     corpus_entries: list[CorpusEntry],
 ) -> None:
-    """And what can be run computes the same."""
+    """Modules that can be run compute the same with copies."""
     failures: list[str] = []
     conflicting: set[str] = set()
     checked = ran = 0

@@ -1,4 +1,4 @@
-"""What the verifier says about layouts, memory spaces and the counts in the header."""
+"""Rules of the verifier about layouts, memory spaces and the counts in the header."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_module
 def problems(
     body: str, header: str = "", options: VerifierOptions | None = None, callees: str = ""
 ) -> list[str]:
-    """What the verifier says about an entry computation with these lines."""
+    """Problems that the verifier finds in an entry computation with these lines."""
     text = f"""HloModule m{header and ", " + header}
 {callees}
 ENTRY e {{

@@ -11,7 +11,7 @@ F8, E8 = "f8e4m3fn", "f8e8m0fnu"
 
 
 def problems(lhs: str, rhs: str, lhs_scale: str, rhs_scale: str, attributes: str = "") -> list[str]:
-    """What the verifier says about a scaled-dot of these shapes, f32[4,8]."""
+    """Problems that the verifier finds in a scaled-dot of these shapes, with result f32[4,8]."""
     attributes = attributes or "lhs_contracting_dims={1}, rhs_contracting_dims={1}"
     batch = "2," if "batch" in attributes else ""
     shapes = (lhs, rhs, lhs_scale, rhs_scale)

@@ -9,7 +9,7 @@ from hloopt.verifier import verify_module
 
 
 def problems(body: str, callees: str = "") -> list[str]:
-    """What the verifier says about an entry computation with these lines."""
+    """Problems that the verifier finds in an entry computation with these lines."""
     text = f"""{callees}
 ENTRY e {{
   p = f32[8] parameter(0)

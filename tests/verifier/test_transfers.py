@@ -9,7 +9,7 @@ from hloopt.verifier import VerifierOptions, verify_module
 
 
 def problems(body: str, options: VerifierOptions | None = None) -> list[str]:
-    """What the verifier says about an entry computation with these lines."""
+    """Problems that the verifier finds in an entry computation with these lines."""
     text = f"""ENTRY e {{
   p = f32[8] parameter(0)
   k = token[] parameter(1)
@@ -130,7 +130,7 @@ def transfer(name: str, start: str, done: str, pairs: str | None) -> str:
 
 
 def deadlocks(body: str, inside: str = "") -> list[str]:
-    """What the verifier says about a schedule, where `inside` is what a loop and a call run."""
+    """Deadlocks that the verifier finds in a schedule; a loop and a call run `inside`."""
     text = SCHEDULED.format(body=body, inside=inside)
     assert verify_module(parse_module(text)) == []
     options = VerifierOptions(verify_no_collective_deadlocks=True)

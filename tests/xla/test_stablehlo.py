@@ -15,7 +15,7 @@ from hloopt.text import parse_module
 from hloopt.text.foreign import NotHlo
 from hloopt.verifier import verify_module
 
-jax = pytest.importorskip("jax")
+jax = pytest.importorskip("jax", reason="needs the extra xla")
 
 
 @pytest.mark.parametrize("form", ["text", "bytecode"])

@@ -1,1 +1,1 @@
-"""Pairs of modules of which it is known what belongs together, and how a matching is judged."""
+"""Pairs of modules with known partners, and the judgement of matchings."""

@@ -1,4 +1,4 @@
-"""Whether two maps between modules differ by automorphisms only: by exchanging what is alike."""
+"""Equality of maps between modules up to automorphisms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_equal_up_to_automorphisms(pair: KnownPair, found: Partners) -> bool:
 
 
 def _extended(partial: dict[Instruction, Instruction], module: Module) -> Partners:
-    """`partial` with images for the nodes it lacks: of one label, reading the images."""
+    """Extend a partial map greedily: images have equal labels, and read the images of operands."""
     taken = set(partial.values())
     everything = [i for c in stable_computation_order(module) for i in stable_order(c)]
     free: dict[object, list[Instruction]] = {}
@@ -76,10 +76,9 @@ def _is_automorphism(images: Partners, module: Module) -> bool:
 
 
 def _keeps_structure(node: Instruction, images: Partners, same: Mapping[Instruction, int]) -> bool:
-    """Whether a node and its image have corresponding surroundings and one label.
+    """Whether a node and its image have the same label, and neighbours that are images.
 
-    What they call may also be two computations that do the same: modules have many equal
-    reducers.
+    Callees may also be equal computations: modules have many equal reducers.
     """
     image = images[node]
     return (

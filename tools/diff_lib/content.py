@@ -1,4 +1,4 @@
-"""What instructions say and compute, worked out here and not as the matching does it."""
+"""Labels and value numbers of instructions, computed independently of the matching."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hloopt.ir.ordering import stable_computation_order, stable_order
 
 
 def label(instruction: Instruction) -> object:
-    """All that is written about an instruction but names and references."""
+    """Opcode, shape, payload and attributes of an instruction, without names and references."""
     attributes = explicit_attributes(instruction)
     if "metadata" in attributes:  # frames as they are numbered, not in the order of their use
         attributes["metadata"] = instruction.attributes["metadata"]
@@ -26,9 +26,9 @@ def label(instruction: Instruction) -> object:
 
 
 def values(module: Module) -> dict[Instruction, int]:
-    """Equal numbers for instructions that compute the same, within one module.
+    """Value numbers of the instructions of one module.
 
-    By opcode, shape, attributes without metadata and channel, operands and what is called.
+    By opcode, shape, attributes without metadata and channel, operands and callees.
     """
     numbers: dict[Hashable, int] = {}
     found: dict[Instruction, int] = {}

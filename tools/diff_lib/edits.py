@@ -1,4 +1,4 @@
-"""Edits of modules: what people, another program version, or a compiler do to them."""
+"""Edits of modules such as people, new program versions and compilers make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STAYS = frozenset(
         *(Opcode.INFEED, Opcode.OUTFEED, Opcode.RNG_GET_AND_UPDATE_STATE),
     )
 )
-"""What is not removed together with its users."""
+"""Opcodes that `remove_dead` leaves."""
 
 
 def nothing(module: Module, random: Random) -> bool:
@@ -76,7 +76,7 @@ def insert(count: int) -> Callable[[Module, Random], bool]:
 
 
 def remove(count: int) -> Callable[[Module, Random], bool]:
-    """An edit that takes elementwise instructions out, and what only they used."""
+    """An edit that removes elementwise instructions, and operands that become dead."""
 
     def edit(module: Module, random: Random) -> bool:
         places = [i for i in module.instructions() if i.users and _stand_in(i) is not None]
@@ -94,7 +94,7 @@ def remove(count: int) -> Callable[[Module, Random], bool]:
 
 
 def remove_segment(module: Module, random: Random) -> bool:
-    """Take out what lies between two values of a row of equal ones: mostly a layer."""
+    """Remove the instructions between two neighbours of a row of equal values: mostly a layer."""
     found = rows(module)
     if not found:
         return False
@@ -159,7 +159,7 @@ def _is_plain_array(shape: Shape) -> bool:
 
 
 def _is_applied(computation: Computation) -> bool:
-    """Whether it is a reducer or the like, of which XLA expects a certain form."""
+    """Whether a computation is embedded, as a reducer, so that XLA expects a certain form."""
     return any(caller.opcode not in _HOSTS for caller in computation.callers)
 
 
@@ -171,7 +171,7 @@ def _add(value: Instruction, opcode: Opcode, operands: tuple[Instruction, ...]) 
 
 
 def _same_shape(value: Instruction) -> list[Instruction]:
-    """Values that may be used beside `value`: those defined before it."""
+    """The last values of the same shape before `value`, at most three."""
     found: list[Instruction] = []
     for instruction in stable_order(value.parent):
         if instruction is value:
@@ -191,7 +191,7 @@ def _stand_in(instruction: Instruction) -> Instruction | None:
 
 
 def rows(module: Module) -> list[list[Instruction]]:
-    """Values of one opcode, shape and kind of neighbours, each computed from the one before."""
+    """Rows of values with equal opcode, shape and neighbours, each computed from the one before."""
     found: list[list[Instruction]] = []
     for computation in module.computations.values():
         groups: dict[object, list[int]] = {}
@@ -228,7 +228,7 @@ def _chain(
 def _depends(
     number: int, other: int, order: Sequence[Instruction], number_of: Mapping[Instruction, int]
 ) -> bool:
-    """Whether one is computed from another; only what stands between them is looked at."""
+    """Whether instruction `number` depends on `other`. O(edges between them in `order`)."""
     seen = {number}
     stack = [number]
     while stack:

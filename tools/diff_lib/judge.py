@@ -1,4 +1,4 @@
-"""Whether a matching is the one that is known, and how long the edits are that it amounts to."""
+"""Judgement of a matching: equality with the known map, contradictions, number of edits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diff_lib.known_pair import KnownPair, Partners
 
 
 class Verdict(StrEnum):
-    """What a matching is, beside the known map."""
+    """Verdicts on a matching in comparison with the known map."""
 
     EQUAL = "equal"
     AUTOMORPHIC = "equal up to automorphisms"
@@ -27,11 +27,11 @@ class Judgement:
 
     verdict: Verdict
     contradictions: int
-    """Pairs of which one is known to have another partner."""
+    """Pairs of which at least one instruction has another known partner."""
     missing: int
-    """Instructions with a known partner and none found."""
+    """Instructions with a known partner for which none was found."""
     extra: int
-    """Pairs of which neither is known to have a partner."""
+    """Pairs of instructions without known partners."""
     edits: int
     known_edits: int
 
@@ -64,7 +64,7 @@ def judge(pair: KnownPair, found: Partners) -> Judgement:
 
 
 def count_edits(pair: KnownPair, partners: Partners) -> int:
-    """Instructions removed and added, and partners that say, read or call something else."""
+    """Number of removed, added and changed instructions that a matching implies."""
     removed = pair.before.instruction_count() - len(partners)
     added = pair.after.instruction_count() - len(partners)
     changed = sum(
@@ -77,10 +77,10 @@ def count_edits(pair: KnownPair, partners: Partners) -> int:
 
 
 def _count_contradictions(pair: KnownPair, found: Partners) -> int:
-    """Pairs of which one has another partner in the known map.
+    """Count pairs of which one instruction has another partner in the known map.
 
-    Where a pass merges instructions that compute the same, or copies one, any of those merged or
-    any of the copies is as good as the one that the pass happens to keep.
+    If a pass merges equal instructions, or copies one, any of them is as good as the one that the
+    pass happens to keep.
     """
     known = pair.partners
     origin = {new: old for old, new in known.items()}

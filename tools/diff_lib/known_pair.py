@@ -1,4 +1,4 @@
-"""A module, what an edit made of it, and which instructions are the same ones."""
+"""Pairs of a module and an edited copy, with the known partners of instructions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ Partners = Mapping[Instruction, Instruction]
 class KnownPair:
     """Two modules as read from text; `partners` maps instructions before to those after.
 
-    `others` are maps that say the same of equal layers one of which is gone: which one, nobody
-    can tell from the texts.
+    `others` are maps that are equally right: the texts do not tell which of equal layers is gone.
     """
 
     name: str
@@ -33,7 +32,7 @@ class KnownPair:
     others: Sequence[Partners] = ()
 
     def reversed(self) -> KnownPair:
-        """The same the other way round: what was removed is inserted."""
+        """The pair with before and after exchanged: removed instructions become inserted ones."""
         return KnownPair(
             self.name,
             self.after,

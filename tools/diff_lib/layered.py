@@ -1,6 +1,6 @@
 """Programs of equal layers, with and without one of them.
 
-Which instruction belongs to which layer is known from how the text is written.
+The writer of the text knows the layer of each instruction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SIZE = 16
 _MATRIX, _VECTOR, _ROWS = f"f32[{_SIZE},{_SIZE}]", f"f32[{_SIZE}]", f"f32[8,{_SIZE}]"
 
 Key = tuple[int, str]
-"""The layer, -1 for none, and what the instruction does in it."""
+"""A layer, -1 for none, and the role of an instruction in it."""
 
 
 class _Writer:
@@ -97,7 +97,7 @@ def _program(layers: Sequence[int], *, is_training: bool) -> _Writer:
 
 
 def layered_pair(random: Random, naming: str) -> KnownPair:
-    """Some layers, and the same without one of them and its weights."""
+    """A program of some layers, and the same program without one of them and its weights."""
     count = random.randint(3, 12)
     gone = random.randrange(count)
     is_training = random.random() < 0.5

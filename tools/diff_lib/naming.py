@@ -46,7 +46,7 @@ def at_random(module: Module, random: Random) -> None:
 
 
 def swap(module: Module, random: Random) -> None:
-    """Deal the names that there are out anew: each is that of another instruction."""
+    """Permute the existing names: each instruction gets the name of another one."""
     names = [instruction.name for instruction in module.instructions()]
     random.shuffle(names)
     _rename(module, lambda instruction: names.pop())

@@ -17,13 +17,13 @@ from hloopt.files import read_module
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of edit; `namings` are ways to name what comes out, any where there are none."""
+    """A kind of edit; `namings` are the ways to name its result."""
 
     name: str
     count: int
-    """How many pairs of a sample of 60 are of this kind."""
+    """Number of pairs of this kind in a sample of 60."""
     edits: Sequence[Edit | None]
-    """One after the other; None: a program of equal layers, one of them gone."""
+    """Edits that the pairs take in turn; None: a program of equal layers loses one."""
     namings: Sequence[str] = tuple(NAMINGS)
     is_reversed: bool = False
     is_pass: bool = False
@@ -51,9 +51,9 @@ KINDS = (
 def draw(
     sources: Sequence[Path], seed: int, counts: Mapping[str, int] | None = None
 ) -> Iterator[tuple[Kind, KnownPair]]:
-    """Pairs of every kind, as many as the kind says or `counts`; the same for one seed.
+    """Draw pairs of every kind, as many as `counts` says; deterministic for a seed.
 
-    Where an edit finds nothing to do in a module another is drawn.
+    If an edit finds nothing to do in a module, another module is drawn.
     """
     for kind in KINDS:
         for number in range(kind.count if counts is None else counts[kind.name]):

@@ -1,4 +1,4 @@
-"""Taking a layer out of a training step: forward, backward, and the updates of its weights."""
+"""Removal of a layer from a training step: forward, backward, and the updates of its weights."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Step = tuple[Instruction, Instruction]
 
 
 def remove_layer(module: Module, random: Random) -> bool:
-    """Take a layer out of the entry; its parameters stay, and are results as they are.
+    """Remove a layer from the entry; its parameters stay, and become results unchanged.
 
-    A layer is what lies between two values of a row and reads many parameters, in the forward
-    pass, and what lies between two values of a row behind it and reads most of the same.
+    A layer is a segment between two neighbours of a row in the forward pass that reads many
+    parameters, with a segment of a later row, the backward pass, that reads most of the same.
     """
     order = stable_order(module.entry)
     number = {instruction: index for index, instruction in enumerate(order)}
@@ -49,7 +49,7 @@ def remove_layer(module: Module, random: Random) -> bool:
 def _weights_between(
     start: Instruction, end: Instruction, number: Mapping[Instruction, int]
 ) -> frozenset[Instruction]:
-    """Parameters that `end` reads on ways that do not lead back beyond `start`."""
+    """Parameters that `end` depends on through instructions after `start`."""
     seen = {start, end}
     waiting = [end]
     while waiting:
@@ -62,9 +62,9 @@ def _weights_between(
 
 
 def _behind(start: Instruction, end: Instruction) -> dict[Instruction, None]:
-    """What depends on `start` other than through `end`; empty where that is much.
+    """Instructions that depend on `start` other than through `end`; empty if too many.
 
-    Scalars that are summed up, as for the norm of all gradients, go no further.
+    Does not continue beyond sums of scalars, as in the norm of all gradients.
     """
     seen: dict[Instruction, None] = {}
     waiting = [start]
@@ -86,9 +86,9 @@ def _is_sum(instruction: Instruction) -> bool:
 def _take_out(
     module: Module, behind: Mapping[Instruction, None], forward: Step, backward: Step
 ) -> None:
-    """Let steps end where they start, sums do without what is `behind`, and parameters be results.
+    """Bypass both steps, drop `behind` from sums, and return parameters in place of their updates.
 
-    Result n of a training step is parameter n, updated.
+    Result n of a training step is the updated parameter n.
     """
     root = module.entry.root
     parameters = module.entry.parameters

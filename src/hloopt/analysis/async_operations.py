@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.opcode import ASYNC
 
 

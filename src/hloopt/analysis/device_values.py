@@ -25,9 +25,9 @@ class DeviceValues:
         self._known: dict[Hashable, list[int] | None] = {}
 
     def of(self, value: Instruction) -> list[int] | None:
-        """The value on each device, by its number.
+        """The value of an integer or pred scalar on each device, by device number.
 
-        None for other types, and where it depends on more than device ids and constants.
+        None for other shapes, and if it depends on more than device ids and constants.
         O(devices · instructions it is computed from), or without devices if an equal value is
         known.
         """

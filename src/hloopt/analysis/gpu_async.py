@@ -13,8 +13,8 @@ from hloopt.analysis.async_operations import (
     is_on_other_thread,
     wrapped,
 )
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.backend_config import backend_config, is_sync
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.frontend_attributes import frontend_attribute

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hloopt.analysis.dataflow.forwarding import async_start_of, is_in_place_permute
+from hloopt.analysis.dataflow.forwarding import is_in_place_permute
 from hloopt.analysis.dataflow.slots import Index, slots_of
 from hloopt.analysis.nvshmem import uses_nvshmem
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of, bound_operands
 from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
 
 
@@ -171,11 +172,7 @@ def _async_binding(instruction: Instruction) -> list[InPlacePair]:
 
 def bound_before(update: Instruction) -> int:
     """How many operands of the wrapped computation an asynchronous update finds bound already."""
-    count = 0
-    while update.opcode is Opcode.ASYNC_UPDATE:
-        update = update.operands[0]
-        count += len(update.operands) - (update.opcode is Opcode.ASYNC_UPDATE)
-    return count
+    return len(bound_operands(update.operands[0]))
 
 
 def _async_done(instruction: Instruction) -> list[InPlacePair]:

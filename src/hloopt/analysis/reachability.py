@@ -37,7 +37,7 @@ class Reachability:
     def __init__(
         self, computation: Computation, order: Sequence[Instruction] | None = None
     ) -> None:
-        """O(edges). `order` is one that respects all paths, where somebody has it already.
+        """Analyze a computation. O(edges). `order` is a topological order, if one is known already.
 
         Raises HloVerifyError if an instruction depends on itself.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from hloopt.analysis.calls import with_callers
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -53,14 +54,7 @@ class SideEffects:
     @cached_property
     def _computations(self) -> set[Computation]:
         """The computations that have a side effect, or run one that has."""
-        waiting = [c for c in self._module.computations.values() if _has_own_side_effect(c)]
-        found = set(waiting)
-        while waiting:
-            for caller in waiting.pop().callers:
-                if caller.parent not in found:
-                    found.add(caller.parent)
-                    waiting.append(caller.parent)
-        return found
+        return with_callers(filter(_has_own_side_effect, self._module.computations.values()))
 
     def of(self, instruction: Instruction) -> bool:
         """Whether running the instruction, or what it calls, has a side effect.

@@ -21,7 +21,7 @@ EXIT_FOUND = 1
 EXIT_USAGE = 2
 EXIT_PASS_FAILED = 3
 EXIT_DEFECT = 70
-"""As EX_SOFTWARE in sysexits.h."""
+"""The exit code of a defect of hloopt: EX_SOFTWARE in sysexits.h."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Report = TypeVar("Report")

@@ -35,14 +35,15 @@ if TYPE_CHECKING:
     "with_classes",
     multiple=True,
     metavar="CLASS",
-    help="count what is no difference otherwise: names",
+    help="count a class of content that is left out by default: names",
 )
 @click.option(
     "--ignore",
     "ignored_classes",
     multiple=True,
     metavar="CLASS,…",
-    help="leave classes of content out, see above",
+    help="leave classes of content out: names, metadata, locations, layout, sharding, "
+    "frontend-attributes, backend-config, channels, control, constants, order, header",
 )
 @click.option("--exit-zero", is_flag=True, help="exit 0 also where they differ")
 @memory_option

@@ -83,8 +83,8 @@ class Judge:
         self._tolerance = tolerance
         self._is_exact = is_exact
         self._precision = precision
-        """How far values may be off in the coarsest type that the programs compute in, as a part of
-        the largest value: less is no more than is to be expected of them."""
+        """Expected rounding error of the coarsest type that the programs compute in, as a fraction
+        of the largest value."""
         self.errors: dict[tuple[str, Index], OutputErrors] = {}
 
     def judge(

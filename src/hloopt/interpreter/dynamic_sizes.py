@@ -57,8 +57,8 @@ def _runs(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]
     return runs
 
 
-def sets_size_silently(instruction: Instruction) -> bool:
-    """Whether a set-dimension-size gives a dimension a size that its shape says nothing of."""
+def sets_static_size(instruction: Instruction) -> bool:
+    """Whether an instruction is a set-dimension-size of a dimension that its shape calls static."""
     if instruction.opcode is not Opcode.SET_DIMENSION_SIZE:
         return False
     (dimension,) = parse_ints(instruction.attributes["dimensions"])
@@ -66,15 +66,15 @@ def sets_size_silently(instruction: Instruction) -> bool:
 
 
 def operands_read(instruction: Instruction) -> Sequence[Instruction]:
-    """The operands as they are read.
+    """The instructions whose values an instruction reads: its operands, with one exception.
 
-    A reshape of static shape that splits a dimension takes all that there was before it got a
-    smaller size, as XLA:CPU has it in memory.
+    A reshape of static shape that splits a dimension reads all elements there were before
+    set-dimension-size made it smaller, as on XLA:CPU, where these are still in memory.
     """
     if instruction.opcode is not Opcode.RESHAPE or instruction.shape.is_dynamic:
         return instruction.operands
     (source,) = instruction.operands
-    while sets_size_silently(source):
+    while sets_static_size(source):
         (dimension,) = parse_ints(source.attributes["dimensions"])
         sizes = instruction.shape.dimensions
         runs = _runs(source.shape.dimensions, sizes)

@@ -15,7 +15,7 @@ from hloopt.interpreter.effects import Effect, effect_of
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Value, arrays_of
-from hloopt.ir.async_chains import find_async_start
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -158,7 +158,7 @@ class Evaluation:
         (bound, result, context), *late = operands
         if not late:
             return bound, result, context
-        return (yield self._bind(_wrapped(instruction), (*bound, *late)))
+        return (yield self._bind(async_start_of(instruction).called[0], (*bound, *late)))
 
     def _bind(self, computation: Computation, bound: tuple[Value, ...]) -> _Frame:
         is_bound = len(bound) == len(computation.parameters)
@@ -166,17 +166,9 @@ class Evaluation:
         return bound, result, None
 
     def _async_done(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
-        (bound, result, _), *late = operands
-        if late:
-            _, result, _ = yield self._bind(_wrapped(instruction), (*bound, *late))
+        ((_, result, _),) = operands
         return result
-
-
-def _wrapped(step: Instruction) -> Computation:
-    """What the asynchronous operation runs that an update or a done belongs to."""
-    start = find_async_start(step)
-    assert start is not None, "the verifier accepts no other"
-    return start.called[0]
+        yield  # a frame like the others, which asks for nothing
 
 
 _FAILURES = (

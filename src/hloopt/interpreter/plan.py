@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from hloopt.interpreter.dynamic_sizes import in_common_sizes, operands_read, sets_size_silently
+from hloopt.interpreter.dynamic_sizes import in_common_sizes, operands_read, sets_static_size
 from hloopt.interpreter.effects import has_effect
 from hloopt.interpreter.kernels import Function, kernels
 from hloopt.interpreter.limits import Limits
@@ -116,11 +116,11 @@ class Plans:
         return function
 
     def _may_be_cut(self, module: Module) -> bool:
-        """Whether arrays of static shapes may have a size of the moment. O(1) but once."""
+        """Whether set-dimension-size makes arrays of static shapes smaller. O(1), but once O(n)."""
         if self._module is not module:
             self._module = module
             self._has_cuts = any(
-                map(sets_size_silently, module.instructions(Opcode.SET_DIMENSION_SIZE))
+                map(sets_static_size, module.instructions(Opcode.SET_DIMENSION_SIZE))
             )
         return self._has_cuts
 

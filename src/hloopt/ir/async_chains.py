@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
@@ -10,17 +11,35 @@ ASYNC_CONTINUES = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 
 
 def find_async_start(instruction: Instruction) -> Instruction | None:
-    """The async-start that an asynchronous instruction belongs to; None where there is none.
+    """The async-start of the chain that an instruction is part of; None if the chain is broken.
 
     O(length of the chain).
     """
+    seen: set[Instruction] = set()
     while instruction.opcode in ASYNC_CONTINUES and instruction.operands:
+        if instruction in seen:
+            return None
+        seen.add(instruction)
         instruction = instruction.operands[0]
     return instruction if instruction.opcode is Opcode.ASYNC_START else None
 
 
+def async_start_of(instruction: Instruction) -> Instruction:
+    """The async-start of the chain that an instruction is part of. O(length of the chain).
+
+    Raises HloVerifyError if there is none, or if it calls no computation.
+    """
+    start = find_async_start(instruction)
+    if start is None or not start.called:
+        raise HloVerifyError(
+            f"'%{instruction.name}' belongs to no async-start that calls a computation",
+            span=instruction.parent.module.span_of(instruction),
+        )
+    return start
+
+
 def async_followers(start: Instruction) -> list[Instruction]:
-    """The updates and dones of an async-start, each behind what it continues. O(their users)."""
+    """The updates and dones of an async-start, in the order of the chain. O(their users)."""
     found: list[Instruction] = []
     stack = [start]
     while stack:
@@ -33,12 +52,22 @@ def async_followers(start: Instruction) -> list[Instruction]:
     return found
 
 
-def bound_operands(start: Instruction) -> list[Instruction]:
-    """What an async-start and all that follow it bind: the operands of what it runs, in order.
+def bound_operands(step: Instruction) -> list[Instruction]:
+    """The operands of the wrapped computation that a step and those before it in its chain bind.
 
-    O(users of the chain).
+    In the order of the parameters; the last step of a valid chain binds the last ones.
+    O(operands of the chain).
     """
-    operands = list(start.operands)
-    for step in async_followers(start):
-        operands += step.operands[1:]
-    return operands
+    late: list[Instruction] = []
+    while step.opcode in ASYNC_CONTINUES:
+        late += reversed(step.operands[1:])
+        step = step.operands[0]
+    return [*step.operands, *reversed(late)]
+
+
+def all_bound_operands(start: Instruction) -> list[Instruction]:
+    """The operands of the wrapped computation that an async-start and all its followers bind.
+
+    In the order of the parameters. O(operands and users of the chain).
+    """
+    return bound_operands([start, *async_followers(start)][-1])

@@ -8,11 +8,10 @@ distinct text, except those of metadata and backend_config, which rarely repeat.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
-from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
     format_int_lists,
@@ -29,10 +28,6 @@ from hloopt.ir.attribute_values import (
 )
 from hloopt.ir.attribute_values.strings import is_dictionary, quote_unless_dictionary
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
-from hloopt.ir.literal import canonical_literal
-from hloopt.ir.shape import Shape, format_shape
-from hloopt.ir.shape_parser import parse_shape, scan_shape
-from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
 if TYPE_CHECKING:
@@ -268,7 +263,7 @@ def window(text: str) -> str | None:
 
 
 def stated_window(text: str) -> str:
-    """A window that is printed wherever it is stated: `{}` has no dimensions."""
+    """A window that is printed even without dimensions, as `{}`."""
     return window(text) or "{}"
 
 
@@ -319,83 +314,6 @@ def format_operand_aliasing(aliases: Iterable[Alias]) -> str | None:
         for a in aliases
     ]
     return braces(entries, ", ") if entries else None
-
-
-@memoized
-def shape(text: str) -> str:
-    """A shape with its layout."""
-    return format_shape(parse_shape(text))
-
-
-@memoized
-def shapes(text: str) -> str:
-    """`{f32[4]{0}, f32[]}`."""
-    return braces(map(format_shape, parse_shapes(text)), ", ")
-
-
-@memoized
-def parse_shapes(text: str) -> tuple[Shape, ...]:
-    """The shapes in `{f32[4]{0}, f32[]}`."""
-    if not (text.startswith("{") and text.endswith("}")):
-        raise malformed("shapes {shape, …}", text)
-    found: list[Shape] = []
-    end = len(text) - 1
-    position = skip_trivia(text, 1)
-    while position < end:
-        if found:
-            if text[position] != ",":
-                raise malformed("shapes {shape, …}", text)
-            position += 1
-        parsed, position = scan_shape(text, position)
-        found.append(parsed)
-        position = skip_trivia(text, position)
-    return tuple(found)
-
-
-@memoized
-def literal(text: str) -> str:
-    """`s32[2]{0} {1, 2}`, or a tuple of such `( s32[] 1, pred[] true )`."""
-    return _literal(text, None)
-
-
-@memoized
-def elided_literal(text: str) -> str:
-    """The same with the values of large arrays left out."""
-    return _literal(text, 10)
-
-
-def _literal(text: str, limit: int | None) -> str:
-    return "".join(
-        _TUPLE_MARKS[part]
-        if isinstance(part, str)
-        else f"{format_shape(part[0])} {canonical_literal(part[1], part[0], limit)}"
-        for part in typed_literal_parts(text)
-    )
-
-
-_TUPLE_MARKS = {"(": "( ", ",": ", ", ")": " )"}
-
-
-def typed_literal_parts(text: str) -> Iterator[str | tuple[Shape, str]]:
-    """The arrays of `( s32[] 1, pred[] true )`, shape and values, and the marks between them."""
-    depth = 0
-    is_whole = False
-    position = skip_trivia(text, 0)
-    while position < len(text) and not is_whole:
-        mark = text[position]
-        if mark == "(" or (depth and mark in _TUPLE_MARKS):
-            yield mark
-            depth += (mark == "(") - (mark == ")")
-            position += 1
-        else:
-            parsed, start = scan_shape(text, position)
-            start = skip_trivia(text, start)
-            position = scan_literal(text, start)
-            yield parsed, text[start:position]
-        position = skip_trivia(text, position)
-        is_whole = not depth
-    if position < len(text) or not is_whole:
-        raise malformed("a shape and a literal", text)
 
 
 # -- references -----------------------------------------------------------------------------------

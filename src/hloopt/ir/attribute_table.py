@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hloopt.ir import attribute_format as kind
+from hloopt.ir import attribute_shapes as shaped
 from hloopt.ir.attribute_format import Canonical
 from hloopt.ir.instruction import COMPUTATION_LISTS
 from hloopt.ir.opcode import Opcode
@@ -244,9 +245,9 @@ _OWN: dict[Opcode, tuple[Attribute, ...]] = {
             "padding_type", kind.one_of("PADDING_VALID", "PADDING_SAME", unset="PADDING_INVALID")
         ),
         _required("custom_call_target", kind.string),
-        Attribute("operand_layout_constraints", kind.shapes),
+        Attribute("operand_layout_constraints", shaped.shapes),
         Attribute("custom_call_has_side_effect", kind.true_only),
-        Attribute("literal", kind.literal),
+        Attribute("literal", shaped.literal),
         _ALIASING,
         Attribute(
             "schedule",
@@ -270,7 +271,7 @@ _OWN: dict[Opcode, tuple[Attribute, ...]] = {
     Opcode.DOMAIN: (_required("domain", _later("attribute_annotations", "domain")),),
     Opcode.INFEED: (Attribute("infeed_config", kind.string_unless("")),),
     Opcode.OUTFEED: (
-        Attribute("outfeed_shape", kind.shape),
+        Attribute("outfeed_shape", shaped.shape),
         Attribute("outfeed_config", kind.string_unless("")),
     ),
     Opcode.SEND: _HOST_TRANSFER,

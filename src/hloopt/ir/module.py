@@ -72,7 +72,7 @@ class Module:
 
     @property
     def replica_count(self) -> int:
-        """How many replicas run the module; 1 where the header does not say, or says 0."""
+        """The number of replicas; 1 if the header has none, or 0."""
         return int(self.attributes.get("replica_count", 1)) or 1
 
     @property

@@ -84,7 +84,7 @@ def _check_layout_constraints(call: Instruction) -> None:
     text = call.attributes.get("operand_layout_constraints")
     if text is None:
         return
-    from hloopt.ir.attribute_format import parse_shapes
+    from hloopt.ir.attribute_shapes import parse_shapes
 
     constraints = parse_shapes(text)
     if len(constraints) != len(call.operands):

@@ -24,7 +24,7 @@ def shape_bytes(shape: Shape) -> int:
 
 
 def data_bytes(array: Shape) -> int:
-    """Bytes of the elements of an array, dynamic dimensions at their bound; 0 of other shapes."""
+    """Bytes of an array's elements, dynamic dimensions at their bounds; 0 for other shapes."""
     if array.element_type is None or not array.is_array:
         return 0
     count = array.element_count()

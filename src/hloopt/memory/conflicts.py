@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
 from hloopt.analysis.dataflow import Dataflow, Use
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.attribute_values import Alias
 from hloopt.ir.opcode import ASYNC
 from hloopt.memory.buffers import Buffer, read_only_values

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hloopt.analysis.dataflow import NOTHING, Dataflow, Position
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.dataflow.scope import control_flow_callees
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.conflicts import Conflicts
 

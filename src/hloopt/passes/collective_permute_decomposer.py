@@ -26,7 +26,7 @@ from hloopt.ir.shape_size import shape_bytes
 from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
 from hloopt.ir.tuples import is_parameter_element
 from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
-from hloopt.passes.meeting_devices import MeetingDevices, keep_apart
+from hloopt.passes.collective_groups import CollectiveGroups, order_against_transfers
 
 _TOKEN = array_shape("token")
 _CONTEXT = array_shape("u32")
@@ -48,9 +48,9 @@ class CollectivePermuteDecomposer(ModulePass):
 
     Collectives that stay, and let two devices meet that also meet in a permute that was split, or
     in other such collectives, wait for the last send-done: two that run at once on different
-    streams could wait for each other. A recv waits for those that its send needs: devices that a
-    collective keeps would not send. Loops, calls and conditionals count as the collectives in
-    them. A permute that has its channel in common with a send or recv of the module stays.
+    streams could wait for each other. A recv waits for those that its send depends on: a device
+    blocked in such a collective could not send. Loops, calls and conditionals count as the
+    collectives in them. A permute whose channel a send or recv of the module has stays.
     O(edges of the bodies).
 
     Compared with XLA:GPU 0.10.2, whose threshold is the largest number unless it is set: that one
@@ -75,16 +75,16 @@ class CollectivePermuteDecomposer(ModulePass):
                 context.missed(permute, "it is not in the body of a while loop")
         before = module.version
         if bodies:
-            meeting = MeetingDevices(device_counts(module))
+            groups = CollectiveGroups(device_counts(module))
             taken = _transfers_by_channel(module)
             for body in bodies:
-                self._run_on(body, meeting, taken, context)
+                self._run_on(body, groups, taken, context)
         return module.version != before
 
     def _run_on(
         self,
         body: Computation,
-        meeting: MeetingDevices,
+        groups: CollectiveGroups,
         taken: dict[str, Instruction],
         context: PassContext,
     ) -> None:
@@ -93,7 +93,7 @@ class CollectivePermuteDecomposer(ModulePass):
             other = taken.get(_channel(permute))
             if other is not None:
                 context.missed(permute, f"%{other.name} has the same channel")
-            elif reason := self.why_not(permute, meeting.grid):
+            elif reason := self.why_not(permute, groups.grid):
                 context.missed(permute, reason)
             else:
                 candidates.append(permute)
@@ -107,7 +107,7 @@ class CollectivePermuteDecomposer(ModulePass):
             candidates = [chosen]
         if not candidates:
             return
-        conflicts = meeting.in_conflict(body, candidates)
+        conflicts = groups.in_conflict(body, candidates)
         splits = []
         for permute in candidates:
             stream = streams.get(permute)
@@ -122,7 +122,9 @@ class CollectivePermuteDecomposer(ModulePass):
             for collective in conflicts:
                 notes = frontend_attributes(collective) | {STREAM: "p2p"}
                 set_frontend_attributes(collective, notes)
-        keep_apart(conflicts, [(split.recv, split.send, split.send_done) for split in splits])
+        order_against_transfers(
+            conflicts, [(split.recv, split.send, split.send_done) for split in splits]
+        )
         # Sends end in nothing: their order in the list is that of their text from now on.
         body.reorder((stable_order if body.module.is_scheduled else post_order)(body))
 
@@ -162,7 +164,7 @@ class _Split(NamedTuple):
 
 
 def _transfers_by_channel(module: Module) -> dict[str, Instruction]:
-    """A send or recv between devices for each channel that the module has already."""
+    """By channel a send or recv between devices that the module has already."""
     return {
         _channel(transfer): transfer
         for opcode in SEND_RECV

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, async_form
+from hloopt.analysis.calls import with_callers
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -21,7 +22,7 @@ class CollectivesScheduleLinearizer(ModulePass):
     Devices that choose their kernels, and so their schedules, each for itself could otherwise meet
     in different orders. The order is the post-order of each computation, or that of the schedule;
     of an asynchronous collective the done comes before what begins the next one. Loops, calls and
-    conditionals count as the collectives that they run, other than in XLA. Where operands order
+    conditionals count as the collectives that they run, unlike in XLA. Where operands order
     two collectives already, nothing is added. O(edges), and what is asked of reachability.
     """
 
@@ -35,17 +36,10 @@ class CollectivesScheduleLinearizer(ModulePass):
 
 
 def _running_collectives(module: Module) -> set[Computation]:
-    """The computations that run collectives, also in what they call. O(instructions)."""
-    found = [
+    """The computations that run collectives, directly or in callees. O(instructions)."""
+    return with_callers(
         c for c in module.computations.values() if any(map(_begins_collective, c.instructions))
-    ]
-    running = set(found)
-    while found:
-        for caller in found.pop().callers:
-            if caller.parent not in running:
-                running.add(caller.parent)
-                found.append(caller.parent)
-    return running
+    )
 
 
 def _linearize(computation: Computation, running: set[Computation], context: PassContext) -> None:

@@ -43,8 +43,8 @@ class CommonSubexpressionElimination(ModulePass):
         )
         should_eliminate_instruction: Predicate | None = option(
             None,
-            "whether to look for an equal of an instruction, in place of what cse takes by "
-            "default; parameters, and constants, which have their own, are not asked about",
+            "whether to merge an instruction with an equal one, in place of the default rule; not "
+            "asked for parameters, and for constants (see should_combine_constant)",
         )
         should_combine_constant: Predicate | None = option(None, "whether to merge a constant")
 

@@ -24,9 +24,8 @@ class DeadCodeElimination(ModulePass):
 
     An instruction stays if something uses it, if it is a root or a parameter, has control
     dependencies, or has a side effect (called computations are looked into). Callers are visited
-    before callees, and again where a callee needs less of them than before, so that one run
-    suffices. Linear in the module's size, and in computations that have parameters to lose at
-    each level of calls.
+    before callees, and again after a callee has lost parameters, so that one run suffices. Linear
+    in the module's size, and in computations that lose parameters at each level of calls.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +124,16 @@ class DeadCode:
         self.context = context
         self.effects = effects
         self._left: dict[Computation, None] = {}
-        """Computations to clean again, since something else has changed them."""
+        """Computations to clean again: removing parameters or outputs elsewhere changed them."""
 
     def clean_all(self, computations: Iterable[Computation]) -> None:
-        """Clean computations, given callers first, until there is nothing dead in them."""
+        """Clean computations, given callers first, until nothing in them is dead."""
         rank = {computation: number for number, computation in enumerate(computations)}
         for computation in rank:
             self._left.pop(computation, None)
             self.clean(computation)
         while again := [computation for computation in self._left if computation in rank]:
-            # Callees first: what they need no more may be all that their caller had something for.
+            # Callees first: a parameter that they lose may be the last use of one of their caller.
             for computation in sorted(again, key=rank.__getitem__, reverse=True):
                 self._left.pop(computation, None)
                 self.clean(computation)

@@ -12,9 +12,9 @@ from hloopt.analysis.async_operations import (
     SEND_RECV,
     SEND_RECV_DONE,
 )
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.gpu_async import is_gpu_gemm
 from hloopt.diagnostics import PassRefused
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module

@@ -39,8 +39,8 @@ class ReshapeMover(ModulePass):
     class Options(PassOptions):
         reshape_of_1d_broadcast_is_cheap: bool = option(
             False,
-            "broadcasts count as cheap to reshape also where their operand has one "
-            "dimension of another size than 1, or where the reshape leaves those it fills alone",
+            "broadcasts are cheap to reshape, too, if at most one dimension of their operand has a "
+            "size other than 1, or if the reshape keeps all dimensions of the operand",
         )
 
     options: Options
@@ -128,7 +128,7 @@ class _Mover:
         return not is_identity and not self._is_cheap(source, rearrangement.shape, order)
 
     def _is_cheap(self, source: Instruction, to: Shape, order: tuple[int, ...] | None) -> bool:
-        """Whether `source` could as well be made reshaped to `to`, or transposed to `order`."""
+        """Whether `source` is cheap to recompute reshaped to `to`, or transposed to `order`."""
         if source.opcode is Opcode.RNG:
             return len(source.users) == 1
         if source.opcode is not Opcode.BROADCAST:
@@ -201,9 +201,9 @@ class _Mover:
 
 
 def _keeps(dimensions: Sequence[int], old: Sequence[int], new: Sequence[int]) -> bool:
-    """Whether a reshape has each of some dimensions in its result, too, behind as many elements.
+    """Whether a reshape from sizes `old` to `new` keeps each of `dimensions`. O(rank²).
 
-    O(rank²).
+    A dimension is kept if the result has one of its size with as many elements before it.
     """
     places: dict[int, list[int]] = {}
     for place, size in enumerate(new):

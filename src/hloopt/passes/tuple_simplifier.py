@@ -50,9 +50,9 @@ class TupleSimplifier(ModulePass):
 
 
 def simplify_tuples(computation: Computation, context: PassContext) -> list[Instruction]:
-    """Replace what can be replaced in a computation; gives the operands of what was.
+    """Simplify tuples of a computation; returns the operands of replaced ones, maybe unused now.
 
-    Those may be unused now. Linear in the computation's size.
+    Linear in the computation's size.
     """
     orphans: list[Instruction] = []
     candidates = [i for i in computation.instructions if i.opcode in _TUPLES]
@@ -82,7 +82,7 @@ def _read_tuples(instruction: Instruction) -> list[Instruction]:
 
 
 def _replacement(instruction: Instruction) -> Instruction | None:
-    """What a tuple or get-tuple-element may be replaced by."""
+    """The value that a tuple or get-tuple-element equals; None if there is no such value."""
     is_tuple = instruction.opcode is Opcode.TUPLE
     return whole_value(instruction) if is_tuple else element_itself(instruction)
 

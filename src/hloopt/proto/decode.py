@@ -238,7 +238,7 @@ class _Decoder:
 
 @cache
 def _called_count(opcode: Opcode) -> int | None:
-    """How many computations an opcode names in its text; 0: any number, None: it cannot."""
+    """The number of computations that an opcode calls; 0: any number, None: it calls none."""
     naming = [
         attribute
         for attribute in allowed_attributes(opcode).values()
@@ -248,7 +248,7 @@ def _called_count(opcode: Opcode) -> int | None:
 
 
 def _plain(text: str, what: str) -> str:
-    """`text`, which stands between quotes as it is. Raises HloSyntaxError where it cannot."""
+    """Return `text`. Raises HloSyntaxError if it cannot stand between quotes without escapes."""
     if not text.isprintable() or '"' in text or "\\" in text:
         raise HloSyntaxError(f"{what} {text!r} cannot stand in text")
     return text
@@ -258,7 +258,7 @@ def _legal(name: str, default: str) -> str:
     """`name` with `_` for what cannot stand in a name, as XLA does."""
     name = _ILLEGAL.sub("_", name or default)
     if name.startswith("__") and not name.startswith("__xla_"):
-        name = f"_{name.lstrip('_')}"  # two of them are reserved
+        name = f"_{name.lstrip('_')}"  # names with two are reserved
     return name if _NAME.match(name) else f"_{name[1:]}"
 
 

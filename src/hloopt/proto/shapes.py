@@ -10,7 +10,7 @@ from hloopt.ir.shape import Layout, Shape, array_shape, default_layout, tuple_sh
 from hloopt.proto.schema import enum_names, enum_numbers
 
 _MOST = 10**18 - 1
-"""The largest number that the text of a layout may have."""
+"""The largest number that the text form of a layout can hold."""
 _UNBOUNDED = -(1 << 63)
 """The size of a dimension that is written `?`, and in a tile of one that is written `*`."""
 

@@ -13,7 +13,7 @@ from hloopt.ir.attribute_annotations import (
     sparsity_config,
     statistics,
 )
-from hloopt.ir.attribute_format import parse_shapes, typed_literal_parts
+from hloopt.ir.attribute_shapes import parse_shapes, typed_literal_parts
 from hloopt.ir.attribute_values import (
     format_ints,
     parse_dim_labels,

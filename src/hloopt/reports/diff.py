@@ -77,7 +77,7 @@ def render_diff(
 
 
 def _folded(computations: Sequence[ComputationDiff]) -> list[list[ComputationDiff]]:
-    """Computations in which the same differs together, those first that say most."""
+    """Computations grouped by equal differences, the most significant first."""
     alike: dict[tuple[int, str | None], list[ComputationDiff]] = {}
     for computation in computations:
         key = computation.pattern, computation.same_as

@@ -1,4 +1,4 @@
-"""What differs between an instruction and its partner, and what that difference amounts to."""
+"""Differences between an instruction and its partner, and their kinds."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hloopt.text import PrintOptions, format_instruction
 
 
 class Difference(StrEnum):
-    """How two things that belong together differ, or on which side the only one is."""
+    """Kinds of difference between two partners, or of an instruction or computation without one."""
 
     ADDED = "added"
     REMOVED = "removed"
     CHANGED = "changed"
     REWIRED = "rewired"
-    """Only its operands are others, and only where something was added or removed."""
+    """Only operands differ, and only where an instruction was added or removed."""
     METADATA = "metadata"
     """Nothing but metadata differs, names aside."""
     RENAMED = "renamed"
@@ -33,7 +33,7 @@ class Difference(StrEnum):
 
 @dataclass(slots=True)
 class InstructionLine:
-    """One instruction as XLA prints it; large constants are elided where that loses nothing."""
+    """One instruction as XLA prints it; large constants are elided unless these differ."""
 
     name: str
     opcode: str
@@ -44,11 +44,11 @@ class InstructionLine:
 
 @dataclass(slots=True)
 class InstructionChange:
-    """An instruction that is in both modules and differs.
+    """A pair of partners that differ.
 
     `what` names the parts that differ: `shape`, `layout`, `operands`, `calls`, `root`, `control`,
-    `constant`, `parameter number`, attributes, `metadata.FIELD`; `values` has the texts before
-    and after of those that have short ones, of operands the opcodes of those that differ.
+    `constant`, `parameter number`, attributes, `metadata.FIELD`; `values` has for each the
+    texts before and after, None where there are none; of operands the opcodes of differing ones.
     """
 
     kind: Difference
@@ -63,7 +63,7 @@ _WHOLE = PrintOptions(print_large_constants=True)
 
 
 def line_of(instruction: Instruction, options: PrintOptions = _ELIDED) -> InstructionLine:
-    """The instruction as text."""
+    """Print an instruction, with its shape apart."""
     text = format_instruction(instruction, options)
     if instruction.is_root:
         text = f"ROOT {text}"
@@ -73,11 +73,11 @@ def line_of(instruction: Instruction, options: PrintOptions = _ELIDED) -> Instru
 
 @dataclass(slots=True)
 class _Parts:
-    """The parts in which two instructions differ, with their texts where they have such."""
+    """The parts in which two instructions differ, each with its texts before and after."""
 
     texts: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
     follows: bool = True
-    """Whether what differs follows from what was added or removed."""
+    """Whether all differences follow from added or removed instructions."""
 
     def add(
         self,
@@ -92,7 +92,7 @@ class _Parts:
 
 
 class ChangeFinder:
-    """Compares partners of a match; what is in classes that `content` leaves out does not count."""
+    """Compares partners of a match, without the classes of content that `content` ignores."""
 
     def __init__(self, match: ModuleMatch, content: Content, before: Module, after: Module) -> None:
         self._content = content
@@ -106,7 +106,7 @@ class ChangeFinder:
         return new not in self._origin
 
     def bodies(self) -> Bodies:
-        """Numbers of both modules' computations by content, metadata aside. Made once."""
+        """Value numbers for both modules, metadata aside. Near-linear, once."""
         if self._bodies is None:
             self._bodies = Bodies(Content(self._content.ignored | {"metadata"}))
             for module in self._modules:
@@ -114,7 +114,7 @@ class ChangeFinder:
         return self._bodies
 
     def compare(self, old: Instruction, new: Instruction) -> InstructionChange | None:
-        """What differs between two partners; None where nothing counts. O(operands)."""
+        """The difference of two partners; None if they are equal. O(operands)."""
         parts = _Parts()
         self._compare_values(old, new, parts)
         self._compare_references(old, new, parts)
@@ -177,7 +177,7 @@ class ChangeFinder:
             parts.add("control", follows={self._partner[p] for p in lost} == set(kept))
 
     def _follows(self, old: Sequence[Instruction], new: Sequence[Instruction]) -> bool:
-        """Whether operands differ only where one was removed or one was added."""
+        """Whether operands differ only in removed and added ones."""
         if len(old) == len(new):
             return all(
                 self._partner.get(a) is b or a not in self._partner or self.is_added(b)

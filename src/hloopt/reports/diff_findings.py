@@ -1,4 +1,4 @@
-"""What a comparison of two modules finds; holds texts, not the modules."""
+"""Findings of a comparison of two modules, as data: texts and counts, no references to modules."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from hloopt.reports.diff_groups import ChangeGroup
 
 @dataclass(slots=True)
 class ComputationDiff:
-    """What differs in one computation; a name is None on the side that has no such computation.
+    """The difference of one computation; a name is None on the side that has no partner.
 
-    `moved` names instructions (as in the module after) that stand elsewhere in the schedule: the
-    fewest whose removal leaves both orders equal. `replaced` has the names of those removed and
-    added that read the same and are read by the same. `same_as` is a computation of the other
-    module that does the same as one that was added or removed. Equal numbers in `pattern` mean
-    that the same differs.
+    `moved` names instructions (as in the module after) at other places of the schedule: the fewest
+    whose removal leaves both orders equal. `replaced` pairs names of removed and added instructions
+    with equal operands and users. `same_as` names a computation of the other module that is equal
+    to an added or removed one. Equal `pattern`s mean equal differences.
     """
 
     before: str | None
@@ -29,7 +28,7 @@ class ComputationDiff:
     moved: list[str] = field(default_factory=list)
     replaced: list[tuple[str, str]] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
-    """Numbers of the groups of changes that occur here, in their order there."""
+    """Indices into `ModuleDiff.groups` of the changes that occur here, ascending."""
     same_as: str | None = None
     pattern: int = 0
     is_renamed: bool = False
@@ -37,7 +36,7 @@ class ComputationDiff:
 
     @property
     def kind(self) -> Difference:
-        """RENAMED where only names differ, here and in the instructions. O(changes)."""
+        """The strongest kind of difference; RENAMED if only names differ. O(changes)."""
         if self.before is None:
             return Difference.ADDED
         if self.after is None:
@@ -71,7 +70,7 @@ class ComputationDiff:
 
 @dataclass(slots=True)
 class OpcodeChange:
-    """How often an opcode occurs in each module."""
+    """The number of instructions of one opcode in each module."""
 
     opcode: str
     before: int
@@ -103,7 +102,7 @@ class StackFrameChange:
 
 @dataclass(slots=True)
 class Renamed:
-    """How many things have partners of another name."""
+    """Numbers of partners with different names."""
 
     instructions: int = 0
     computations: int = 0
@@ -116,7 +115,7 @@ class Renamed:
 
 @dataclass(slots=True)
 class ModuleDiff:
-    """Everything that differs between two modules; holds texts, not the modules."""
+    """The difference of two modules."""
 
     before: str
     after: str
@@ -147,7 +146,7 @@ class ModuleDiff:
         return not (self.attributes or self.stack_frames or self.opcodes or self.computations)
 
     def computations_of(self, kind: Difference) -> list[ComputationDiff]:
-        """The computations that differ in the way `kind`. O(changes)."""
+        """The computations whose difference is of `kind`. O(changes)."""
         return [computation for computation in self.computations if computation.kind is kind]
 
     def instruction_totals(self) -> dict[Difference, int]:
@@ -159,5 +158,5 @@ class ModuleDiff:
         return totals
 
     def count_moved(self) -> int:
-        """Number of instructions that stand elsewhere in the schedule."""
+        """Number of instructions at other places of the schedule."""
         return sum(len(computation.moved) for computation in self.computations)

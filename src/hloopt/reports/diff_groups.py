@@ -1,4 +1,4 @@
-"""Changes that repeat: equal ones are put together, with the places where they occur."""
+"""Groups of equal changes, with the places where they occur."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hloopt.reports.diff_changes import Difference, InstructionChange, Instructi
 
 @dataclass(frozen=True, slots=True)
 class ChangePlace:
-    """Where something changed, was added or removed; None for a name it does not have."""
+    """The place of a change; the name before is None if added, the name after if removed."""
 
     computation: str
     before: str | None
@@ -21,7 +21,7 @@ class ChangePlace:
 
 @dataclass(slots=True)
 class ChangeGroup:
-    """Equal changes of instructions: the first as text, and the places of all."""
+    """Equal changes of instructions: the text of the first, and the places of all."""
 
     kind: Difference
     opcode: str
@@ -36,10 +36,10 @@ class ChangeGroup:
 
 
 class ChangeFolder:
-    """Puts equal changes together; `groups` are in the order of their first changes.
+    """Groups equal changes; `groups` are in the order of their first changes.
 
-    Changes are equal where opcode, parts and their values are; what was added or removed is equal
-    where all but names, metadata and channels is, opcodes and shapes of operands included.
+    Changes of partners are equal if opcode, parts and values are; added or removed instructions
+    if all but names, metadata and channels is, opcodes and shapes of operands included.
     """
 
     def __init__(self, content: Content) -> None:
@@ -48,7 +48,7 @@ class ChangeFolder:
         self.groups: list[ChangeGroup] = []
 
     def add_change(self, change: InstructionChange, computation: str) -> int:
-        """Put a change to those equal to it; returns the number of the group."""
+        """Add a change of partners to its group; returns the index of the group."""
         values = [
             None if name.startswith("metadata") else value
             for name, value in zip(change.what, change.values, strict=True)
@@ -63,7 +63,7 @@ class ChangeFolder:
     def add_one_sided(
         self, kind: Difference, instruction: Instruction, line: InstructionLine
     ) -> int:
-        """The same for an instruction that only one module has."""
+        """Add an instruction without a partner to its group; returns the index of the group."""
         is_new = kind is Difference.ADDED
         place = ChangePlace(
             instruction.parent.name,

@@ -1,4 +1,4 @@
-"""What the report on a difference calls things: kinds, computations, groups of changes."""
+"""Labels in the report on a difference: kinds, counts, computations, groups of changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STYLES = {
     Difference.METADATA: "dim",
     Difference.RENAMED: "dim",
 }
-RANKS = {  # what says most comes first
+RANKS = {  # the most significant first
     Difference.CHANGED: 0,
     Difference.REMOVED: 1,
     Difference.ADDED: 1,
@@ -41,7 +41,7 @@ _LONGEST_SHAPE = 24
 
 
 def counts(totals: Mapping[Difference, int], width: int, moved: int = 0) -> list[Text]:
-    """`+2  -1  ~3` and in words what counts for less, which has its own line if it must."""
+    """`+2  -1  ~3`, then the weaker kinds in words; two lines if one is too narrow."""
     from rich.text import Text
 
     words = [(f"{moved:,} moved", "yellow", moved)]
@@ -63,12 +63,12 @@ def counts(totals: Mapping[Difference, int], width: int, moved: int = 0) -> list
 
 
 def from_to(before: str, after: str) -> str:
-    """`a → b`, or the one text that both are."""
+    """`a → b`, or the text itself if both are equal."""
     return before if before == after else f"{before} → {after}"
 
 
 def heading(computation: ComputationDiff, count: int, width: int) -> Text:
-    """Sign and name of a computation, and of how many of the kind it is the first."""
+    """Sign and name of a computation, and `x3` if it stands for three with equal differences."""
     from rich.text import Text
 
     times = f" x{count:,}" if count > 1 else ""
@@ -91,7 +91,7 @@ def _named(computation: ComputationDiff) -> str:
 
 
 def difference(computation: ComputationDiff, width: int) -> list[Text]:
-    """What differs in a computation: counts, or that it is the only one."""
+    """Counts of differences in a computation, or `added`, `removed`, `renamed`."""
     from rich.text import Text
 
     if computation.before is None or computation.after is None:
@@ -119,7 +119,7 @@ def title(group: ChangeGroup) -> Text:
 
 
 def places(group: ChangeGroup, skipped: int = 0) -> str:
-    """`%add.1, %add.2 in %main; %x in %body`: names as in the module after, if there."""
+    """`%add.1, %add.2 in %main; %x in %body`: names after, for removed instructions before."""
     names: dict[str, list[str]] = {}
     for place in group.places[skipped:]:
         name = place.after if place.after is not None else place.before

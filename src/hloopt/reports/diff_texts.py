@@ -1,4 +1,4 @@
-"""Instructions before and after, as text: one of each group of equal changes."""
+"""Texts of changed instructions before and after, the first of each group of equal changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def print_texts(
     side_by_side: bool,
     top: int,
 ) -> None:
-    """Print the changes of computations; those in a row have the same, the first is shown.
+    """Print the changes of computations; of a list with equal changes the first one is shown.
 
     A group of equal changes is shown once, with the other places where it occurs.
     """

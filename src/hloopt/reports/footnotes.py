@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def print_footnote(console: Console, note: str, *, width: int | None = None) -> None:
-    """Print a note, which may quote the module: what no eye sees in it is escaped."""
+    """Print a note; unprintable characters, as in names that it quotes, are escaped."""
     from rich.text import Text
 
     console.print(Text(f"* {printable(note)}", style="dim"), width=width)

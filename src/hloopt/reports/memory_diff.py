@@ -33,24 +33,24 @@ _SHOWN = 8  # rows of each list
 
 @dataclass(frozen=True, slots=True)
 class PeakChange:
-    """How what is alive at the peak differs."""
+    """Buffers that are alive at the peak of one module only."""
 
     entered: list[LiveBuffer]
     left: list[LiveBuffer]
 
 
 Partners = Mapping[str, str | None]
-"""Instructions before, each with its partner after, None without one, as `diff` found them."""
+"""Names of instructions before, each with the name of its partner after; None without one."""
 
 
 def peak_change(
     before: MemoryReport, after: MemoryReport, partners: Partners | None = None
 ) -> PeakChange:
-    """Which buffers are alive at one peak only.
+    """Compare the buffers alive at both peaks; those without a counterpart entered or left.
 
-    A buffer is the same if its size is and its instruction is a partner, or has the same name where
-    it is none of those in `partners`. Of the rest, buffers of one kind and shape count as the same
-    whose origins differ in numbers only, then those whose op_names end alike. O(buffers).
+    Counterparts have equal sizes and instructions that are `partners`, or of one name if
+    `partners` lacks it. Of the rest, buffers of one kind and shape are counterparts if their
+    origins differ in numbers only, then if their op_names end alike. O(buffers).
     """
     left, entered = list(before.live_at_peak), list(after.live_at_peak)
 
@@ -76,7 +76,7 @@ def _unmatched(
     left_key: Callable[[LiveBuffer], Hashable],
     entered_key: Callable[[LiveBuffer], Hashable],
 ) -> tuple[list[LiveBuffer], list[LiveBuffer]]:
-    """Those of each list that have none of an equal key in the other."""
+    """Both lists without the pairs of buffers with equal keys."""
     waiting: dict[Hashable, list[int]] = {}
     for number, buffer in enumerate(left):
         waiting.setdefault(left_key(buffer), []).append(number)

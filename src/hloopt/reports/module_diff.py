@@ -1,4 +1,4 @@
-"""What differs between two modules: computations, instructions, opcode counts, header."""
+"""The comparison of two modules: computations, instructions, opcode counts, header."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from hloopt.reports.diff_findings import (
 from hloopt.reports.diff_groups import ChangeFolder
 
 NAMES = frozenset(("names",))
-"""What is no difference unless somebody asks for it."""
+"""Classes of content that are ignored by default."""
 
 
 def diff_modules(before: Module, after: Module, ignored: frozenset[str] = NAMES) -> ModuleDiff:
-    """What differs between two modules, without the classes in `ignored`; changes neither.
+    """Compare two modules, without the classes of content in `ignored`; changes neither.
 
-    `ModuleMatch` says which instructions and computations belong together. The order of
-    instructions counts in scheduled modules only. O(n log n) in the number of instructions; a
-    computation whose text nobody changed and that reads the same in both modules costs no more
-    than the comparison of its text.
+    `ModuleMatch` pairs instructions and computations. The order of instructions counts in
+    scheduled modules only. O(n log n) in the number of instructions; an unchanged computation with
+    equal text in both modules costs no more than the comparison of its text.
     """
     return _Comparison(before, after, ignored).run()
 
@@ -198,7 +197,7 @@ class _Comparison:
         return difference
 
     def _replaced(self, old: Computation, new: Computation) -> list[tuple[str, str]]:
-        """What was removed and what was added in its place: read the same, read by the same."""
+        """Names of removed instructions and of added ones with the same operands and users."""
         partners = self.match.instructions
         places: dict[Hashable, Instruction | None] = {}
         for added in new.instructions:
@@ -217,7 +216,7 @@ class _Comparison:
         return found
 
     def _read_the_same(self, old: Computation, new: Computation) -> bool:
-        """Whether two computations have one text, and what it refers to means the same."""
+        """Whether two computations have equal text, matched callees, and equal stack frames."""
         if not same_source_text(old, new):
             return False
         partners = self.match.computations
@@ -233,7 +232,7 @@ _TABLES = {
     **{"FileNames": "files", "FunctionNames": "functions"},
     **{"FileLocations": "locations", "StackFrames": "frames"},
 }
-"""Titles of the tables, and what `StackFrames` calls them."""
+"""Titles of the tables of stack frames, with the fields of `StackFrames` that hold them."""
 
 
 def _diff_opcodes(before: Module, after: Module) -> list[OpcodeChange]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hloopt.ir.attribute_format import parse_shapes
+from hloopt.ir.attribute_shapes import parse_shapes
 from hloopt.ir.attribute_values import (
     format_ints,
     parse_ints,

@@ -236,7 +236,7 @@ class InstructionPrinter:
             if not options.keep_text:
                 value = canonical_value(instruction.opcode, key, values[key])
                 if key == "literal" and not options.print_large_constants:
-                    from hloopt.ir.attribute_format import elided_literal
+                    from hloopt.ir.attribute_shapes import elided_literal
 
                     value = elided_literal(values[key])
             if value is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_computation_order, stable_order
 from hloopt.text.header import format_header
 from hloopt.text.instruction_printer import InstructionPrinter
@@ -65,18 +65,22 @@ def _stands_in_its_caller(computation: Computation) -> bool:
 
 
 def _keeps_text(instruction: Instruction) -> bool:
-    """Whether the text it was read from still holds. That of a chain of asynchronous ones holds if
-    it does for all of them: two forms of one chain are not read back."""
-    if instruction.text is None or instruction.opcode not in ASYNC:
-        return instruction.text is not None
-    from hloopt.ir.async_chains import async_followers, find_async_start
+    """Whether the source text of an instruction, or of the chain of an async-start, still holds.
 
-    start = find_async_start(instruction)
-    if start is None:
-        return True
-    return all(step.text is not None for step in (start, *async_followers(start))) and all(
-        not called.is_sugar or called.is_pristine for called in start.called
+    Asynchronous chains keep or lose their text as a whole: a mix of sugar and general form cannot
+    be parsed again. O(length of the chain).
+    """
+    if instruction.opcode is not Opcode.ASYNC_START:
+        return instruction.text is not None
+    return all(step.text is not None for step in _chain(instruction)) and all(
+        not called.is_sugar or called.is_pristine for called in instruction.called
     )
+
+
+def _chain(start: Instruction) -> list[Instruction]:
+    from hloopt.ir.async_chains import async_followers
+
+    return [start, *async_followers(start)]
 
 
 def format_computation(computation: Computation, options: PrintOptions = _KEEP) -> str:
@@ -105,8 +109,10 @@ def _computation(computation: Computation, printer: InstructionPrinter) -> str:
         return source.text[slice(*computation.source_range)]
     else:
         order = stable_order(computation)
-        for step in [i for i in order if i.opcode in ASYNC and not _keeps_text(i)]:
-            step.text = None  # before any of its chain is written
+        for start in order:
+            if start.opcode is Opcode.ASYNC_START and not _keeps_text(start):
+                for step in _chain(start):
+                    step.text = None  # before any of its chain is written
         body = [
             f"  ROOT {text}" if instruction.is_root else f"  {text}"
             for instruction in order

@@ -123,7 +123,9 @@ def _problems(
         place = alias.parameter, alias.parameter_index
         if output is not None and alias.parameter < len(parameters):
             parameter = _at(parameters[alias.parameter], alias.parameter_index)
-            if parameter is not None and (reason := _why_apart(alias, parameter, output, setting)):
+            if parameter is not None and (
+                reason := _why_not_aliased(alias, parameter, output, setting)
+            ):
                 yield f"{what}: {reason}"
         if place in taken:
             yield f"{what}: {_place(place)} is already aliased with another output"
@@ -138,8 +140,8 @@ def _problems(
         taken.add((number, index))
 
 
-def _why_apart(alias: Alias, parameter: Shape, output: Shape, setting: Setting) -> str | None:
-    """Why an output cannot have the buffer of a parameter; None where it can."""
+def _why_not_aliased(alias: Alias, parameter: Shape, output: Shape, setting: Setting) -> str | None:
+    """The reason why an output cannot reuse the buffer of a parameter; None if it can."""
     if alias.kind == "must-alias":
         if parameter is output:
             return None

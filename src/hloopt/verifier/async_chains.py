@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, agree, tuple_shape
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
@@ -88,7 +89,7 @@ def check_async(instruction: Instruction, setting: Setting) -> None:
     Its element 0 holds the operands bound so far, the first parameters of the wrapped
     computation; element 1 the results, of which an earlier link may leave out the last ones.
     """
-    start = async_start(instruction)
+    start = find_async_start(instruction)
     if start is None:
         return  # the chain is broken, which another rule says
     wrapped = start.called[0] if start.called else None
@@ -124,21 +125,10 @@ def check_async(instruction: Instruction, setting: Setting) -> None:
         _check_update(instruction, elements)
 
 
-def async_start(instruction: Instruction) -> Instruction | None:
-    """The async-start of a chain that `instruction` is part of; None where there is none."""
-    seen = set()
-    while instruction.opcode is not Opcode.ASYNC_START:
-        if instruction.opcode not in ASYNC or not instruction.operands or instruction in seen:
-            return None
-        seen.add(instruction)
-        instruction = instruction.operands[0]
-    return instruction
-
-
 def _check_is_single(start: Instruction, wrapped: Computation) -> None:
     """An asynchronous computation is one operation, a group of collectives excepted.
 
-    Its operands may be elements of parameters. Where the root is a tuple, each of its elements is
+    Its operands may be elements of parameters. If the root is a tuple, each of its elements may be
     an operation: results are bound one by one.
     """
     around = (Opcode.PARAMETER, Opcode.GET_TUPLE_ELEMENT)

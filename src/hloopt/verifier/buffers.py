@@ -30,8 +30,8 @@ _MAY_HOLD = ASYNC | {
 """Opcodes that take or return buffers."""
 
 
-def check_place(instruction: Instruction, setting: Setting) -> None:
-    """Only custom calls, and what carries values about, take or return buffers."""
+def check_allowed(instruction: Instruction, setting: Setting) -> None:
+    """Only custom calls, and opcodes that pass values on, take or return buffers."""
     if instruction.opcode in _MAY_HOLD:
         return
     for shape in (instruction.shape, *[operand.shape for operand in instruction.operands]):
@@ -92,7 +92,7 @@ def _check_pinning(instruction: Instruction, target: str, aliases: Sequence[Alia
 
 
 def _buffer_indices(shape: Shape) -> Iterator[_Index]:
-    """Where in `shape` there are buffers."""
+    """The indices of the buffers in `shape`."""
     if has_buffers(shape):
         for index, part in shape.subshapes():
             if part.is_buffer:

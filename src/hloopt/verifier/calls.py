@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import EMBEDDED_CALLERS, Opcode
-from hloopt.ir.shape import agree, compatible, same_kind, same_type
+from hloopt.ir.shape import Shape, agree, compatible, same_kind, same_type
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
@@ -112,13 +112,27 @@ def check_fusion(instruction: Instruction, setting: Setting) -> None:
             f"Fused parameter count ({len(parameters)}) is greater than the number of operands "
             f"({len(instruction.operands)}) passed to the fusion instruction"
         )
-    for number, parameter in enumerate(parameters):
-        operand = instruction.operands[number].shape
-        if not compatible(parameter.shape, operand):
-            raise HloVerifyError(
-                f"Shape mismatch between parameter number {number} and its operand "
-                f"({parameter.shape.text} != {operand.text})"
-            )
+    check_binding(
+        parameters,
+        [operand.shape for operand in instruction.operands],
+        compatible,
+        lambda number, parameter, operand: (
+            f"Shape mismatch between parameter number {number} and its operand "
+            f"({parameter.shape.text} != {operand.text})"
+        ),
+    )
+
+
+def check_binding(
+    parameters: Iterable[Instruction],
+    operands: Iterable[Shape],
+    fits: Callable[[Shape, Shape], bool],
+    message: Callable[[int, Instruction, Shape], str],
+) -> None:
+    """Raise HloVerifyError with `message` for the first parameter that does not fit its operand."""
+    for number, (parameter, operand) in enumerate(zip(parameters, operands, strict=False)):
+        if not fits(parameter.shape, operand):
+            raise HloVerifyError(message(number, parameter, operand))
 
 
 def check_fused(
@@ -164,12 +178,12 @@ def check_applied(instruction: Instruction, setting: Setting) -> None:
             f"Expected computation {instruction.called[0].name} called from {instruction.name} to "
             f"have {len(instruction.operands)} parameters, has {len(parameters)}"
         )
-    fits = same_kind if setting.options.allow_mixed_precision else same_type
-    for number, (parameter, operand) in enumerate(
-        zip(parameters, instruction.operands, strict=True)
-    ):
-        if not fits(parameter.shape, operand.shape):
-            raise HloVerifyError(
-                f"Shape mismatch between to_apply computation parameter and operand {number}: "
-                f"{show(parameter.shape)} for elements of {show(operand.shape)}"
-            )
+    check_binding(
+        parameters,
+        [operand.shape for operand in instruction.operands],
+        same_kind if setting.options.allow_mixed_precision else same_type,
+        lambda number, parameter, operand: (
+            f"Shape mismatch between to_apply computation parameter and operand {number}: "
+            f"{show(parameter.shape)} for elements of {show(operand)}"
+        ),
+    )

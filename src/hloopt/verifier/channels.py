@@ -68,6 +68,6 @@ _NOT_COMPARED = frozenset(("frontend_attributes", "metadata", "origin", "shardin
 
 
 def _compared(transfer: Instruction) -> tuple[object, ...]:
-    """The attributes that host transfers on one channel share."""
+    """The attributes that must be equal for host transfers on one channel."""
     others = {k: v for k, v in transfer.attributes.items() if k not in _NOT_COMPARED}
     return frontend_attributes(transfer), others

@@ -1,4 +1,4 @@
-"""Schedules whose sends and recvs would wait for each other for ever."""
+"""The rule against deadlocks: sends and recvs of a schedule that never meet."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _WAITS_FOR_ALL = frozenset(
         *(Opcode.COLLECTIVE_BROADCAST, Opcode.COLLECTIVE_PERMUTE),
     )
 )
-"""Collectives that XLA does not let run between a send and its recv; others it does."""
+"""Collectives that XLA refuses between a send and its recv; it allows all others."""
 _Pairs = tuple[tuple[int, int], ...]
 
 
 class _Transfer(NamedTuple):
-    """A send or recv between devices that waits for its other half."""
+    """A send or recv between devices whose other half has not come yet."""
 
     instruction: Instruction
     pairs: _Pairs
@@ -37,7 +37,7 @@ class _Transfer(NamedTuple):
 
 
 class _Frame:
-    """How far a computation has run."""
+    """A computation that is being run: the steps that are left, and a key of its start state."""
 
     __slots__ = ("key", "left")
 
@@ -51,10 +51,10 @@ def check_deadlocks(
 ) -> Iterator[HloVerifyError]:
     """In a schedule, sends and recvs between devices come in pairs that can meet.
 
-    What is called runs where it is called, branches one after the other. A pair has the same
-    source-target pairs, each device once on either side, without a cycle; between its halves
-    there is no other transfer and no collective that waits. Collectives that run as one group may
-    come in any order. O(instructions), for each transfer that computations are called within.
+    Called computations run at the call, branches one after the other. Both halves of a pair have
+    the same source-target pairs, each device once on either side, without a cycle; between them
+    there is no other transfer and none of `_WAITS_FOR_ALL`. Collectives that run as one group may
+    come in any order. O(instructions), once per open transfer with which a computation is called.
     """
     if not module.is_scheduled or all(map(is_host_transfer, found)):
         return
@@ -90,7 +90,7 @@ def is_host_transfer(instruction: Instruction) -> bool:
 
 
 def _steps(computation: Computation) -> Iterator[Instruction | Computation]:
-    """What matters of a computation, in order; one for each computation that it calls."""
+    """Transfers, waiting collectives and called computations, in the order they run."""
     for instruction in computation.instructions:
         if instruction.called:
             if "_collectives_group" not in frontend_attributes(instruction):
@@ -102,7 +102,7 @@ def _steps(computation: Computation) -> Iterator[Instruction | Computation]:
 
 
 def frontend_attributes(instruction: Instruction) -> dict[str, str]:
-    """The frontend attributes of an instruction; none where another rule says what is wrong."""
+    """The frontend attributes of an instruction; none if malformed, which another rule reports."""
     text = instruction.attributes.get("frontend_attributes")
     try:
         return dict(parse_frontend_attributes(text)) if text else {}
@@ -111,7 +111,10 @@ def frontend_attributes(instruction: Instruction) -> dict[str, str]:
 
 
 def _after(instruction: Instruction, before: _Transfer | None) -> _Transfer | None:
-    """The transfer that is open after `instruction`, where `before` was open until then."""
+    """The open transfer after `instruction`, with `before` open until then.
+
+    Raises HloVerifyError for an instruction that would deadlock.
+    """
     if instruction.opcode in _WAITS_FOR_ALL:
         if before is None:
             return None

@@ -265,8 +265,7 @@ def _is_plain_reshape(shape: Shape, operands: list[Instruction]) -> bool:
 
 
 def _is_plain(shape: Shape) -> bool:
-    """Whether no part of `shape` is a buffer, unbounded, in a memory space of its own, or has
-    anything else than one of its dimensions in its layout."""
+    """Whether `shape` has no buffers, unbounded dimensions, memory spaces or malformed layouts."""
     return not any(
         leaf.is_buffer
         or leaf.layout.memory_space

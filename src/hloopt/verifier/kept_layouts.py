@@ -1,21 +1,22 @@
-"""Rules about what keeps layouts, with `layout_sensitive`: copies, bitcasts, calls."""
+"""Rules that copies, bitcasts and calls keep layouts, with `layout_sensitive`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, compatible
 from hloopt.ir.shape_parser import parse_shape
 from hloopt.ir.shape_size import data_bytes
-from hloopt.verifier.async_chains import async_start
+from hloopt.verifier.calls import check_binding
 from hloopt.verifier.layout_comparison import (
     expect,
     expected,
-    lies_alike,
+    same_but_space,
     same_layouts,
     same_order,
 )
@@ -25,11 +26,11 @@ from hloopt.verifier.shapes import is_unbounded
 
 
 def check_callees(instruction: Instruction, setting: Setting) -> None:
-    """What a computation takes and gives lies as its caller has it."""
+    """Parameters and root of a computation have the layouts of its caller's operands and result."""
     operands = [operand.shape for operand in instruction.operands]
     is_conditional = instruction.opcode is Opcode.CONDITIONAL
     for number, callee in enumerate(instruction.called):
-        _check_taken(callee, operands[number + 1 : number + 2] if is_conditional else operands)
+        _check_parameters(callee, operands[number + 1 : number + 2] if is_conditional else operands)
         if not (instruction.opcode is Opcode.WHILE and number == 1):  # the condition's is its own
             root = callee.root.shape
             expect(root, instruction.shape, same_layouts(root, instruction.shape))
@@ -37,34 +38,37 @@ def check_callees(instruction: Instruction, setting: Setting) -> None:
 
 def check_async_layouts(instruction: Instruction, setting: Setting) -> None:
     """Each link of an asynchronous chain has the layouts of the computation that it wraps."""
-    start = async_start(instruction)
+    start = find_async_start(instruction)
     if start is None or not start.called:
-        return  # which another rule says
+        return  # reported by another rule
     wrapped = start.called[0]
     result = instruction.shape
     if instruction.opcode is not Opcode.ASYNC_DONE:
         bound, result, *_ = result.elements
-        _check_taken(wrapped, bound.elements)
+        _check_parameters(wrapped, bound.elements)
     root = wrapped.root.shape
     if compatible(result, root):  # a link need not have its results yet
         expect(root, result, same_layouts(root, result))
 
 
-def _check_taken(callee: Computation, operands: Sequence[Shape]) -> None:
-    for parameter, operand in zip(callee.parameters, operands, strict=False):
-        if not same_layouts(parameter.shape, operand):
-            raise HloVerifyError(
-                f"Operand shape {operand.text} does not match parameter %{parameter.name} of "
-                f"%{callee.name}: {parameter.shape.text}"
-            )
+def _check_parameters(callee: Computation, operands: Sequence[Shape]) -> None:
+    check_binding(
+        callee.parameters,
+        operands,
+        same_layouts,
+        lambda _, parameter, operand: (
+            f"Operand shape {operand.text} does not match parameter %{parameter.name} of "
+            f"%{callee.name}: {parameter.shape.text}"
+        ),
+    )
 
 
 def check_updates(
     computation: Computation, found: Sequence[Instruction], setting: Setting
 ) -> Iterator[HloVerifyError]:
-    """A dynamic-update-slice writes into its operand, so that layouts are the same.
+    """A dynamic-update-slice has the layout of its operand, into which it writes.
 
-    In a fusion only the order of dimensions has to be, for the rest has no meaning there.
+    In a fusion only the order of dimensions must agree.
     """
     fits = same_order if computation.is_fusion else same_layouts
     for update in found:
@@ -74,7 +78,7 @@ def check_updates(
 
 
 def check_outfeed(instruction: Instruction, setting: Setting) -> None:
-    """An outfeed sends its operand as it lies."""
+    """The layout in `outfeed_shape` is that of the operand."""
     operand = instruction.operands[0].shape
     stated = parse_shape(instruction.attributes["outfeed_shape"])
     if not same_layouts(operand, stated):
@@ -85,7 +89,7 @@ def check_outfeed(instruction: Instruction, setting: Setting) -> None:
 
 
 def check_bitcast(instruction: Instruction, setting: Setting) -> None:
-    """A bitcast reads the bytes of its operand, all of them, where they are."""
+    """A bitcast has as many bytes as its operand, and does not cross between host and device."""
     operand, result = instruction.operands[0].shape, instruction.shape
     if not (operand.is_array and result.is_array):
         raise HloVerifyError(
@@ -106,11 +110,11 @@ def check_bitcast(instruction: Instruction, setting: Setting) -> None:
 
 
 def check_host_copy(instruction: Instruction, setting: Setting) -> None:
-    """A copy out of host memory changes neither the order of dimensions nor tiles."""
+    """A copy from host memory to the device keeps order of dimensions and tiles."""
     operand, result = instruction.operands[0].shape, instruction.shape
     from_host = operand.layout.memory_space == HOST_MEMORY_SPACE
     if from_host and result.layout.memory_space != HOST_MEMORY_SPACE:
-        expect(operand, result, lies_alike(operand, result))
+        expect(operand, result, same_but_space(operand, result))
 
 
 def check_copy_pair(instruction: Instruction, setting: Setting) -> None:
@@ -123,9 +127,9 @@ def check_copy_pair(instruction: Instruction, setting: Setting) -> None:
             expect(operand, part, same_order(operand, part))
         return
     if len(operand.elements) < 2:
-        return  # which is said elsewhere
+        return  # reported by another rule
     target, source = operand.elements[:2]
-    if not lies_alike(target, source):
+    if not same_but_space(target, source):
         raise HloVerifyError(
             "Source and destination buffers in CopyDone arguments need to be the same shape "
             f"found {target.text} and {source.text}"

@@ -1,4 +1,4 @@
-"""How far the layouts of two shapes agree."""
+"""Comparison of the layouts of two shapes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def same_order(a: Shape, b: Shape) -> bool:
     )
 
 
-def lies_alike(a: Shape, b: Shape) -> bool:
-    """Whether two arrays have one layout, memory space and split aside."""
+def same_but_space(a: Shape, b: Shape) -> bool:
+    """Whether two arrays have the same layout, memory space and splits aside."""
     bare = [shape.layout._replace(memory_space=0, splits="") for shape in (a, b)]
     return bare[0] == bare[1]
 
 
 def expect(inferred: Shape, actual: Shape, is_right: bool) -> None:
-    """Raise what `expected` says unless the actual shape is right."""
+    """Raise HloVerifyError with the message of `expected` unless `is_right`."""
     if not is_right:
         raise HloVerifyError(expected(inferred, actual))
 

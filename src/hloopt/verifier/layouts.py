@@ -32,7 +32,7 @@ _MAY_CHANGE_LAYOUT = frozenset(
         *(Opcode.TRANSPOSE, Opcode.TUPLE, Opcode.GET_DIMENSION_SIZE, Opcode.CUSTOM_CALL),
     )
 )
-"""What layout assignment lets have another layout than its operands."""
+"""Opcodes whose result layout assignment lets differ from that of their operands."""
 _PASSES_ON = frozenset(
     (
         *(Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.WHILE),
@@ -44,13 +44,13 @@ _PASSES_ON = frozenset(
 
 def check_dimension_order(instruction: Instruction, setting: Setting) -> None:
     """The layout of an array lists each of its dimensions once."""
-    if reason := why_no_order(instruction.shape):
+    if reason := why_malformed(instruction.shape):
         raise HloVerifyError(reason)
 
 
 @cache
-def why_no_order(shape: Shape) -> str | None:
-    """What is wrong with the layouts in `shape`; None where they are layouts of their arrays."""
+def why_malformed(shape: Shape) -> str | None:
+    """The reason why a layout in `shape` is malformed; None if each lists all dimensions once."""
     for leaf in shape.leaves():
         order = leaf.layout.minor_to_major
         if leaf.is_array and sorted(order) != list(range(leaf.rank)):
@@ -192,7 +192,7 @@ def check_entry_layout(
         yield HloVerifyError(error.message, span=span, help=error.help)
         return
     for shape in (*stated, result):
-        if reason := why_no_order(shape):
+        if reason := why_malformed(shape):
             yield HloVerifyError(reason, span=header_span(module, "entry_computation_layout"))
             return
     if len(stated) != len(found):

@@ -30,7 +30,8 @@ OPTION_DOCS = {
     "layout_sensitive": "layouts must agree, too, as after layout assignment",
     "allow_mixed_precision": "operands may differ in floating-point precision, as on TPU",
     "verify_no_collective_deadlocks": "in a schedule, loops and calls included, the next send or "
-    "recv must match the one before it, and no gathering collective may run between them",
+    "recv must match the one before it; of synchronous collectives only all-reduce and "
+    "reduce-scatter may run between them",
     "check_replica_groups": "replica groups must fit replica_count and num_partitions",
     "verify_broadcast_dimensions_order": "dimensions of a broadcast must ascend",
     "verify_reshape_is_bitcast": "a reshape must not move data (needs layout_sensitive)",

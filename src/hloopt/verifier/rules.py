@@ -118,7 +118,7 @@ INSTRUCTION_RULES: tuple[Rule, ...] = (
 
 SHAPED_RULES: tuple[Rule, ...] = (
     _rule("shapes:check_bounds"),
-    _rule("buffers:check_place"),
+    _rule("buffers:check_allowed"),
     _rule("sharding:check_sharding", has="sharding"),
     _rule("annotations:check_original_value", has="origin"),
     _rule("layouts:check_host_memory", option="verify_no_host_memory_space"),

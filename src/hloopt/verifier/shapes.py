@@ -156,16 +156,16 @@ def check_comparison(instruction: Instruction, setting: Setting) -> None:
 def check_scales(instruction: Instruction, setting: Setting) -> None:
     """A scaled-dot contracts one dimension, and at least one of its sides has scales.
 
-    The scales of a side have its rank, and each size of them divides that of the side.
+    The scales of a side have its rank, and their sizes divide those of the side.
     """
     shapes = [operand.shape for operand in instruction.operands]
     if len(shapes) != 4:
-        return  # the shape is not found either
+        return  # reported by shape inference
     scales = shapes[2:]
     if all(scale.is_scalar for scale in scales):
         raise HloVerifyError("At least one of the scales should be not a scalar in scaled-dot")
     for number, (side, scale) in enumerate(zip(shapes[:2], scales, strict=True)):
-        if _stands_for_none(scale, side):
+        if _is_no_scale(scale, side):
             continue
         name, scale_name = (instruction.operands[n].name for n in (number, number + 2))
         if scale.rank != side.rank:
@@ -191,7 +191,7 @@ def check_scales(instruction: Instruction, setting: Setting) -> None:
             )
 
 
-def _stands_for_none(scale: Shape, side: Shape) -> bool:
-    """Whether `scale` says that a side is not scaled: one bf16 for a larger bf16 array."""
+def _is_no_scale(scale: Shape, side: Shape) -> bool:
+    """Whether a scale marks its side as not scaled: a single bf16 for a larger bf16 array."""
     are_bf16 = scale.type_name == side.type_name == "bf16"
     return are_bf16 and set(scale.dimensions) <= {1} and not set(side.dimensions) <= {1}

@@ -96,7 +96,7 @@ def _why_unfit(sharding: str, shape: Shape, num_partitions: int) -> str | None:
 
 
 def _why_no_device(device: int, count: int | None) -> str | None:
-    """Why none of the `count` devices has this number; None where one may have."""
+    """The reason why a device number is invalid with `count` devices; None if it is valid."""
     if device < 0:
         return f"device {device} is negative in tile assignment"
     if count is not None and device >= count:

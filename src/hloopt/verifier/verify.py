@@ -97,9 +97,10 @@ def _parameters(entry: Computation) -> list[Instruction]:
 
 
 def _count(module: Module, name: str) -> int:
-    """How many replicas or partitions the header says; 1 where it does not.
+    """The number of replicas or partitions in the header; 1 if it has none.
 
-    XLA takes no replicas at all for a number that is not known.
+    `replica_count=0` stands for an unknown number, as in XLA. Raises HloVerifyError for other
+    numbers below 1.
     """
     text = module.attributes.get(name)
     if text is None:

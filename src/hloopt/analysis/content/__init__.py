@@ -1,7 +1,7 @@
-"""What modules, computations and instructions say, as keys that can be compared and hashed.
+"""Comparable, hashable keys for the contents of modules, computations and instructions.
 
-`CLASSES` declares what a comparison can leave out, `Content` gives the keys without it, `Bodies`
-numbers instructions and computations by them.
+`CLASSES` declares the classes of content that a comparison can leave out, `Content` computes keys
+without them, `Bodies` numbers instructions and computations by these keys.
 """
 
 from hloopt.analysis.content.bodies import Bodies

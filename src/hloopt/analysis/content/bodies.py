@@ -1,4 +1,4 @@
-"""Numbers for what instructions say, what they compute, and what computations do."""
+"""Value numbering of instructions and computations by content, across modules."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from hloopt.ir.ordering import stable_computation_order, stable_order
 
 @dataclass(slots=True)
 class Bodies:
-    """Numbers by content, names and order aside; those of all modules added can be compared.
+    """Value numbers by content, names and order aside; equal numbers mean equal content.
 
-    `labels` number an instruction by what is written about it and what it calls, `values` also by
-    all it depends on, `computations` by thread, root and the values within.
+    `labels` number an instruction by opcode, shape, attributes, payload and callees, `values` also
+    by the values of its operands, `computations` by thread, root and the values within. Numbers of
+    all modules added can be compared.
     """
 
     content: Content
@@ -28,16 +29,17 @@ class Bodies:
     _numbers: dict[Hashable, int] = field(default_factory=dict)
 
     def add(self, module: Module) -> None:
-        """Number all there is in a module. O(instructions + edges)."""
+        """Number all instructions and computations of a module. O(instructions + edges)."""
         for computation in stable_computation_order(module):  # callees first
             self._add(computation)
 
     def number(self, key: Hashable) -> int:
-        """The number of a key: the same for equal ones."""
+        """The number of a key; equal keys get equal numbers."""
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _shape(self, instruction: Instruction) -> Hashable:
-        """The shape; of a tuple its operands have it, of its element what it is one of counts."""
+        """The shape as part of a label: none of a `tuple`, whose operands imply it; of a
+        get-tuple-element also the number of elements to choose from."""
         if instruction.opcode is Opcode.TUPLE:
             return None
         shape = self.content.shape(instruction.shape)

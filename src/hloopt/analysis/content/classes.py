@@ -10,10 +10,10 @@ from hloopt.diagnostics import HloError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class ContentClass:
-    """A part of what a module says; `help` is its line in the documentation.
+    """A class of content, such as layouts; `help` is its line in the documentation.
 
     `attributes` and `header` name attributes of instructions and of the module's header that
-    belong to it as a whole; what it has of others, `Content` knows.
+    belong to the class as a whole. `Content` handles attributes that do so in part.
     """
 
     name: str
@@ -60,9 +60,9 @@ CLASSES: dict[str, ContentClass] = {each.name: each for each in _ALL}
 
 
 def as_classes(texts: Iterable[str]) -> frozenset[str]:
-    """The names of classes in `texts`, which may be lists with commas; `_` stands for `-`, too.
+    """Parse names of classes; each text may be a list with commas, `_` stands for `-`, too.
 
-    Raises HloError for a name that is none.
+    Raises HloError for an unknown name.
     """
     found: set[str] = set()
     for text in texts:

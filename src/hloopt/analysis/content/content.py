@@ -1,4 +1,4 @@
-"""Keys of what modules and instructions say, without the classes that a comparison leaves out."""
+"""Keys for the contents of modules and instructions, without ignored classes of content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hloopt.analysis.content.classes import CLASSES
 from hloopt.analysis.content.frames import FrameKeys
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_format import parse_shapes
+from hloopt.ir.attribute_shapes import parse_shapes
 from hloopt.ir.attribute_values import (
     format_frontend_attributes,
     parse_frontend_attributes,
@@ -36,9 +36,9 @@ _LOCATION_FIELDS = (
 
 
 class Content:
-    """Keys of modules and instructions; what belongs to a class in `ignored` is not in them.
+    """Computes keys of modules and instructions, without the classes of content in `ignored`.
 
-    Keys of several modules can be compared where one object made them.
+    Keys of several modules are comparable if one `Content` made them.
     """
 
     def __init__(self, ignored: frozenset[str] = frozenset()) -> None:
@@ -50,13 +50,13 @@ class Content:
         self._frames = FrameKeys()
 
     def shape(self, shape: Shape) -> Shape:
-        """The shape, with default layouts where layouts do not count."""
+        """The shape, with default layouts if layouts are ignored."""
         return without_layout(shape) if "layout" in self.ignored else shape
 
     def payload(self, instruction: Instruction) -> str:
         """The number of a parameter, or the literal of a constant.
 
-        A short one is as XLA prints it; a long one is only freed of white space.
+        Short literals are as XLA prints them; from long ones only white space is removed.
         """
         if instruction.opcode is not Opcode.CONSTANT:
             return instruction.payload.strip()
@@ -68,10 +68,11 @@ class Content:
         return canonical_literal(text, instruction.shape)
 
     def attributes(self, instruction: Instruction) -> Items:
-        """The attributes that count; references to computations and instructions are none.
+        """Attributes that are not ignored, without references to computations and instructions.
 
-        Where shapes imply what the text leaves out, texts that say the same may have different
-        keys; `differing_attributes` knows better. Each distinct text is looked at once.
+        An attribute that the shape implies may be written or left out: such instructions get
+        different keys though they mean the same. `differing_attributes` is exact. Each distinct
+        text is parsed once.
         """
         opcode = instruction.opcode
         given = tuple(
@@ -87,9 +88,9 @@ class Content:
         return found
 
     def differing_attributes(self, before: Instruction, after: Instruction) -> list[str]:
-        """Names of the attributes in which two instructions differ, as far as these count.
+        """Names of the attributes in which two instructions differ, ignored classes aside.
 
-        Of metadata the fields: `metadata.op_name`.
+        Fields of metadata are named one by one: `metadata.op_name`.
         """
         if self._same_text(before, after) or self.attributes(before) == self.attributes(after):
             return []
@@ -101,7 +102,7 @@ class Content:
         return names + self._differing_fields(before, after)
 
     def header(self, module: Module) -> dict[str, str]:
-        """The attributes of the header that count, white space made one."""
+        """Attributes of the header that are not ignored, white space normalized."""
         if "header" in self.ignored:
             return {}
         found: dict[str, str] = {}
@@ -115,7 +116,7 @@ class Content:
     # -- attributes -------------------------------------------------------------------------
 
     def _same_text(self, before: Instruction, after: Instruction) -> bool:
-        """Whether attributes are equal as they are written, and frames mean the same."""
+        """Whether attributes are equal as text, and stack frame numbers mean the same frames."""
         if before.opcode is not after.opcode or before.attributes != after.attributes:
             return False
         metadata = before.attributes.get("metadata", "")

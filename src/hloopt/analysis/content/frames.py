@@ -1,4 +1,4 @@
-"""Stack frames of several modules, comparable: tables number the same frames differently."""
+"""Keys for stack frames, comparable across modules, whose tables number them differently."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from hloopt.ir.stack_frames import StackFrames
 
 
 class FrameKeys:
-    """Numbers of frames that are equal where files, functions, lines and callers are."""
+    """Numbers stack frames by file, function, lines and callers: equal frames get equal numbers."""
 
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
         self._tables: dict[str, tuple[StackFrames, dict[int, int]]] = {}
 
     def key(self, module: Module, frame: int) -> int:
-        """What stands for a frame of `module`; 0 where the tables lack it: XLA drops such.
+        """The number of a frame of `module`; 0 if its tables lack the frame, which XLA then drops.
 
-        O(depth) for a frame whose callers are not known yet.
+        O(depth) for a frame whose callers have no numbers yet.
         """
         text = module.stack_frames
         if text not in self._tables:

@@ -58,19 +58,19 @@ class Dataflow:
     """Stand-ins for any of several values, without memory of their own: what reaches a parameter
     of a computation that several instructions call."""
     merged: dict[int, list[int]]
-    """What reaches each phi, and each stand-in, directly."""
+    """Per phi and stand-in the values that it merges, other phis and stand-ins among them."""
     _elsewhere: dict[int, list[Position]] | None = None
-    """Where values are held that are not only held where they are defined."""
+    """Per value its positions beside its definition; None until somebody asks."""
     _operand_numbers: dict[Instruction, dict[Instruction, list[int]]] = field(default_factory=dict)
     """Of instructions with many operands, by operand where it stands among them."""
     _root_values: dict[Instruction, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, module: Module, leave_out: Callable[[Computation], bool] | None = None) -> Dataflow:
-        """The values of all but computations for which `leave_out` holds, as `Scope.of` has it.
+        """Analyze a module, without the computations for which `leave_out` holds (see `Scope.of`).
 
-        Then `numbers` are not those of XLA. Raises HloVerifyError where shapes do not fit or a
-        computation calls itself.
+        If some are left out, `numbers` are not those of XLA. Raises HloVerifyError where shapes do
+        not fit or a computation calls itself.
         """
         flow = Propagation(Scope.of(module, leave_out))
         flow.run()
@@ -149,11 +149,11 @@ class Dataflow:
         return result
 
     def replace_values(self, replaced: Mapping[int, int]) -> dict[int, int]:
-        """Let values be others, as where a copy was replaced by what it copies.
+        """Update the analysis after values were replaced by others, as copies by their sources.
 
-        Instructions have been changed already. Gives all values that are no more, each with what
-        it is now: phis that merge only one value any more are among them. O(positions of these,
-        and inputs of phis), beside finding all positions once.
+        The caller has changed the instructions already. Returns all values that are gone, each
+        with its replacement; phis that now merge a single value are among them. O(positions of
+        these, and inputs of phis), beside finding all positions once.
         """
         elsewhere = self._find_positions() if self._elsewhere is None else self._elsewhere
         merged = {
@@ -216,7 +216,7 @@ class Dataflow:
             for instruction in computation.instructions:
                 all_held = held_by[instruction]
                 if len(all_held) == 1 and definer[all_held[0]] is instruction:
-                    continue  # as most do
+                    continue  # most instructions hold what they define
                 for slot, held in enumerate(all_held):
                     for value in self.members((held,)):
                         if value != NOTHING and (

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of, bound_operands
 
 
 class Forward(NamedTuple):
@@ -63,16 +64,6 @@ def defined_slots(instruction: Instruction) -> list[int]:
     if opcode is Opcode.COLLECTIVE_PERMUTE_START and parts[0].is_tuple:
         defined = _defined_by_permute_start(instruction, defined)
     return defined
-
-
-def async_start_of(instruction: Instruction) -> Instruction:
-    """The asynchronous start that an asynchronous update or done belongs to. O(updates)."""
-    start = instruction
-    while start.opcode in (Opcode.ASYNC_DONE, Opcode.ASYNC_UPDATE) and start.operands:
-        start = start.operands[0]
-    if start.opcode is not Opcode.ASYNC_START or not start.called:
-        raise misfit(instruction)
-    return start
 
 
 def misfit(instruction: Instruction) -> HloVerifyError:
@@ -190,7 +181,7 @@ def _defined_by_permute_start(instruction: Instruction, defined: list[int]) -> l
 def _async_start(instruction: Instruction) -> list[Forward]:
     slots = slots_of(instruction.shape)
     bound = slots_of(instruction.shape.elements[0])
-    operands = _bound_operands(instruction)
+    operands = bound_operands(instruction)
     result = [
         _all_of(operand, 1 + bound.element_starts[i], arrays_only=True)
         for i, operand in enumerate(operands)
@@ -202,15 +193,6 @@ def _async_start(instruction: Instruction) -> list[Forward]:
     if len(slots_of(source.shape).parts) == slots.element(1).stop - slots.element(1).start:
         result.append(_all_of(source, slots.element(1).start, arrays_only=True))
     return result
-
-
-def _bound_operands(instruction: Instruction) -> list[Instruction]:
-    """The operands of the wrapped computation: those of the start, then those of its updates."""
-    extra: list[Instruction] = []
-    while instruction.opcode is Opcode.ASYNC_UPDATE:
-        extra = [*instruction.operands[1:], *extra]
-        instruction = instruction.operands[0]
-    return [*instruction.operands, *extra]
 
 
 def _async_done(instruction: Instruction) -> list[Forward]:
@@ -241,7 +223,7 @@ _FORWARDS: dict[Opcode, Callable[[Instruction], list[Forward]]] = {
     Opcode.ASYNC_DONE: _async_done,
 }
 FORWARDING = frozenset(_FORWARDS)
-"""The opcodes of instructions whose result may hold values of others, merges aside."""
+"""Opcodes whose result may hold values of other instructions; those that merge are not listed."""
 _DEFINES_NOTHING = frozenset(
     (
         *(opcode for opcode, find in _FORWARDS.items() if find is _pass_on),

@@ -23,6 +23,7 @@ from hloopt.analysis.dataflow.scope import (
 )
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.async_chains import all_bound_operands, async_followers
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 
 NOTHING = -1
@@ -78,7 +79,7 @@ class Propagation:
             self._define_in(order)
 
     def _define_in(self, order: list[Instruction]) -> None:
-        """Give the values of a computation their numbers; most instructions have one, an array."""
+        """Number the values of a computation; most instructions define a single array."""
         held, definer = self.held, self.definer
         for instruction in order:
             if _is_plain(instruction):
@@ -92,7 +93,7 @@ class Propagation:
         self._number_plain()
 
     def _number_plain(self) -> None:
-        """Number the values that `definer` has got last: arrays, at slot 0."""
+        """Number the values added to `definer` since the last call: arrays, at slot 0."""
         more = len(self.definer) - len(self.slot)
         self.slot += [0] * more
         self.numbers += range(self._next_number, self._next_number + more)
@@ -133,7 +134,7 @@ class Propagation:
     # -- where merging instructions get their values --------------------------------------------
 
     def _find_sources(self, computation: Computation) -> None:
-        """The sources of the computation's parameters, if it is called."""
+        """Note the sources of the parameters, if control flow calls the computation."""
         callers = [
             caller
             for caller in computation.callers
@@ -237,7 +238,7 @@ class Propagation:
                     for callee in callees_in_order(caller):
                         yield from self._parameters[callee]
                 elif caller.opcode is Opcode.ASYNC_START:
-                    yield from _async_chain(caller)
+                    yield from async_followers(caller)
 
     # -- simplification -------------------------------------------------------------------------
 
@@ -275,7 +276,7 @@ class Propagation:
 def members_of(
     union: int, merged: Mapping[int, Sequence[int]], unions: Collection[int]
 ) -> tuple[int, ...]:
-    """All that a stand-in stands for, also through others."""
+    """The values that a stand-in stands for, through other stand-ins as well, sorted."""
     seen = {union: None}
     waiting = [union]
     for value in waiting:  # grows
@@ -298,19 +299,10 @@ def _can_change(instruction: Instruction, sources: dict[Instruction, list[_Sourc
 
 
 def _merged(instruction: Instruction) -> list[_Source]:
-    """From where a loop or conditional has its result."""
+    """The sources that the result of a while or conditional merges."""
     if instruction.opcode is Opcode.WHILE:
         return [_Source(instruction.called[0].root, 0), _Source(_operand(instruction), 0)]
     return list(dict.fromkeys(_Source(branch.root, 0) for branch in instruction.called))
-
-
-def _async_chain(start: Instruction) -> Iterator[Instruction]:
-    """The updates and the done of an asynchronous start."""
-    waiting = list(start.users)
-    for user in waiting:  # grows along the chain
-        if user.opcode in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
-            yield user
-            waiting += user.users
 
 
 def _operand(instruction: Instruction) -> Instruction:
@@ -332,11 +324,8 @@ def _feeds(parameter: Instruction, caller: Instruction) -> Iterator[_Source]:
             if branch is computation:
                 yield _Source(operand, 0)
         return
-    operands = list(caller.operands)
-    if caller.opcode is Opcode.ASYNC_START:
-        for update in _async_chain(caller):
-            if update.opcode is Opcode.ASYNC_UPDATE:
-                operands += update.operands[1:]
+    is_start = caller.opcode is Opcode.ASYNC_START
+    operands = all_bound_operands(caller) if is_start else caller.operands
     if number >= len(operands):
         raise misfit(caller)
     yield _Source(operands[number], 0)

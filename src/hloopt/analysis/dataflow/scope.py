@@ -28,14 +28,15 @@ class Scope:
     is_global: dict[Computation, None]
     """The global computations, in the order of `all`."""
     ranks: dict[Instruction, int]
-    """In the order values reach them those instructions that may hold values of others: what a
-    call runs stands before the call."""
+    """Order of propagation, of the instructions that may hold values of others: callees come before
+    their callers."""
 
     @classmethod
     def of(cls, module: Module, leave_out: Callable[[Computation], bool] | None = None) -> Scope:
-        """Without computations for which `leave_out` holds; no control flow may run those.
+        """The scope of a module, without computations for which `leave_out` holds.
 
-        Raises HloVerifyError for a computation that calls itself.
+        Control flow must not run those left out. Raises HloVerifyError for a computation that
+        calls itself.
         """
         computations = _in_numbering_order(module)
         fused = fused_computations(computations)
@@ -54,7 +55,7 @@ MAY_HOLD_OTHERS = FORWARDING | _MERGES
 
 
 def may_hold_others(instruction: Instruction) -> bool:
-    """Whether values of others may reach the result of an instruction."""
+    """Whether the result of an instruction may hold values that others define. O(1)."""
     return instruction.opcode in MAY_HOLD_OTHERS
 
 
@@ -72,9 +73,9 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
 
 
 def fused_computations(computations: list[Computation]) -> set[Computation]:
-    """The bodies of fusions, and what runs in them as control flow.
+    """The bodies of fusions, and the computations that control flow in them runs.
 
-    Of all computations of a module, callees before callers. O(calls).
+    `computations` are all of a module, callees before callers. O(calls).
     """
     fused: set[Computation] = set()
     for computation in reversed(computations):
@@ -108,7 +109,7 @@ def _in_numbering_order(module: Module) -> list[Computation]:
 def _ranks(
     entry: Computation, orders: dict[Computation, list[Instruction]]
 ) -> tuple[dict[Instruction, int], set[Computation]]:
-    """The ranks, and the computations that were entered."""
+    """Ranks of instructions, and the computations that the entry reaches through control flow."""
     ranks: dict[Instruction, int] = {}
     stack = [(entry, iter(orders[entry]))]
     entered = {entry}
@@ -147,7 +148,7 @@ def _enter(
     running: set[Computation],
     pending: list[Instruction],
 ) -> Computation | None:
-    """The next computation that a caller runs; None where it is the caller's turn."""
+    """The next callee to walk; None if all are entered, and then the caller gets its rank."""
     callees = control_flow_callees(caller)
     callee = next((c for c in callees if c not in entered), None)
     if callee is None:

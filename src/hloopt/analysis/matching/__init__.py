@@ -1,4 +1,4 @@
-"""Which computations and instructions of two modules belong together."""
+"""Matching of the computations and instructions of two modules, as `diff` needs it."""
 
 from hloopt.analysis.matching.module_match import ModuleMatch, same_source_text
 

@@ -1,4 +1,4 @@
-"""Pairs of nodes in the order of computation, between those that are partners already."""
+"""Alignment: pair nodes in topological order, between pairs that both sides have in one order."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hloopt.analysis.matching.state import MatchState
 
 
 def align(state: MatchState) -> int:
-    """Pair unmatched nodes that stand in one order between the same partners; returns how many.
+    """Pair unmatched nodes by a common subsequence between matched ones; returns how many.
 
-    By label and op_name, or else by label alone, and where edges do not speak against it. The
-    order is that of a walk from the roots. O(n log n).
+    Keys are label and op_name, or label alone if that finds nothing; a pair that edges contradict
+    is not made. The order is that of a walk from the roots. O(n log n).
     """
     graph = state.graph
     nodes = graph.unmatched()
@@ -42,7 +42,7 @@ def _align(
 
 
 def _gaps(graph: PairGraph, nodes: Container[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """Those of `nodes` on both sides between partners that both walks meet in one order."""
+    """Split both walks at pairs that are in order on both sides; yields the `nodes` between."""
     old_walk, new_walk = graph.walks()
     partner = graph.partner
     old_place = {node: place for place, node in enumerate(old_walk)}

@@ -1,4 +1,4 @@
-"""Pairs of nodes whose context is unlike that of all others on their side."""
+"""Anchors: pair nodes whose context is unique on their side."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _MOST_ROUNDS = 20
 
 
 def pair_unique(state: MatchState) -> int:
-    """Pair what only one node on each side computes; returns how many pairs.
+    """Pair nodes that alone on each side compute their value; returns how many pairs.
 
-    First what is also used in one way only, then the others; where both contexts propose partners
-    and they differ, as in a row of equal layers one of which is gone, the dispute is settled.
-    Repeated while that tells more apart: partners are told apart from all other nodes.
+    Nodes whose users are unique as well come first. Where operands and users propose different
+    partners, as in a row of equal layers one of which is gone, `settle` decides. Repeated while it
+    finds pairs: each makes more contexts unique.
     """
     graph = state.graph
     found = 0
@@ -37,10 +37,10 @@ def pair_unique(state: MatchState) -> int:
 
 
 def pair_by_use(state: MatchState) -> int:
-    """Pair what is used in a way in which nothing else on its side is; returns how many pairs.
+    """Pair nodes whose transitive users are unique on each side; returns how many pairs.
 
-    That says less than what a node computes: in a chain of equal steps one of which is gone, all
-    before it are used one step earlier.
+    Weaker than equal values: in a chain of equal steps one of which is gone, all before it are
+    used one step earlier.
     """
     graph = state.graph
     nodes = graph.unmatched()

@@ -1,4 +1,4 @@
-"""The instructions of two computations that belong together."""
+"""The matching of the instructions of two computations."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ _HAND_ON = (
     *(Opcode.COPY, Opcode.BITCAST, Opcode.RESHAPE, Opcode.CONVERT, Opcode.OPT_BARRIER),
     *(Opcode.DOMAIN, Opcode.ADD_DEPENDENCY),
 )
-"""Opcodes of what says the same as its first operand, in another place, form or type."""
+"""Opcodes that hand on their first operand's value, in another place, form or type."""
 _MANY = 8
-"""With fewer the contexts of most are what they were."""
+"""A surplus of instructions of one opcode from which on they are looked through: fewer leave most
+contexts equal."""
 _MOST_ROUNDS = 30
 _GUESSES = (
     *(pair_local, align, pair_local_by_use, pair_remote, spread_choosing, pair_by_use),
     *(pair_twins, pair_by_origin, pair_displaced),
 )
-"""Steps that are tried where the certain ones find no more, the most certain first."""
+"""Heuristics for what `pair_unique` and `spread` leave, the most certain first."""
 
 
 def match_instructions(
@@ -45,17 +46,17 @@ def match_instructions(
     labels: Labels,
     known: Sequence[tuple[Instruction, Instruction]] = (),
 ) -> list[tuple[Instruction, Instruction]]:
-    """Partners among the instructions of two computations; `known` are some of them.
+    """Pair the instructions of two computations; `known` pairs are given.
 
-    What is equal in most detail comes first, and what its context tells apart before what it does
-    not. O(n log n).
+    Levels of detail come in order, the most detailed first; at each level unique contexts come
+    before ambiguous ones. O(n log n).
     """
     graph = PairGraph(before, after)
     if labels.classes[before] == labels.classes[after]:
         _pair_equal_values(graph, labels)
     else:
         number = {node: index for index, node in enumerate(graph.nodes)}
-        for old, new in (*known, *_past_what_hands_on(before, after, labels, known)):
+        for old, new in (*known, *_pairs_looking_through_copies(before, after, labels, known)):
             graph.pair(number[old], number[new])
     witness = Witness(graph, labels)
     for level in Level:
@@ -65,16 +66,16 @@ def match_instructions(
     return [(nodes[old], nodes[partner[old]]) for old in range(graph.split) if partner[old] >= 0]
 
 
-def _past_what_hands_on(
+def _pairs_looking_through_copies(
     before: Computation,
     after: Computation,
     labels: Labels,
     known: Sequence[tuple[Instruction, Instruction]],
 ) -> list[tuple[Instruction, Instruction]]:
-    """Partners that are certain once instructions that hand on their operand are left out.
+    """Pairs that are certain once instructions that hand on their operand are looked through.
 
-    Only opcodes of which one side has many more: a pass has put them between others everywhere,
-    or taken them away, so that the contexts of all others are new. O(n log n).
+    Looks through opcodes of which one side has many more: a pass inserted or removed them
+    everywhere, so that the contexts of all other instructions changed. O(n log n).
     """
     counts = [Counter(i.opcode for i in side.instructions) for side in (before, after)]
     hidden = [op for op in _HAND_ON if abs(counts[0][op] - counts[1][op]) >= _MANY]
@@ -97,7 +98,7 @@ def _past_what_hands_on(
 
 
 def _pair_equal_values(graph: PairGraph, labels: Labels) -> None:
-    """Pair what no other instruction computes in two computations of one class."""
+    """Pair instructions with unique values, in computations that compute the same."""
     values = [labels.values[node] for node in graph.nodes]
     for old, new in unique_pairs(graph, values, range(len(values))):
         graph.pair(old, new)

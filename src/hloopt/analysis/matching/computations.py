@@ -1,4 +1,4 @@
-"""The choice of a partner for a computation, among those its callers propose or those alike."""
+"""The choice of a partner for a computation: proposed by matched callers, or similar."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MOST_COMPARED = 50
 
 
 class ComputationChoice:
-    """Knows which computations are still free, and what speaks for pairs of them.
+    """Chooses partners for computations, by the votes of matched callers, content and names.
 
-    Callers that are partners speak for what they call: strongly where they do the same but for
-    that, weakly where they differ (a combined collective calls one reducer of many).
+    Callers that are partners vote for their callees: strongly where they are equal otherwise,
+    weakly where they differ (a combined collective calls one reducer of many).
     """
 
     def __init__(self, before: Module, after: Module, labels: Labels) -> None:
@@ -33,7 +33,7 @@ class ComputationChoice:
         self._rivals: dict[Computation, dict[Computation, None]] = {}
         self._named = dict(after.computations)
         self._of_class: dict[Hashable, list[Computation]] = {}
-        """The computations after by class, and by class and op_names: the latter made late."""
+        """Computations after, by class and, once `_equal` asks, also by class and op_names."""
         self._of_root: dict[Opcode, list[Computation]] = {}
         for new in self._new:
             self._of_class.setdefault(labels.classes[new], []).append(new)
@@ -48,7 +48,7 @@ class ComputationChoice:
         del self._new[new]
 
     def propose(self, old: Instruction, new: Instruction) -> None:
-        """Let a pair of callers speak for pairs of what they call."""
+        """Let a pair of callers vote for the pairs of their callees."""
         if not old.called or not new.called:
             return
         at = self._labels.at
@@ -60,9 +60,9 @@ class ComputationChoice:
             self._rivals.setdefault(b, {})[a] = None
 
     def called_alike(self, old: Computation) -> Computation | None:
-        """The best partner for which callers speak strongly and no other has more right to.
+        """The best partner by strong votes, unless another computation has a better claim to it.
 
-        None where it does the same and has other op_names: another may have a better claim.
+        None if it is equal but for op_names: one with these op_names may still come.
         """
         new = self._best_called(old, self._strong)
         if new is None or self._origins(old) == self._origins(new):
@@ -71,7 +71,7 @@ class ComputationChoice:
         return None if classes[old] == classes[new] else new
 
     def alike(self, old: Computation) -> Computation | None:
-        """The best free partner: called alike, or doing the same, or else the most alike."""
+        """The best free partner: by strong votes, equal content, any vote, or similarity."""
         found = self._best_called(old, self._strong)
         if found is not None:
             return found
@@ -81,9 +81,9 @@ class ComputationChoice:
         return self._best_called(old, self._all) or equal or self._most_alike(old)
 
     def _equal(self, old: Computation) -> Computation | None:
-        """A free computation that does the same: with the same op_names or name, else the last.
+        """A free computation of equal content, preferably with the same op_names or name.
 
-        Callers are matched first, and they come last.
+        Else the last one: callers are matched first, and stand last in the text.
         """
         group = self._labels.classes[old]
         if not self._has_origins:
@@ -109,8 +109,8 @@ class ComputationChoice:
     def _best_called(
         self, old: Computation, votes: dict[Computation, Counter[Computation]]
     ) -> Computation | None:
-        def right(old: Computation, new: Computation) -> tuple[bool, bool, bool, int, bool]:
-            """How much speaks for a pair; names only where structure leaves the choice."""
+        def claim(old: Computation, new: Computation) -> tuple[bool, bool, bool, int, bool]:
+            """Rank of a pair; names decide only between structural equals."""
             is_equal = self._labels.classes[old] == self._labels.classes[new]
             has_name = old.name == new.name
             return (
@@ -121,14 +121,14 @@ class ComputationChoice:
         candidates = self._free(votes.get(old, ()))
         if len(candidates) == 1 and len(self._rivals[candidates[0]]) == 1:
             return self._of_like_origin(old, candidates[0])
-        for new in sorted(candidates, key=lambda new: right(old, new), reverse=True):
+        for new in sorted(candidates, key=lambda new: claim(old, new), reverse=True):
             rivals = [rival for rival in self._rivals[new] if rival in self._old]
-            if max(rivals, key=lambda rival: right(rival, new)) is old:
+            if max(rivals, key=lambda rival: claim(rival, new)) is old:
                 return self._of_like_origin(old, new)
         return None
 
     def _of_like_origin(self, old: Computation, new: Computation) -> Computation:
-        """`new`, or one that does the same and has the op_names of `old`, where `new` has not.
+        """`new`, or an equal computation with the op_names of `old` if `new` has others.
 
         Modules are full of equal reducers, each with metadata of its own.
         """
@@ -148,7 +148,7 @@ class ComputationChoice:
         return found
 
     def _most_alike(self, old: Computation) -> Computation | None:
-        """The free computation with the most instructions in common, at least half of them."""
+        """The free computation with the most labels in common, at least half of them."""
         best = (_LEAST_ALIKE, False)
         found = None
         candidates = self._free(self._of_root.get(old.root.opcode, ()))

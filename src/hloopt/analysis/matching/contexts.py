@@ -1,4 +1,4 @@
-"""Numbers for what unmatched nodes depend on, down to the leaves, and what depends on them."""
+"""Contexts of unmatched nodes, as numbers: all they depend on, and all that depends on them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from hloopt.analysis.matching.state import MatchState
 
 
 class Contexts:
-    """Equal numbers mean equal contexts; partners stand for themselves, whatever is behind them.
+    """Numbers of contexts, equal for equal contexts; a matched pair ends a context as one leaf.
 
-    `leaves` numbers a node by its label and what it reads, `roots` by its label and who reads it,
-    at which position, `both` by both. Lists are indexed by node. O(unmatched nodes + their edges).
+    `leaves` numbers a node by its label and transitive operands, `roots` by its label and
+    transitive users with operand positions, `both` by both. Lists are indexed by node.
+    O(unmatched nodes + their edges).
     """
 
     __slots__ = ("both", "leaves", "roots")
@@ -48,7 +49,7 @@ class Contexts:
 
 
 def refine(state: MatchState, keys: Sequence[int], nodes: Sequence[int]) -> list[int]:
-    """Keys that also tell apart what has neighbours with different `keys`. O(edges of `nodes`)."""
+    """One round of color refinement: keys that include those of neighbours. O(edges of `nodes`)."""
     operands, users = state.graph.operands, state.users
     numbers: dict[Hashable, int] = {}
     refined = list(keys)

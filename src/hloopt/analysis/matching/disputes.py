@@ -1,4 +1,4 @@
-"""What a node computes proposes one partner, what it is used for another: which is it?"""
+"""Settling of disputes: nodes for which operands propose one partner and users another."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from hloopt.analysis.matching.state import MatchState
 
 _Pair = tuple[int, int]
 _Chain = list[int]
-"""Nodes each of which is a proposed partner of the next: by what it computes, by what it is used
-for, by what it computes, …"""
+"""Nodes each of which is a proposed partner of the next, in turn by operands and by users."""
 
 
 def settle(state: MatchState, by_leaves: Iterable[_Pair], by_roots: Iterable[_Pair]) -> int:
-    """Pair what `by_leaves` proposes; where `by_roots` disputes it, by evidence.
+    """Pair nodes as `by_leaves` proposes, and by evidence where `by_roots` disputes that.
 
     A row of n equal layers of which one is gone makes a chain of 2n-1 nodes for each instruction
-    of a layer: up to the layer that is gone partners compute the same, after it they are used for
-    the same. Which layer that is, all chains of one length next to each other decide together,
-    so that whole layers are gone; without evidence, the last. Returns how many pairs.
+    of a layer: before the missing layer partners compute the same, after it they have the same
+    users. Neighbouring chains of one length decide together which layer is missing, so that whole
+    layers are; without evidence it is the last. Returns how many pairs.
     """
     leaves, roots = _both_ways(by_leaves), _both_ways(by_roots)
     graph = state.graph
@@ -52,7 +51,7 @@ def _both_ways(pairs: Iterable[_Pair]) -> dict[int, int]:
 def _chains(
     disputed: Sequence[int], leaves: Mapping[int, int], roots: Mapping[int, int], split: int
 ) -> list[_Chain]:
-    """The chains of proposals that begin or pass at `disputed`, by what is computed first."""
+    """The chains of proposals that contain `disputed` nodes, in topological order of their ends."""
     members: dict[int, None] = {}
     waiting = list(disputed)
     while waiting:
@@ -80,7 +79,7 @@ def _chains(
 
 
 def _neighbouring(graph: PairGraph, chains: Sequence[_Chain]) -> list[list[_Chain]]:
-    """Chains of one length and side that are joined by edges, or by chains that are."""
+    """Groups of chains that edges connect and that agree in length and first side."""
     chain_of = {node: number for number, chain in enumerate(chains) for node in chain}
     home = list(range(len(chains)))
 
@@ -102,14 +101,14 @@ def _neighbouring(graph: PairGraph, chains: Sequence[_Chain]) -> list[list[_Chai
 
 
 def _cuts(chains: Sequence[_Chain], witness: Witness, split: int) -> list[int]:
-    """How many pairs from the start of each chain speak for themselves.
+    """For each chain, the number of pairs to take from its start; the rest is from its end.
 
-    All chains have one answer, where most pairs have no common name or origin: what single names
-    say is chance then. Where most have, each chain may know better.
+    One answer for all chains if most pairs have neither name nor origin in common: single
+    agreements are chance then. Otherwise each chain may improve on the common answer.
     """
     steps = len(chains[0]) // 2
     if len(chains[0]) % 2 == 0:
-        return [steps] * len(chains)  # one way leaves nobody alone
+        return [steps] * len(chains)  # `leaves` pairs all nodes of the chain
     losses = [_losses(chain, witness, split) for chain in chains]
     together = [(0, 0, 0, 0)] * steps
     for each in losses:
@@ -126,13 +125,13 @@ def _cuts(chains: Sequence[_Chain], witness: Witness, split: int) -> list[int]:
 
 
 def _losses(chain: _Chain, witness: Witness, split: int) -> list[Evidence]:
-    """What is lost at each step by taking the pair from the end of a chain, not its start."""
+    """By step the evidence lost if the pair is taken from the end of a chain, not its start."""
     ways = zip(_pairs(chain, len(chain) // 2, split), _pairs(chain, 0, split), strict=True)
     return [_sum(witness.of(*first), witness.of(*last), -1) for first, last in ways]
 
 
 def _best(losses: Sequence[Evidence], default: int) -> int:
-    """The step from which on taking the pairs from the end loses least; `default` if as good."""
+    """The cut that loses the least evidence; `default` if it is as good."""
     after: list[Evidence] = [(0, 0, 0, 0)]
     for loss in reversed(losses):
         after.append(_sum(after[-1], loss))

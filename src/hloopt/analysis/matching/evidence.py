@@ -1,4 +1,4 @@
-"""What speaks for a pair of instructions beside structure: annotations, origin, at last names."""
+"""Evidence for a pair of instructions beside structure: annotations, op_name, name, number."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from hloopt.patterns import pattern
 _OP_NAME = pattern(r'op_name="((?:[^"\\]|\\.)*)"')
 
 Evidence = tuple[int, int, int, int]
-"""Agreements, those that count most first: annotations, op_name, name, parameter number."""
+"""Agreements (1 or 0, or sums of such) in annotations, op_name, name and parameter number; compared
+in this order."""
 
 
 class _Facts(NamedTuple):
-    """What is known of a node beside structure."""
+    """Properties of a node beside structure; `number` is that of a parameter or tuple element."""
 
     annotations: int
     origin: str
@@ -27,7 +28,7 @@ class _Facts(NamedTuple):
 
 
 class Witness:
-    """Tells what two nodes have in common beside structure; looks at each node once."""
+    """Compares nodes by properties beside structure, which it reads once per node."""
 
     def __init__(self, graph: PairGraph, labels: Labels) -> None:
         self._graph = graph
@@ -35,7 +36,7 @@ class Witness:
         self._known: dict[int, _Facts] = {}
 
     def of(self, old: int, new: int) -> Evidence:
-        """What speaks for a pair."""
+        """The agreements of two nodes."""
         a, b = self._facts(old), self._facts(new)
         return (
             int(a.annotations == b.annotations),
@@ -49,10 +50,10 @@ class Witness:
         return self._facts(node).origin
 
     def pairs(self, old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Pair nodes that structure does not tell apart: by evidence, at last in order.
+        """Pair structurally equal nodes by evidence, and those it leaves in order.
 
-        The order is that of the numbers of parameters and tuple elements, then the one given. As
-        many pairs as the shorter list has nodes. O(n log n).
+        The order is that of the numbers of parameters and tuple elements, then the given one.
+        Yields as many pairs as the shorter list has nodes. O(n log n).
         """
         if len(old) == len(new) == 1:
             yield old[0], new[0]
@@ -95,7 +96,7 @@ class Witness:
 
 
 def number_of(instruction: Instruction) -> str:
-    """Which parameter or tuple element it is; empty for all else."""
+    """The number of a parameter or tuple element; empty for other instructions."""
     if instruction.opcode is Opcode.PARAMETER:
         return instruction.payload.strip()
     if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
@@ -121,4 +122,4 @@ _KEYS: tuple[Callable[[_Facts], Hashable], ...] = (
     lambda facts: (facts.annotations, facts.number) if facts.number else None,
     lambda facts: facts.annotations,
 )
-"""By what nodes are paired, the strongest first; None: not by that."""
+"""Keys to pair nodes by, the strongest first; None if a node has no such key."""

@@ -1,4 +1,4 @@
-"""Two computations as one graph of numbers, with the pairs found so far."""
+"""Two computations as one graph of numbered nodes, with the pairs found so far."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Pairs = tuple[list[int], list[int]]
 
 
 class PairGraph:
-    """The instructions of a computation before and of one after, numbered in one sequence.
+    """The instructions of the computations before and after, numbered in one sequence.
 
-    Those before come first; on each side operands come before their users. Lists are indexed by
+    Nodes before come first; on each side operands come before their users. Lists are indexed by
     node.
     """
 
@@ -36,12 +36,12 @@ class PairGraph:
     def __init__(
         self, before: Computation, after: Computation, hidden: Collection[Opcode] = ()
     ) -> None:
-        """Instructions of `hidden` opcodes are no nodes: who reads them reads their operand."""
+        """Make the graph; users of instructions with `hidden` opcodes read the operand of these."""
         self.nodes: list[Instruction] = []
         number: dict[Instruction, int] = {}
         for side in (before, after):
             self.split = len(self.nodes)
-            """The number of nodes before, which is the number of the first node after."""
+            """The number of nodes before, and so the first node after."""
             for node in stable_order(side):
                 if node.opcode in hidden:
                     number[node] = number[node.operands[0]]
@@ -55,16 +55,16 @@ class PairGraph:
             for position, operand in enumerate(operands):
                 self.users[operand].append((user, position))
         self.partner: list[int] = [-1] * len(self.nodes)
-        """The partner of each node, -1 without one."""
+        """The partner of each node; -1 if unmatched."""
         self.tokens: list[int] = list(self.partner)
-        """A negative number for each pair, to stand for both nodes; -1 without a partner."""
+        """By node the number of its pair, below -1; -1 if unmatched."""
         self.roots = number[before.root], number[after.root]
         self._pairs = 0
         self._open = list(range(len(self.nodes)))
         self._walks: Pairs | None = None
 
     def pair(self, old: int, new: int) -> None:
-        """Make two nodes without partners partners for good."""
+        """Match two unmatched nodes for good."""
         self.partner[old] = new
         self.partner[new] = old
         self._pairs += 1
@@ -72,17 +72,17 @@ class PairGraph:
 
     @property
     def is_open(self) -> bool:
-        """Whether both sides have nodes without partners."""
+        """Whether both sides have unmatched nodes."""
         return self._pairs < min(self.split, len(self.nodes) - self.split)
 
     def unmatched(self) -> list[int]:
-        """The nodes without partners, in order. O(those there were at the last call)."""
+        """The unmatched nodes, in order. O(nodes unmatched at the last call)."""
         partner = self.partner
         self._open = [node for node in self._open if partner[node] < 0]
         return self._open
 
     def sides(self, nodes: Iterable[int]) -> Pairs:
-        """Those before and those after, in order."""
+        """`nodes` split into those before and those after, in order."""
         sides: Pairs = [], []
         for node in nodes:
             sides[node >= self.split].append(node)
@@ -92,9 +92,9 @@ class PairGraph:
         return len(self.operands[node]) + len(self.users[node])
 
     def walks(self) -> Pairs:
-        """Each side in the order of a walk from its root, then from what nobody uses.
+        """Each side in depth-first post-order from its root, then from other unused nodes.
 
-        Not the order of the text: where that changes, this does not. O(edges), once.
+        Independent of the order of the text. O(edges), once.
         """
         if self._walks is None:
             sides = range(self.split), range(self.split, len(self.nodes))

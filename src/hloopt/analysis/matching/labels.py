@@ -1,4 +1,4 @@
-"""What an instruction is, without what it reads and who reads it, at three levels of detail."""
+"""Labels: instructions by themselves, without operands and users, at three levels of detail."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from hloopt.ir.opcode import Opcode
 
 
 class Level(IntEnum):
-    """How much of two instructions has to agree, the most first."""
+    """Levels of detail of a label, the most detailed first."""
 
     CORE = 0
-    """Opcode, shape, what the attributes mean, constants and numbers, what is called. Layouts,
-    shardings, backend configs, channels and metadata never count: they do not tell what is
-    computed."""
+    """Opcode, shape, attributes, constants, numbers of parameters, callees. Never layouts,
+    shardings, backend configs, channels and metadata: they do not change the value."""
     OPEN = 1
-    """Without constants, numbers of parameters and tuple elements, shapes of tuples, what is
-    called, and positions of operands of what takes any number of them."""
+    """CORE without constants, numbers of parameters and tuple elements, shapes of tuples, callees,
+    and operand positions of variadic opcodes."""
     LOOSE = 2
     """The opcode, and the numbers of parameters and tuple elements."""
 
@@ -42,7 +41,7 @@ _VARIADIC = frozenset(
         *(Opcode.AFTER_ALL, Opcode.SORT, Opcode.REDUCE),
     )
 )
-"""Opcodes whose operands may become more or fewer; their positions then say little."""
+"""Opcodes with any number of operands: positions shift when one is added or removed."""
 
 
 def is_variadic(instruction: Instruction) -> bool:
@@ -51,10 +50,10 @@ def is_variadic(instruction: Instruction) -> bool:
 
 @dataclass(slots=True)
 class Labels:
-    """Numbers for instructions of two modules: equal numbers mean equal labels.
+    """Numbers of labels for the instructions of two modules; equal labels get equal numbers.
 
-    `core` numbers labels in most detail, `values` what instructions compute by these, `classes`
-    whole computations. O(instructions + edges).
+    `core` has labels in most detail, `values` value numbers of instructions by these labels,
+    `classes` value numbers of whole computations. O(instructions + edges).
     """
 
     core: dict[Instruction, int]
@@ -77,7 +76,7 @@ class Labels:
         return self._bodies.number((level, *self._key(level, instruction)))
 
     def annotations(self, instruction: Instruction) -> int:
-        """A number for all that is written about an instruction but metadata and references."""
+        """A number for the shape with layout and all attributes but metadata and channels."""
         key = "annotations", instruction.shape, self._written.attributes(instruction)
         return self._bodies.number(key)
 

@@ -1,4 +1,4 @@
-"""Pairs of nodes that are alone with what is next to them, whatever is further away."""
+"""Local pairs: nodes whose near neighbourhood is unique on their side."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ _Test = Callable[[int, int], bool]
 
 
 def pair_local(state: MatchState) -> int:
-    """Pair nodes whose near neighbourhood no other unmatched node of their side has.
+    """Pair nodes that read partners and have a unique near neighbourhood; returns how many.
 
-    First that of two edges around, then of one, then the node alone with its op_name, then without
-    where the other side has none of that op_name; only nodes that read partners: by what they are
-    used for they may be those before or after in a chain. Returns how many pairs.
+    Tries the neighbourhood of radius two, of radius one, the node with its op_name, and the node
+    alone if the other side lacks its op_name. Users do not suffice: they may be those of the step
+    before or after in a chain.
     """
     return _pair_local(state, state.reads_partners)
 
 
 def pair_local_by_use(state: MatchState) -> int:
-    """The same for nodes that partners read."""
+    """As `pair_local`, for nodes that partners read."""
     return _pair_local(state, state.is_read_by_partners)
 
 
 def pair_remote(state: MatchState) -> int:
-    """The same for nodes that are not next to any partners."""
+    """As `pair_local`, for nodes that edges to partners do not contradict."""
     return _pair_local(state, state.is_plausible)
 
 
 def pair_displaced(state: MatchState) -> int:
-    """Pair nodes that are alone with the labels next to them, though partners of these differ.
+    """Pair nodes whose neighbours' labels are unique, even if these neighbours have other partners.
 
-    So is the loss where a last layer is added: what it reads and what reads it are others now, of
-    the same kind.
+    Example: the loss after a last layer was added; its neighbours are other instructions now, with
+    the same labels.
     """
     graph = state.graph
     nodes = graph.unmatched()

@@ -1,4 +1,4 @@
-"""Which computations and instructions of two modules belong together."""
+"""The matching of two modules: partners among their computations and instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hloopt.ir.ordering import stable_computation_order
 
 @dataclass(slots=True)
 class ModuleMatch:
-    """Partners among computations and among instructions, the module before → the module after.
+    """Partners among computations and among instructions, from the module before to that after.
 
     Opcode, shape, attributes, op_name, operands and users decide; names only where all of these
     leave the choice. Instructions with different opcodes are no partners.
@@ -30,8 +30,8 @@ class ModuleMatch:
     def of(cls, before: Module, after: Module) -> ModuleMatch:
         """Match two modules; changes neither. O(n log n) in their instructions.
 
-        Callers come before what they call: partners call partners. What no pair of callers
-        proposes is chosen by what it does.
+        Callers are matched before their callees, as partners call partners. A computation that
+        no pair of callers proposes is chosen by content.
         """
         match = cls()
         matcher = _Matcher(match, before, after)
@@ -72,7 +72,7 @@ class _Matcher:
 
 
 def same_source_text(before: Computation, after: Computation) -> bool:
-    """Whether two computations are as they were read and read the same. O(length of the text)."""
+    """Whether two computations are unchanged since reading and have equal text. O(text)."""
     if not (before.is_pristine and after.is_pristine):
         return False
     old, new = _source_text(before), _source_text(after)

@@ -1,4 +1,4 @@
-"""Pairs that follow from those of their neighbours, the most certain first."""
+"""Propagation of pairs to neighbours, the most certain first."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from hloopt.analysis.matching.state import MatchState
 
 _LEAST_SHARE = 0.4
 _MOST_COMBINATIONS = 36
-"""Candidates among the users of one pair at one position; more tell nothing."""
+"""Most candidate pairs among users of one pair at one position; more are no evidence."""
 
 
 def spread(state: MatchState) -> int:
-    """Pair what most edges to partners speak for; returns how many pairs.
+    """Pair nodes by the votes of edges to partners; returns how many pairs.
 
-    An edge speaks for a pair of one label where its other ends are partners and the positions are
-    equal. The pair with the largest share of such edges is made first, and none for which no more
-    speaks than for another of either node; each pair brings new candidates. O(e log e) in the
-    edges next to unmatched nodes.
+    An edge votes for a pair of one label if its other ends are partners and the positions equal.
+    The pair with the largest share of votes is made first, and none with a rival: another pair of
+    either node that ranks as high. Each pair brings new candidates. O(e log e) in the edges next
+    to unmatched nodes.
     """
     return _spread(state, choose=False)
 
 
 def spread_choosing(state: MatchState) -> int:
-    """The same, and where as much speaks for several pairs names decide, or order."""
+    """As `spread`; between rivals names decide, or order."""
     return _spread(state, choose=True)
 
 
@@ -49,11 +49,11 @@ def _spread(state: MatchState, *, choose: bool) -> int:
 
 
 _Entry = tuple[tuple[float, int, Evidence], int, int, int]
-"""Rank, both nodes, and the votes it was made with."""
+"""Rank, both nodes, and the number of votes when it was pushed."""
 
 
 class _Candidates:
-    """Pairs of unmatched nodes with the number of edges that speak for each."""
+    """Pairs of unmatched nodes, with votes, in heaps by rank."""
 
     def __init__(self, state: MatchState) -> None:
         self._state = state
@@ -63,7 +63,7 @@ class _Candidates:
         self._unclear: list[_Entry] = []
 
     def pop(self, *, choose: bool) -> tuple[int, int] | None:
-        """The candidate that most speaks for; one with rivals at last, if one is to be chosen."""
+        """The best candidate without rivals; if there is none and `choose`, the best of all."""
         while (entry := self._next(self._clear)) is not None:
             if not self._has_rivals(entry):
                 return entry[1:3]
@@ -72,7 +72,7 @@ class _Candidates:
         return None if entry is None else entry[1:3]
 
     def settle(self, old: int, new: int) -> None:
-        """Take note of a pair: it speaks for its neighbours, and leaves others without a rival."""
+        """Note a new pair: add its votes, and push again candidates that lost a rival."""
         rivals = [
             (node, other)
             for each in (old, new)
@@ -84,7 +84,7 @@ class _Candidates:
         self.add_around(old, new)
 
     def add_around(self, old: int, new: int) -> None:
-        """Count the edges between a pair and its unmatched neighbours."""
+        """Add the votes of the edges between a pair and its unmatched neighbours."""
         labels, partner = self._state.labels, self._state.graph.partner
         for a, b in self._state.operand_pairs(old, new):
             if partner[a] < 0 and partner[b] < 0 and labels[a] == labels[b]:
@@ -119,7 +119,7 @@ class _Candidates:
         return self._votes[old, new] / max(degrees), max(degrees) - min(degrees)
 
     def _next(self, heap: list[_Entry]) -> _Entry | None:
-        """The best entry of a heap that still holds, taken from it."""
+        """Pop the best entry that is not stale; None if there is none."""
         partner = self._state.graph.partner
         while heap:
             entry = heappop(heap)
@@ -129,7 +129,7 @@ class _Candidates:
         return None
 
     def _has_rivals(self, entry: _Entry) -> bool:
-        """Whether as much speaks for another pair with one of both nodes, names aside."""
+        """Whether another pair with one of both nodes ranks as high, names aside."""
         (share, difference, evidence), old, new, _ = entry
         partner = self._state.graph.partner
         for node, rival in ((old, new), (new, old)):

@@ -1,4 +1,4 @@
-"""What a pair of callers says of the parameters of what they call."""
+"""Pairs of parameters that follow from the operands of a pair of callers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _Pairs = list[tuple[Instruction, Instruction]]
 _Readers = Mapping[int, Sequence[Instruction]]
 
 _PASS_ALL = frozenset((Opcode.CALL, Opcode.FUSION, Opcode.ASYNC_START, Opcode.WHILE))
-"""Callers whose operands are the parameters of what they call, one by one."""
+"""Callers whose operands are bound to the parameters of the callee one by one."""
 
 
 def passed_partners(old: Computation, new: Computation, partners: _Partners) -> _Pairs:
-    """Parameters, and elements of tuples read from them, to which partners are passed.
+    """Pairs of parameters, and of tuple elements read from them, to which partners are passed.
 
-    Only where each computation has one caller and these are partners. So numbers of parameters and
-    elements that shift, because one was added or removed, are known to shift.
+    Empty unless each computation has one caller and these are partners. Finds the shift of
+    parameter and element numbers after one was added or removed.
     """
     if len(old.callers) != 1 or len(new.callers) != 1:
         return []
@@ -45,7 +45,7 @@ def passed_partners(old: Computation, new: Computation, partners: _Partners) -> 
 
 
 def _passed(caller: Instruction, called: Computation) -> Sequence[Instruction]:
-    """The operands that are the parameters of what is called; none where they are not."""
+    """The operands that are bound to the parameters of `called`; empty if the opcode has none."""
     if caller.opcode in _PASS_ALL:
         return caller.operands
     if caller.opcode is Opcode.CONDITIONAL:
@@ -61,7 +61,7 @@ def _by_place(
     old_readers: _Readers,
     new_readers: _Readers,
 ) -> _Pairs:
-    """Readers of places with partners: of values in one place, and places with one reader."""
+    """Pair the readers of places that hold partners; each value and reader must be the only one."""
     places = _only_places(new_values)
     found: _Pairs = []
     for value, place in _only_places(old_values).items():
@@ -75,13 +75,13 @@ def _by_place(
 
 
 def _only_places(values: Sequence[Instruction]) -> dict[Instruction, int]:
-    """The place of each value that has but one."""
+    """The place of each value that occurs once."""
     counts = Counter(values)
     return {value: place for place, value in enumerate(values) if counts[value] == 1}
 
 
 def _elements(parameter: Instruction) -> dict[int, list[Instruction]]:
-    """What reads each element of a tuple."""
+    """The get-tuple-elements of a tuple parameter, by index."""
     elements: dict[int, list[Instruction]] = {}
     for user in parameter.users:
         if user.opcode is Opcode.GET_TUPLE_ELEMENT:

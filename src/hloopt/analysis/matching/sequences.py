@@ -1,4 +1,4 @@
-"""Subsequences: the longest ascending one, and long common ones."""
+"""Longest ascending and common subsequences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
 
 _MOST_CELLS = 40_000
-"""Of a table for a longest common subsequence; in longer parts what occurs once divides."""
+"""Largest table of `_longest`; longer parts are divided at common items first."""
 
 
 def ascending(values: Sequence[int]) -> list[int]:
@@ -30,10 +30,10 @@ def ascending(values: Sequence[int]) -> list[int]:
 def common_subsequence(
     old: Sequence[Hashable], new: Sequence[Hashable]
 ) -> Iterator[tuple[int, int]]:
-    """Indices of equal items that stand in one order, many of them.
+    """Indices of a common subsequence; a longest one if the sequences are short.
 
-    As many as there can be where the sequences are short; long ones are divided at items that
-    occur as often in both, and where there are none only their ends are looked at. O(n log n).
+    Long sequences are divided at items that occur equally often in both; without such items only
+    common prefix and suffix are found. O(n log n).
     """
     pieces = [(0, len(old), 0, len(new))]
     while pieces:
@@ -62,7 +62,7 @@ def common_subsequence(
 def _as_often(
     old: Sequence[Hashable], new: Sequence[Hashable], piece: tuple[int, int, int, int]
 ) -> list[tuple[int, int]]:
-    """Items that occur as often in each part, the first with the first and so on, in one order."""
+    """Pairs of items that occur equally often in both parts, as an ascending subsequence."""
     a, a_end, b, b_end = piece
     places: list[dict[Hashable, list[int]]] = []
     for items, start, end in ((old, a, a_end), (new, b, b_end)):

@@ -1,4 +1,4 @@
-"""What the steps of matching two computations work on."""
+"""The state that all steps of matching two computations share: graph, labels, evidence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MANY_USERS = 16
 class MatchState:
     """The graph, and the labels of its nodes at one level of detail.
 
-    `uses` are labels for asking what a node is used for: there, which parameter or constant it is
-    does not count. `users` are users with the place of the operand, which is its position where
-    positions tell something. All are lists indexed by node.
+    `uses` are labels to compare nodes by users: without the number of a parameter and the value of
+    a constant. `users` are pairs of user and operand position, 0 where positions may shift. All
+    are lists indexed by node.
     """
 
     __slots__ = ("graph", "labels", "level", "users", "uses", "witness")
@@ -47,16 +47,16 @@ class MatchState:
         return {node: (self.labels[node], self.witness.origin(node)) for node in nodes}
 
     def operand_pairs(self, old: int, new: int) -> Iterable[tuple[int, int]]:
-        """Operands in one place: none where one has more of them than the other."""
+        """Pairs of operands at equal positions; empty if the numbers of operands differ."""
         operands = self.graph.operands
         if len(operands[old]) != len(operands[new]):
             return ()
         return zip(operands[old], operands[new], strict=True)
 
     def reads_partners(self, old: int, new: int, proposals: Mapping[int, int] = _NOTHING) -> bool:
-        """Whether operands in one place are partners, or are proposed to be.
+        """Whether some operands at equal positions are partners, or proposed to be.
 
-        Constants and what many read tell nothing.
+        Constants and operands with many users are no evidence.
         """
         graph, partner = self.graph, self.graph.partner
         return any(
@@ -69,7 +69,7 @@ class MatchState:
     def is_read_by_partners(
         self, old: int, new: int, proposals: Mapping[int, int] = _NOTHING
     ) -> bool:
-        """Whether partners, or nodes proposed to be, read both in one place."""
+        """Whether some users at equal positions are partners, or proposed to be."""
         partner = self.graph.partner
         new_users = set(self.users[new])
         return any(
@@ -78,7 +78,7 @@ class MatchState:
         )
 
     def is_plausible(self, old: int, new: int, proposals: Mapping[int, int] = _NOTHING) -> bool:
-        """Whether both read partners, or nothing with a partner and nothing speaks against it."""
+        """Whether both read partners, or no matched operand or user contradicts the pair."""
         partner = self.graph.partner
         if self.reads_partners(old, new, proposals):
             return True
@@ -90,7 +90,7 @@ class MatchState:
         )
 
     def has_no_rival_operands(self, old: int, new: int) -> bool:
-        """Whether no operands in one place are partners of others."""
+        """Whether no operands at equal positions have other partners."""
         partner = self.graph.partner
         return not any(
             partner[a] >= 0 and partner[b] >= 0 and partner[a] != b
@@ -101,7 +101,7 @@ class MatchState:
 def unique_pairs(
     graph: PairGraph, keys: Sequence[Hashable] | Mapping[int, Hashable], nodes: Iterable[int]
 ) -> list[tuple[int, int]]:
-    """Pairs of nodes of one key that no other of `nodes` on their side has, in order."""
+    """Pairs of nodes with equal keys that are unique among `nodes` on either side, in order."""
     once: tuple[dict[Hashable, int], dict[Hashable, int]] = {}, {}
     for node in nodes:
         side = once[node >= graph.split]
@@ -116,9 +116,9 @@ def unique_pairs(
 
 
 def _shifting(graph: PairGraph, level: Level) -> frozenset[int]:
-    """Nodes whose operands may stand in other places than those of their partners.
+    """Nodes whose operand positions may shift against those of their partners: variadic ones.
 
-    In most detail these are roots of which one has more operands, as when there is a result more.
+    At CORE only the roots, if one has more operands, as after a result was added.
     """
     if level is not Level.CORE:
         return frozenset(n for n, each in enumerate(graph.nodes) if is_variadic(each))

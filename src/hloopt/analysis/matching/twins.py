@@ -1,4 +1,4 @@
-"""Pairs among nodes that their contexts do not tell apart."""
+"""Twins: pair nodes with equal contexts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _REFINEMENTS = 3
 
 
 def pair_twins(state: MatchState) -> int:
-    """Pair nodes of one context where both sides have as many of them; returns how many.
+    """Pair nodes of one context if both sides have equally many of them; returns how many.
 
-    Which of them belong together is decided for one pair, by evidence or by order, and from there
-    its neighbours follow, so that whole branches stay together. O(n log n) in unmatched nodes.
+    Evidence or order decides one pair, whose neighbours follow, so that whole branches stay
+    together. O(n log n) in unmatched nodes.
     """
     graph = state.graph
     nodes = graph.unmatched()
@@ -30,7 +30,7 @@ def pair_twins(state: MatchState) -> int:
 
 
 def _even(graph: PairGraph, keys: Sequence[int], nodes: Iterable[int]) -> list[Pairs]:
-    """Unmatched nodes of one key of which both sides have as many."""
+    """Groups of unmatched nodes by key, if both sides have equally many."""
     classes: dict[int, Pairs] = {}
     for node in nodes:
         if graph.partner[node] < 0:
@@ -49,7 +49,7 @@ def _pair_classes(state: MatchState, keys: Sequence[int], nodes: Iterable[int]) 
 
 
 def _pair_with_neighbours(state: MatchState, keys: Sequence[int], pair: tuple[int, int]) -> int:
-    """Make a pair, and pairs of the neighbours of equal keys in the same places, and so on."""
+    """Make a pair, then pair neighbours with equal keys at equal positions, transitively."""
     graph, witness = state.graph, state.witness
     partner = graph.partner
     graph.pair(*pair)

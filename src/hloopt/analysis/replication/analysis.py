@@ -31,9 +31,9 @@ class ReplicationAnalysis:
     replica). With `partial_replication` groups of devices that agree are known, too, else only
     whether all do. `loops_known_with_same_iterations` are whiles that the caller knows to run
     equally often on all devices. `device_counts` are replicas and partitions where the module's
-    header does not say how many. With `presume_functions` only what is known to differ does: custom
-    calls, and opcodes that XLA does not look into, give the same for equal operands, and integer
-    scalars among the entry's parameters, which steer loops, are alike.
+    header does not say how many. With `presume_functions` values agree unless they are known to
+    differ: custom calls and opcodes that XLA does not analyze are taken to be functions of their
+    operands, and integer scalars among the entry's parameters, which steer loops, replicated.
 
     Parameters of the entry are known by their shardings and `parameter_replication`. Reducers,
     sort comparators and computations of asynchronous instructions are not looked into. A

@@ -13,12 +13,12 @@ from hloopt.ir.opcode import Opcode
 
 
 class GroupReplication:
-    """Answers for all values and collectives of a module, as it is when it is first asked.
+    """Tells whether values agree within the groups of collectives, for a module at its first query.
 
-    Along an axis with one position (one replica, say) every value counts as replicated. Scalars
-    that depend on the device's own number alone are compared by value. For all others the
-    replication analysis runs once for each axis, at the first question about it.
-    `presume_functions` is its option.
+    Along an axis with one position (one replica, say) every value counts as replicated. Integer
+    scalars that depend on device ids and constants alone are compared by value. For all other
+    values the replication analysis, with `presume_functions`, runs once for each axis, at the
+    first query about it.
     """
 
     def __init__(self, module: Module, grid: Grid, *, presume_functions: bool = False) -> None:
@@ -37,7 +37,8 @@ class GroupReplication:
         named = replica_groups(collective)
         if named.named_count > MOST_DEVICES:
             return False
-        own = self._own.of(scalar_of_broadcast(value) or value)
+        scalar = scalar_of_broadcast(value)
+        own = None if scalar is None else self._own.of(scalar)
         if own is not None:
             return all(
                 max(group) < len(own) and len({own[device] for device in group}) == 1
@@ -87,7 +88,7 @@ class GroupReplication:
 
 
 def scalar_of_broadcast(value: Instruction) -> Instruction | None:
-    """The scalar that a value is everywhere, if it is known to be a broadcast of one."""
+    """The scalar that all elements of a value equal: itself, or the operand of its broadcast."""
     if value.shape.is_scalar:
         return value
     is_spread = value.opcode is Opcode.BROADCAST and value.operands[0].shape.is_scalar

@@ -31,8 +31,8 @@ _OF_OPERANDS = (
     )
 ) - {Opcode.COPY}
 """Opcodes whose result depends on nothing but their operands, by XLA's list."""
-_OF_ITS_DEVICE = COLLECTIVES | {Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE, Opcode.ASYNC_DONE}
-"""What gives devices something of their own, even for equal operands."""
+_DEVICE_SPECIFIC = COLLECTIVES | {Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE, Opcode.ASYNC_DONE}
+"""Opcodes whose results differ between devices even for equal operands."""
 _X64_CALLS = frozenset(("X64SplitLow", "X64SplitHigh", "X64Combine"))
 _LONGEST_TABLE = 1 << 16
 
@@ -82,7 +82,7 @@ class Rules:
             if known and flags:
                 known = [a and b for a, b in zip(known, flags, strict=False)]
         if known is None and self._presume_functions:
-            known = [_may_steer(leaf) for leaf in parameter.shape.leaves()]
+            known = [_may_be_index(leaf) for leaf in parameter.shape.leaves()]
         return _from_flags(parameter, known or [False] * count)
 
     def _of_operands(self, instruction: Instruction, values: Values) -> Agreement:
@@ -165,15 +165,15 @@ class Rules:
 
 
 def _may_be_function(instruction: Instruction) -> bool:
-    """Whether nothing says that a result depends on more than the operands."""
+    """Whether a result may be presumed to depend on the operands alone."""
     opcode = instruction.opcode
     if opcode in _RULES and opcode is not Opcode.CUSTOM_CALL:
         return False
-    return opcode not in _OF_ITS_DEVICE and not has_own_side_effect(instruction)
+    return opcode not in _DEVICE_SPECIFIC and not has_own_side_effect(instruction)
 
 
-def _may_steer(shape: Shape) -> bool:
-    """Whether a parameter may be a trip count or index, which programs give all devices alike."""
+def _may_be_index(shape: Shape) -> bool:
+    """Whether a parameter may be a trip count or index, which is the same on all devices."""
     return shape.is_scalar and (shape.type_name == "pred" or shape.type_name[0] in "su")
 
 

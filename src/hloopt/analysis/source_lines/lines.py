@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hloopt.analysis.source_lines.model import LOST, NOWHERE, Basis, SourceLine
 from hloopt.analysis.source_lines.moving import SAME_TUPLE, is_kept, moves
-from hloopt.ir.async_chains import bound_operands
+from hloopt.ir.async_chains import all_bound_operands
 from hloopt.ir.attribute_format import braces
 from hloopt.ir.attribute_values import parse_metadata
 from hloopt.ir.computation import Computation
@@ -250,7 +250,7 @@ class SourceLines:
             case Opcode.FUSION | Opcode.CALL:
                 return caller.operands[parameter.parameter_number], index
             case Opcode.ASYNC_START:
-                return bound_operands(caller)[parameter.parameter_number], index
+                return all_bound_operands(caller)[parameter.parameter_number], index
         return line
 
     # -- lines ----------------------------------------------------------------------------------

@@ -135,8 +135,11 @@ def _parts(size: int, dimension: WindowDimension, length: int) -> list[_Part]:
 
 
 class _Phase(NamedTuple):
-    """Outputs and places of a window that meet elements of a dilated base, none of the zeros
-    between them: every so many from the first, as a window over the base as it is."""
+    """Outputs and window places that meet elements of a dilated base, not the zeros between them.
+
+    `outputs` and `within` are strided slices of these; `window` is an equivalent window over the
+    base without dilation.
+    """
 
     outputs: slice
     within: slice
@@ -144,10 +147,10 @@ class _Phase(NamedTuple):
 
 
 def _phases(dimension: WindowDimension, outputs: int) -> Iterator[_Phase]:
-    """O(base dilation).
+    """Split a window over a dilated base into phases that skip the zeros. O(base dilation).
 
-    Place i of the window is at output p over position p * stride + i * step - pad_low, where every
-    so many positions there is an element.
+    For output p, place i of the window lies at position p * stride + i * step - pad_low of the
+    dilated base; multiples of the dilation are elements, all others are zeros.
     """
     dilation, stride, step = dimension.lhs_dilate, dimension.stride, dimension.rhs_dilate
     each_output = dilation // gcd(stride, dilation)

@@ -16,7 +16,7 @@ def infer_unchanged(operation: Operation) -> Shape:
 
 
 def infer_collective_broadcast(operation: Operation) -> Shape:
-    """The operand's shape; the last operand may be the root, an array that is not broadcast."""
+    """The shapes of the operands; with a dynamic root without the last operand, which names it."""
     if not operation.flag("has_dynamic_root"):
         return infer_unchanged(operation)
     *data, _ = _arrays(operation)

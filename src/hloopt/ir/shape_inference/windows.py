@@ -123,8 +123,8 @@ def _dilate(size: int, factor: int) -> int:
 def infer_convolution(operation: Operation) -> Shape:
     """Batch, output features and window positions as `dim_labels` orders them.
 
-    A gradient that is stated may have the labels of its forward convolution: released versions of
-    XLA want those of the convolution that it is itself, newer ones the others.
+    If the shape is stated, a gradient may also have the labels of its forward convolution: released
+    versions of XLA expect its own labels, newer ones those of the forward convolution.
     """
     lhs, rhs = operation.take_operands(2)
     rhs = _values(rhs)
@@ -135,7 +135,7 @@ def infer_convolution(operation: Operation) -> Shape:
     stated = operation.stated
     if stated is None or kind not in ("dgrad", "wgrad"):
         return _convolve(operation, lhs, rhs, labels)
-    for reading in (labels, _of_gradient(labels, kind)):
+    for reading in (labels, _gradient_labels(labels, kind)):
         try:
             result = _convolve(operation, lhs, rhs, reading)
         except HloVerifyError:
@@ -145,11 +145,11 @@ def infer_convolution(operation: Operation) -> Shape:
     return _convolve(operation, lhs, rhs, labels)
 
 
-def _of_gradient(labels: ConvolutionLabels, kind: str) -> ConvolutionLabels:
-    """The labels of a gradient as a convolution of its own, from those of its forward one.
+def _gradient_labels(labels: ConvolutionLabels, kind: str) -> ConvolutionLabels:
+    """The labels of a gradient as a convolution of its own, from those of the forward one.
 
-    The gradient of the data takes what the forward convolution gives, and its kernel; that of the
-    kernel takes the data and what the forward convolution gives, and sums over the batch.
+    The data gradient reads the output gradient and the kernel; the kernel gradient reads the data
+    and the output gradient, and sums over the batch.
     """
     if kind == "dgrad":
         kernel = labels.kernel.translate(str.maketrans("io", "oi"))

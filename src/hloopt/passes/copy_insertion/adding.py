@@ -45,7 +45,7 @@ def _may_need_copies(instruction: Instruction, facts: Facts) -> bool:
 
 
 def _candidates(module: Module, facts: Facts, threads: tuple[str, ...]) -> list[Instruction]:
-    """What copies may be needed for, callees before callers, in post-order."""
+    """Instructions that may need copies, callees before callers, in post-order."""
     order = stable_computation_order(module)
     fused = fused_computations(order)
     found: dict[Computation, list[Instruction]] = {}

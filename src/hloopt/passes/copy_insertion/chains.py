@@ -1,4 +1,4 @@
-"""Runs of values of one buffer that come one after the other whatever the order of execution."""
+"""Runs of values of one buffer that follow each other in every order of execution."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ _PLAIN_ORDERS = (Order.BEFORE_START, Order.BEFORE_END)
 
 
 class Chains:
-    """Saves comparing all values of a list with all of another one.
+    """Caches runs of linked values, to compare two lists run by run instead of value by value.
 
-    Two values are linked if the first is needed no more when the second is defined, for reasons
-    that carry on: if a value is linked with a second one and that with a third, then the first is
-    needed no more when the third is defined. Of two runs of linked values it is then enough that
-    the last of the one is linked with the first of the other.
+    Two values are linked if the first is dead when the second is defined, for reasons that are
+    transitive: if a is linked with b and b with c, then a is dead when c is defined. Of two runs
+    of linked values it suffices that the last of the one is linked with the first of the other.
     """
 
     def __init__(self, facts: Facts, order: ExecutionOrder) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 from hloopt.analysis.dataflow import Dataflow
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.opcode import ASYNC
 from hloopt.passes.copy_insertion.call_tree import CallTree
 
@@ -172,5 +172,5 @@ class ExecutionOrder:
 
 
 def _is_wrapped(step: Instruction, instruction: Instruction) -> bool:
-    """Whether `instruction` is what a step of an asynchronous operation runs."""
+    """Whether `instruction` is the operation that a step of an asynchronous chain wraps."""
     return async_start_of(step).called[0].root is instruction

@@ -16,9 +16,9 @@ _SHARING = IN_PLACE | {Opcode.COPY}
 
 
 class Facts:
-    """The values of a module as it was, whatever copies it gets afterwards.
+    """Dataflow, buffers and aliasing of a module before copies are inserted.
 
-    Found out when they are asked for, which for many modules is never. Near-linear. Then raises
+    Computed at the first access, which many modules never need. Near-linear. Access then raises
     HloVerifyError where shapes, aliases or calls do not fit.
     """
 
@@ -26,7 +26,7 @@ class Facts:
         self.module = module
         self.backend = backend
         self.version = module.version
-        """That of the module the facts are about."""
+        """The module's version that the facts are about."""
         self.in_place = InPlace(through_reshapes=backend.name == "gpu")
 
     @cached_property
@@ -36,7 +36,7 @@ class Facts:
 
     @cached_property
     def buffers(self) -> dict[int, list[int]]:
-        """Of each value that must share memory all that lie there; others lie alone."""
+        """Per value all that must share its memory, itself among them; others share with none."""
         return shared_values(self.flow, self.in_place)
 
     @cached_property
@@ -45,10 +45,10 @@ class Facts:
         return Overwriting(self.flow, self.in_place, self.backend.may_overwrite)
 
     def follow(self, replaced: dict[int, int]) -> None:
-        """Be about the module as it is now, after copies were replaced by what they copy.
+        """Update the facts after copies were replaced by their sources.
 
-        `replaced` are their values, each with that of its source. O(positions and buffers of
-        these).
+        `replaced` maps the value of each such copy to that of its source. O(positions and buffers
+        of these).
         """
         gone = self.flow.replace_values(replaced)
         buffers = self.buffers
@@ -105,7 +105,7 @@ class Facts:
 
 
 def _is_simple_function(computation: Computation) -> bool:
-    """Whether a computation is a reducer or the like in which no two values share memory."""
+    """Whether a computation is embedded, as a reducer, and no two of its values share memory."""
     callers = computation.callers
     return (
         bool(callers)

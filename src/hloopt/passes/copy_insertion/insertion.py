@@ -74,7 +74,7 @@ def _has_one_call(computation: Computation) -> bool:
 
 
 def _clean_up(module: Module, threads: tuple[str, ...]) -> None:
-    """Remove tuples that deep copies left behind, and what is dead."""
+    """Remove tuples that deep copies left behind, and dead code."""
     quiet = PassContext(wants_remarks=False)
     TupleSimplifier(TupleSimplifier.Options(execution_threads=threads)).run(module, quiet)
     DeadCodeElimination(DeadCodeElimination.Options(execution_threads=threads)).run(module, quiet)
@@ -82,7 +82,7 @@ def _clean_up(module: Module, threads: tuple[str, ...]) -> None:
 
 
 def _tidy(module: Module, changed: list[Computation]) -> None:
-    """The same for a module in which only copies have come and gone since."""
+    """As `_clean_up`, for `changed` computations in which only copies were added or removed."""
     quiet = PassContext(wants_remarks=False)
     remover = DeadCode(SideEffects(module), DeadCodeElimination.Options(), quiet)
     for computation in changed:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hloopt.analysis.dataflow import Use
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.ir import Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.opcode import ASYNC
 from hloopt.passes.copy_insertion.execution_order import BEFORE, ExecutionOrder, Order
 from hloopt.passes.copy_insertion.facts import Facts

@@ -42,7 +42,7 @@ def _walk(
     numbers: dict[Instruction, int],
     entered: set[Computation],
 ) -> Iterator[Computation]:
-    """Number a computation; gives what is to be walked in between."""
+    """Number a computation; yields each callee when it has to be numbered."""
     order: Iterable[Instruction] = scope.orders[computation]
     if positions is not None:
         order = positions[computation]

@@ -51,9 +51,9 @@ class CopyRemover:
         self.keep = keep
         self.add_edges = add_edges
         self.removed: list[tuple[Instruction, int, int]] = []
-        """Copies that were elided, each with its value and that of its source."""
+        """Elided copies, each with its value and the value of its source."""
         self.overlap: tuple[Node, Node] | None = None
-        """The last two values found of which one is needed when the other one is computed."""
+        """The last pair found of a value that is live when the other one is computed."""
         self.source: dict[Instruction, Node] = {}
         self.target: dict[Instruction, Node] = {}
         self._is_changed = False
@@ -115,13 +115,13 @@ class CopyRemover:
         return self._is_changed
 
     def drop_copies(self) -> None:
-        """Remove the copies that were elided, and let the facts follow."""
+        """Remove elided copies from the module, and update the facts."""
         for copy, _, _ in reversed(self.removed):
             copy.parent.remove(copy)
         self.facts.follow({value: source for _, value, source in self.removed})
 
     def drop_asynchronous_copies(self) -> None:
-        """Remove elided copies where only parameters and a root may stand; others may stay dead."""
+        """Remove elided copies from asynchronous computations, which must not hold dead code."""
         for copy, _, _ in self.removed:
             if copy.parent.is_asynchronous:
                 copy.parent.remove(copy)
@@ -165,7 +165,7 @@ class CopyRemover:
         return True
 
     def _why_not(self) -> str:
-        """Why a copy stays, by what was found last."""
+        """Why the copy that was tried last stays."""
         if self.overlap is None:
             return "it stays: both what it reads and what it writes lie between other values"
         needed, computed = (self.flow.definer[node.value].name for node in self.overlap)
@@ -246,7 +246,7 @@ class CopyRemover:
         return self.region.allows(copy, self.source[copy], self.target[copy], merge)
 
     def _all_before(self, last: Node, first: Node | None) -> bool:
-        """Whether `last` and all before it end before `first` and all after it are defined."""
+        """Whether `last` and all before it are dead when `first` and all after it are defined."""
         chains = self.chains
         while first is not None:
             end_of_later = chains.last_of_run(first)
@@ -262,7 +262,7 @@ class CopyRemover:
         return True
 
     def _each_before(self, a_first: Node, a_last: Node, b_first: Node, b_last: Node) -> bool:
-        """The same of two runs, pair by pair."""
+        """As `_all_before`, for two runs, pair by pair."""
         b: Node | None = b_first
         while b is not None:
             a: Node | None = a_last

@@ -49,7 +49,7 @@ class _SpecialCases:
         self.facts = facts
         self.flow = facts.flow
         self.found: dict[Instruction, dict[int, str]] = {}
-        """By instruction the slots to copy, each with the reason."""
+        """Per instruction the slots to copy, each with the reason."""
         self._is_exempt: dict[Computation, bool] = {}
         self._tree = CallTree(module)
 
@@ -106,7 +106,7 @@ class _SpecialCases:
         operand: Instruction,
         places: dict[int, list[int]],
     ) -> None:
-        """Of one operand; `places` has the values defined by their buffer's list."""
+        """Find overwritten slots of an operand; `places` has results by `id` of their buffer."""
         facts, buffers = self.facts, self.facts.buffers
         held_there = self.flow.held[operand]
         for slot, held in enumerate(

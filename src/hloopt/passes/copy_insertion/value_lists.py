@@ -21,7 +21,7 @@ class Node:
         self.following: Node | None = None
         self.link: tuple[Node, list[Use], bool] | None = None
         self.run: tuple[int, Node] | None = None
-        """What `chains` has found out: with which node and uses, at which epoch."""
+        """Caches of `Chains`: `link` holds for a following node and uses, `run` for an epoch."""
 
     @property
     def is_first(self) -> bool:
@@ -51,7 +51,7 @@ class ValueList:
         self.version = 0
         """Counts changes."""
         self.epoch = next(self._epochs)
-        """Another one for every order that is not just continued."""
+        """Unique number of the order of the list; appending values keeps it."""
         self.length = 0
         self.first: Node | None = None
         self.last: Node | None = None
@@ -78,7 +78,7 @@ class ValueList:
         return root
 
     def renew(self) -> None:
-        """Let what is known of runs of values be known no more."""
+        """Invalidate the cached runs of values."""
         self.epoch = next(self._epochs)
 
 

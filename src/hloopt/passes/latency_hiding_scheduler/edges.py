@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hloopt.analysis.dataflow import Dataflow
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.memory.buffers import Buffer, Buffers
 
 _Readers: TypeAlias = dict[Computation, list[tuple[int, Instruction]]]

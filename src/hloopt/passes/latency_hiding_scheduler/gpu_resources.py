@@ -12,7 +12,6 @@ from hloopt.analysis.async_operations import (
     SYNC_COLLECTIVES,
     async_form,
 )
-from hloopt.analysis.dataflow.forwarding import async_start_of
 from hloopt.analysis.gpu_async import (
     STREAM_ANNOTATION,
     is_collectives_group,
@@ -24,6 +23,7 @@ from hloopt.analysis.gpu_async import (
     is_slice_copy,
 )
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.backend_config import backend_config
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.transfers import PIPELINE, STREAM

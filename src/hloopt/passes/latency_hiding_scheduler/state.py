@@ -1,4 +1,4 @@
-"""Where scheduling a computation stands: time, resources, memory and what is ready."""
+"""The state of scheduling one computation: time, resources, memory and ready nodes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from heapq import heappop, heappush
 
 from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
+from hloopt.passes.latency_hiding_scheduler.node_facts import (
+    has_delayed_start,
+    host_send_dones,
+    limited_needs,
+    releases_hazard,
+    unlocks,
+)
 from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, Pressure
 from hloopt.passes.latency_hiding_scheduler.resources import (
-    SEND_HOST,
     Hazard,
     Resource,
     ResourceTracker,
@@ -22,7 +28,7 @@ NOT_READY = -1.0
 
 
 class SchedulingState:
-    """What is known while one computation is scheduled.
+    """State that changes while one computation is scheduled, and facts about its nodes.
 
     Nodes are numbers of the graph. "Behind" a node is what is scheduled before it, "ahead" what
     waits for it: bottom up these are what comes after and before it in the program.
@@ -77,7 +83,7 @@ class SchedulingState:
             tracker.net_uses(instruction) if uses else ()
             for instruction, uses in zip(graph.instructions, graph.uses, strict=True)
         ]
-        self.needs = [self._limited_needs(n) for n in range(count)]
+        self.needs = limited_needs(graph, tracker)
         self.constrained: set[int] = set()
         """Resources of which nothing is left while occupiers wait."""
         self._overlap_check = tracker.overlap_check()
@@ -128,58 +134,15 @@ class SchedulingState:
                 return node, start
         return (node,)
 
-    def _limited_needs(self, node: int) -> tuple[tuple[int, int], ...]:
-        instruction = self.graph.instructions[node]
-        if not instruction.called and not self.graph.uses[node]:
-            return ()
-        limits = self.tracker.resources
-        return tuple(
-            (resource, count)
-            for resource, count in self.tracker.needs(instruction).items()
-            if count and limits[resource].limit is not None
-        )
-
     def _note_facts(self) -> None:
         graph = self.graph
         self.occupies_any = [bool(occupied) for occupied in graph.occupies]
         self.releases_any = [bool(released) for released in graph.releases]
-        self.releases_nonextendable = self._releases(Hazard.NONEXTENDABLE)
-        self._releases_selective = self._releases(Hazard.SELECTIVE)
-        self.unlocks = [self._unlocks(node) for node in range(len(graph.instructions))]
-        self.has_delayed_start = [self._has_delayed_start(n) for n in range(len(graph.uses))]
-        self.host_send_dones = {
-            node: self._send_of(node)
-            for node, uses in enumerate(graph.uses)
-            if uses
-            and uses[0][0] == SEND_HOST
-            and graph.is_done[node]
-            and graph.instructions[node].opcode == "send-done"
-        }
-
-    def _releases(self, hazard: Hazard) -> list[bool]:
-        """By node whether it gives back a resource with a hazard."""
-        chosen = {n for n, r in enumerate(self.tracker.resources) if r.hazard is hazard}
-        return [not chosen.isdisjoint(released) for released in self.graph.releases]
-
-    def _unlocks(self, node: int) -> bool:
-        graph = self.graph
-        if self.top_down:
-            users = graph.instructions[node].users
-            return any(graph.is_start[graph.number[user]] for user in users)
-        return any(graph.is_done[graph.number[o]] for o in graph.instructions[node].operands)
-
-    def _has_delayed_start(self, node: int) -> bool:
-        graph = self.graph
-        if not graph.is_done[node]:
-            return False
-        start = graph.number[graph.instructions[node].operands[0]]
-        return graph.is_start[start] and graph.force_delay[start]
-
-    def _send_of(self, node: int) -> tuple[int, float]:
-        graph = self.graph
-        send = graph.number[graph.instructions[node].operands[0]]
-        edges = zip(graph.predecessors[node], graph.predecessor_latency[node], strict=True)
-        return send, max((latency for before, latency in edges if before == send), default=0.0)
+        self.releases_nonextendable = releases_hazard(graph, self.tracker, Hazard.NONEXTENDABLE)
+        self._releases_selective = releases_hazard(graph, self.tracker, Hazard.SELECTIVE)
+        self.unlocks = unlocks(graph, top_down=self.top_down)
+        self.has_delayed_start = has_delayed_start(graph)
+        self.host_send_dones = host_send_dones(graph)
 
     # -- questions of the rules -----------------------------------------------------------------
 
@@ -224,7 +187,7 @@ class SchedulingState:
         return None
 
     def fit_fact(self, node: int) -> Hashable:
-        """The same for nodes of which `fits` says the same."""
+        """Cache key: nodes with equal keys get equal answers from `fits`."""
         needs = self.needs[node]
         if needs and self._overlap_check is not None:
             return needs, self._overlap_check.fact(self, node)

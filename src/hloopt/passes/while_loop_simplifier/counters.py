@@ -12,7 +12,7 @@ from hloopt.passes.while_loop_simplifier.annotations import Leaves
 from hloopt.passes.while_loop_simplifier.state import StateChange, change_state
 
 _COUNTED_TYPES = frozenset(f"{sign}{bits}" for sign in "su" for bits in (8, 32, 64))
-"""Types of induction variables that are merged: those of XLA, which leaves 16 and few bits."""
+"""Types of induction variables that are merged: XLA leaves those of other widths alone."""
 
 
 def merge_induction_variables(loop: Instruction) -> int:

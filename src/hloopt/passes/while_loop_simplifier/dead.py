@@ -19,7 +19,7 @@ def remove_dead_elements(loop: Instruction, effects: SideEffects) -> int:
     """Drop elements that only the next trip takes over, with what computes them; how many.
 
     An element that the body hands on and nothing else reads is, after the loop, what it was
-    before. Loops that dce must not touch stay as they are. O(size of body and condition).
+    before. Loops with `xla_disable_while_loop_dce` stay. O(size of body and condition).
     """
     if frontend_attribute(loop, "xla_disable_while_loop_dce") == "true":
         return 0

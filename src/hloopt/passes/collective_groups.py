@@ -1,4 +1,4 @@
-"""Which collectives let the same devices meet, also those inside of what a computation calls."""
+"""Device groups of collectives, those in called computations included, and conflicts of groups."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import dependencies, depth_first
 
 _COLLECTIVES = {*SYNC_COLLECTIVES, *OWN_STARTS, Opcode.SEND, Opcode.RECV} - {Opcode.COPY_START}
-"""What waits for other devices, and begins to where it stands."""
+"""Opcodes that begin to communicate with other devices; dones are left out."""
 _Groups = tuple[tuple[int, ...], ...]
 
 
-class MeetingDevices:
-    """The groups of devices that meet in instructions of a module.
+class CollectiveGroups:
+    """Finds the device groups of collectives, directly or in called computations.
 
-    What is found out about a called computation is kept: devices that meet in it may go on meeting
-    in other operations only.
+    Groups of called computations are cached: a pass may replace collectives in them, but by others
+    with the same groups.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -30,9 +30,9 @@ class MeetingDevices:
         self._within: dict[Computation, dict[tuple[int, ...], None]] = {}
 
     def groups(self, instruction: Instruction) -> _Groups:
-        """The groups that meet in a collective, or in all collectives that a caller runs.
+        """The device groups of a collective, or of all collectives that a caller runs.
 
-        O(devices), and the instructions of called computations that were not looked at before.
+        O(devices), and once O(instructions) of each called computation.
         """
         if instruction.opcode in _COLLECTIVES and not is_host_transfer(instruction):
             return tuple(device_groups(instruction, self.grid))
@@ -55,10 +55,10 @@ class MeetingDevices:
         return self._within[computation]
 
     def in_conflict(self, body: Computation, split: Sequence[Instruction]) -> list[Instruction]:
-        """The collectives of a body, and callers of some, that must not run beside those `split`.
+        """The collectives of a body, and callers of some, that must not overlap those in `split`.
 
-        These are the ones with a group of which two devices meet in those, or in others in
-        conflict. O(devices) for each two different kinds of groups, beside O(instructions).
+        These have a group that shares two devices with a group of `split`, or of another one in
+        conflict. O(devices) for each two distinct sets of groups, beside O(instructions).
         """
         by_groups: dict[_Groups, list[Instruction]] = {}
         for instruction in body.instructions:
@@ -85,7 +85,7 @@ def _callees(computation: Computation) -> list[Computation]:
 
 
 class _Clusters:
-    """Devices that meet in any of some collectives, directly or by way of others."""
+    """Disjoint sets of devices: those in one group of a collective, transitively."""
 
     def __init__(self) -> None:
         self._cluster_of: dict[int, list[int]] = {}
@@ -97,7 +97,7 @@ class _Clusters:
                 join(self._cluster_of, group[0], device)
 
     def share_two(self, groups: _Groups) -> bool:
-        """Whether one of the groups has two devices that are in one cluster. O(devices)."""
+        """Whether two devices of one group are in one cluster. O(devices)."""
         return any(
             count > 1
             for group in groups
@@ -111,11 +111,13 @@ Transfer = tuple[Instruction, Instruction, Instruction]
 """The recv, send and send-done of a permute."""
 
 
-def keep_apart(collectives: Iterable[Instruction], transfers: Sequence[Transfer]) -> None:
-    """Order collectives before or after transfers, which are chained in their order.
+def order_against_transfers(
+    collectives: Iterable[Instruction], transfers: Sequence[Transfer]
+) -> None:
+    """Order collectives against transfers, which are chained already, by control dependencies.
 
-    One that a send needs runs before the recv of the first such transfer, and after the transfers
-    before that; all others run after the last. O(edges).
+    A collective that a send depends on runs before the recv of the first such transfer and after
+    the transfer before that; all others run after the last transfer. O(edges).
     """
     first_that_needs: dict[Instruction, int] = {}
     for number, (_, send, _) in enumerate(transfers):
