@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -231,3 +232,64 @@ def test_killing_the_command_leaves_the_old_or_the_new_output(step: Path, tmp_pa
     assert -signal.SIGKILL in endings
     names = {path.name for path in tmp_path.iterdir()} - {"out.hlo"}
     assert all(name.startswith(".out.hlo.") and name.endswith(".tmp") for name in names)
+
+
+# -- outputs that are no regular files ------------------------------------------------------------
+
+SMALL = "HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"
+WRITERS = (["opt", "--passes", "dce", "--no-report"], ["fmt"])
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.hlo"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="the system has no /dev/stdout")
+@pytest.mark.parametrize("command", WRITERS)
+def test_the_device_of_stdout_is_written_behind_what_is_in_it(
+    small: Path, tmp_path: Path, command: list[str]
+) -> None:
+    process = start(*command, small, "-o", "/dev/stdout")
+    assert process.communicate(timeout=30)[0].endswith("}\n")
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    with open(log, "a") as file:
+        assert start(*command, small, "-o", "/dev/stdout", stdout=file).wait(30) == 0
+    assert re.fullmatch(r"before\nHloModule m.*\}\n", log.read_text(), re.S)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="the system has no /dev/fd")
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_process_substitution_gets_the_whole_output(small: Path, command: list[str]) -> None:
+    reader, writer = os.pipe()
+    line = [*map(str, [sys.executable, "-m", "hloopt", *command, small, "-o", f"/dev/fd/{writer}"])]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(line, pass_fds=[writer], env=environment, timeout=30, check=False)
+    os.close(writer)
+    with open(reader) as file:
+        assert file.read().endswith("}\n")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_named_pipe_is_written_to_and_stays(
+    small: Path, tmp_path: Path, command: list[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start(*command, small, "-o", pipe)
+    assert pipe.read_text().endswith("}\n")
+    assert process.communicate(timeout=30)[0] == ""
+    assert process.returncode == 0
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_the_null_device_is_written_to_and_stays(small: Path, command: list[str]) -> None:
+    process = start(*command, small, "-o", os.devnull)
+    assert process.communicate(timeout=30)[0] == ""
+    assert process.returncode == 0
+    assert not Path(os.devnull).is_file()

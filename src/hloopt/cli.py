@@ -117,7 +117,9 @@ def _run(arguments: Sequence[str]) -> int:
         _print_error(f"error: cannot write the output: {error.strerror or error}")
         _silence_output()
         return EXIT_USAGE
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # packages of users may raise anything
         from hloopt.diagnostics import HloError, out_of_memory, render_error
 
         shown = out_of_memory() if isinstance(error, MemoryError) else error
