@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from hloopt.cli import main
 from hloopt.diagnostics import HloError
-from hloopt.files import find_inputs, load, read_source, save, write_whole
+from hloopt.files import file_name, find_inputs, load, read_source, save, write_whole
 
 TEXT = "HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"
 
@@ -191,3 +192,39 @@ def test_folders_on_the_way_to_a_file_are_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HloError, match="file is a file, not a folder"):
         write_whole(str(tmp_path / "file" / "page.html"), "text")
+
+
+# -- names of files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stem", ["n" * 400, "é" * 200, "a/b\\c", "a\x1b[31m\u202e\n", "a\udcff"])
+def test_names_of_files_can_be_written_seen_and_told_apart(tmp_path: Path, stem: str) -> None:
+    names = {file_name(stem + end, ".001.dce.hlo") for end in ("", "1", "/", "\x1b")}
+    assert len(names) == 4
+    for name in names:
+        assert name.isprintable()
+        assert name.endswith(".001.dce.hlo")
+        write_whole(str(tmp_path / name), "")
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_a_plain_name_stays() -> None:
+    assert file_name("größe 1.m", ".000.before.hlo") == "größe 1.m.000.before.hlo"
+
+
+def test_a_file_may_have_the_longest_name_there_is(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 127 + "x")
+    write_whole(str(path), "text")
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["text"]
+
+
+def test_modules_with_long_names_are_dumped_apart(tmp_path: Path) -> None:
+    inputs = []
+    for end in "12":
+        path = tmp_path / f"m{end}.hlo"
+        path.write_text(f"HloModule {'n' * 400}{end}\nENTRY e {{ ROOT p = f32[] parameter(0) }}\n")
+        inputs.append(str(path))
+    dumps = tmp_path / "dumps"
+    options = ["--passes", "dce", "--check", "--dump-dir", str(dumps)]
+    assert main(["opt", *inputs, *options]) == 0
+    assert len(list(dumps.iterdir())) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -114,17 +115,31 @@ def _start_worker(workers: dict[Connection, BaseProcess]) -> Connection:
 
 
 def _work(connection: Connection, inherited: Sequence[Connection]) -> None:
-    """What a worker process does until the pipe is closed; on a signal it unwinds quietly."""
+    """What a worker process does until the pipe is closed; on a signal it unwinds quietly.
+
+    It ends with the main process, even one that was killed and could not tell.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     for other in inherited:
         other.close()  # else the end of the main process could not be noticed
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
             job, path = connection.recv()
-        except EOFError:
+            connection.send(run_job(job, path))
+        except (EOFError, ConnectionError):
             return
-        connection.send(run_job(job, path))
+
+
+def _end_with_parent() -> None:
+    """Wait until the main process is gone; then unwind as on a signal."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    if parent := parent_process():
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _lost(path: str) -> JobResult:

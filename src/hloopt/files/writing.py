@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 
 from hloopt.diagnostics import HloError
+from hloopt.files.names import temporary_name
 from hloopt.files.packing import pack
 from hloopt.files.reading import STANDARD_STREAM, has_proto_suffix
 from hloopt.ir.module import Module
@@ -64,7 +65,7 @@ def _is_special(path: str) -> bool:
 
 
 def _write_behind(path: str, data: bytes) -> None:
-    """Write to a file that this process has open: opened anew, it would be written from its start."""
+    """Write to what this process has open: opened anew, it would be written from its start."""
     name = os.path.basename(os.path.normpath(path))
     number = {"stdout": 1, "stderr": 2}.get(name) or int(name)
     sys.stdout.flush()
@@ -90,7 +91,7 @@ def _encode(text: str) -> bytes:
 
 def _replace(target: str, data: bytes) -> None:
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = os.path.join(folder, temporary_name(name))
     with _signals_held():
         file = open(temporary, "xb")  # noqa: SIM115  # what fails here leaves nothing to remove
         try:
