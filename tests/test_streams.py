@@ -246,7 +246,7 @@ def test_workers_end_quietly_when_their_command_is_killed(tmp_path: Path) -> Non
     for copy in range(4):
         (inputs / f"{copy}.hlo").write_text(ENDLESS)
     errors = tmp_path / "errors"
-    options = ["--passes", "dce", "-j", "2", "-o", tmp_path / "out", "--validate"]
+    options = ["--passes", "dce", "-j", "2", "-o", str(tmp_path / "out"), "--validate"]
     with open(errors, "w") as stderr:
         process = start("opt", inputs, *options, stderr=stderr)
         while len(members := _group(process.pid)) < 3:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from hloopt.commands.common import EXIT_USAGE, exit_code_of
+from hloopt.commands.common import EXIT_USAGE, exit_code_of, unwind_on_sigterm
 from hloopt.diagnostics import HloError, Source, out_of_memory, render_error
 
 if TYPE_CHECKING:
@@ -119,17 +119,17 @@ def _work(connection: Connection, inherited: Sequence[Connection]) -> None:
 
     It ends with the main process, even one that was killed and could not tell.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: sys.exit(128 + received))
-    for other in inherited:
-        other.close()  # else the end of the main process could not be noticed
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    while True:
-        try:
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
+        unwind_on_sigterm()
+        for other in inherited:
+            other.close()  # else the end of the main process could not be noticed
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+        while True:
             job, path = connection.recv()
             connection.send(run_job(job, path))
-        except (EOFError, ConnectionError):
-            return
+    except (EOFError, ConnectionError, KeyboardInterrupt):
+        return
 
 
 def _end_with_parent() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
+from hloopt.diagnostics import ShapeError
 from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
 
 HOST_MEMORY_SPACE = 5
@@ -158,11 +159,20 @@ class Shape:
         return result
 
     def subshapes(self) -> list[tuple[tuple[int, ...], Shape]]:
-        """Every shape index with its shape, in pre-order. O(result)."""
+        """Every shape index with its shape, in pre-order. O(result).
+
+        An index is as long as its depth: without a limit on that, this could take all memory there
+        is. Raises ShapeError.
+        """
         result: list[tuple[tuple[int, ...], Shape]] = []
         stack: list[tuple[tuple[int, ...], Shape]] = [((), self)]
         while stack:
             index, shape = stack.pop()
+            if len(index) > _DEEPEST:
+                raise ShapeError(
+                    f"a tuple is nested more than {_DEEPEST} levels deep",
+                    help="what reads and prints modules takes it; what looks into tuples does not",
+                )
             result.append((index, shape))
             for i in range(len(shape.elements) - 1, -1, -1):
                 stack.append(((*index, i), shape.elements[i]))
@@ -178,6 +188,9 @@ class Shape:
             *(self.type_name, self.dimensions, self.dynamic, self.layout, self.is_buffer),
         )
 
+
+_DEEPEST = 500
+"""How deep tuples may be nested where their elements are looked at one by one."""
 
 _ARRAYS: dict[tuple[object, ...], Shape] = {}
 _TUPLES: dict[tuple[Shape, ...], Shape] = {}
