@@ -40,6 +40,8 @@ ALWAYS_SEVERAL = {
     "{self.total} elements differ",
     "{len(computation)} instructions, more than",
     "constants of {size} bytes, more than",
+    "more than {Budget.MOST_VALUES:,} values",
+    "more than {Budget.MOST_CHARACTERS:,} characters",
 }
 """Counts that are never 1, or figures that are no counts."""
 

@@ -115,6 +115,9 @@ def _run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
+        from hloopt.diagnostics import printable
+
+        error.message = printable(error.message)
         _complain(error.show)
         return EXIT_USAGE
     except Terminated:

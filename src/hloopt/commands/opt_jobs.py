@@ -14,7 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from hloopt.commands.common import EXIT_USAGE, exit_code_of, unwind_on_sigterm
-from hloopt.diagnostics import HloError, Source, out_of_memory, render_error
+from hloopt.diagnostics import (
+    HloError,
+    Source,
+    out_of_memory,
+    printable,
+    printable_line,
+    render_error,
+)
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -249,9 +256,8 @@ def _run(job: Job, path: str, result: JobResult) -> None:
 
 def _show(path: str | None, text: str) -> None:
     """Print a module on the way, in one piece: other processes print theirs."""
-    from hloopt.reports.units import printable
-
-    sys.stderr.write(text if path is None else f"// {printable(path)}\n{text}")
+    shown = "\n".join(map(printable_line, text.split("\n")))
+    sys.stderr.write(shown if path is None else f"// {printable(path)}\n{shown}")
 
 
 def _validation_progress(job: Job) -> AbstractContextManager[Callable[[int], None] | None]:
