@@ -29,7 +29,6 @@ ALWAYS_SEVERAL = {
     "of {len(rows)} to rows",
     "its {len(reduce.operands)} operands are one now",
     "more than {MOST_DEVICES:,} devices",
-    "more than {_LARGEST:,} values",
     "all {size} devices of a group",
     "{len(keepers)} devices of a group scatter",
     "there are {count} devices",

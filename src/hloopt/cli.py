@@ -117,7 +117,7 @@ def _run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         from hloopt.diagnostics import printable
 
-        error.message = printable(error.message)
+        error.message = printable(error.message)  # type: ignore[misc]  # click only reads it
         _complain(error.show)
         return EXIT_USAGE
     except Terminated:
