@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from hloopt.analysis.replication import ReplicationAnalysis
+from hloopt.cli import main
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Module
 from hloopt.memory import analyze_memory
@@ -287,6 +289,21 @@ def test_memory_of_tuples_has_a_limit_of_nesting() -> None:
     analyze_memory(parse_module(nested(400)))
     with pytest.raises(HloError, match="nested more than 500 levels deep"):
         analyze_memory(parse_module(nested(600)))
+
+
+@pytest.mark.parametrize(
+    "command", [["run"], ["cost", "--latency"], ["schedule"], ["opt", "-p", "simplify", "-o", "-"]]
+)
+def test_constants_of_deeply_nested_tuples_end_at_once(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nest(inner: str) -> str:
+        return "(" * 10_000 + inner + ")" * 10_000
+
+    path = tmp_path / "deep.hlo"
+    path.write_text(entry(f"ROOT %c = {nest('f32[]')} constant({nest('1')})"))
+    assert main([command[0], str(path), *command[1:]]) in (0, 2, 3)
+    assert "[HLO900]" not in capsys.readouterr().err
 
 
 def test_envelopes_of_protos_are_opened_only_so_far() -> None:

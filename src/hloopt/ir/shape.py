@@ -169,14 +169,20 @@ class Shape:
         while stack:
             index, shape = stack.pop()
             if len(index) > _DEEPEST:
-                raise ShapeError(
-                    f"a tuple is nested more than {_DEEPEST} levels deep",
-                    help="what reads and prints modules takes it; what looks into tuples does not",
-                )
+                raise _too_deep()
             result.append((index, shape))
             for i in range(len(shape.elements) - 1, -1, -1):
                 stack.append(((*index, i), shape.elements[i]))
         return result
+
+    def check_depth(self) -> None:
+        """Raise ShapeError where tuples are nested so deeply that looking at all is quadratic."""
+        level = [self]
+        for _ in range(_DEEPEST + 1):
+            level = [part for shape in level for part in shape.elements]
+            if not level:
+                return
+        raise _too_deep()
 
     def __repr__(self) -> str:
         return f"Shape({self.text!r})"
@@ -191,6 +197,14 @@ class Shape:
 
 _DEEPEST = 500
 """How deep tuples may be nested where their elements are looked at one by one."""
+
+
+def _too_deep() -> ShapeError:
+    return ShapeError(
+        f"a tuple is nested more than {_DEEPEST} levels deep",
+        help="what reads and prints modules takes it; what looks into tuples does not",
+    )
+
 
 _ARRAYS: dict[tuple[object, ...], Shape] = {}
 _TUPLES: dict[tuple[Shape, ...], Shape] = {}
