@@ -161,15 +161,12 @@ class Shape:
     def subshapes(self) -> list[tuple[tuple[int, ...], Shape]]:
         """Every shape index with its shape, in pre-order. O(result).
 
-        An index is as long as its depth: without a limit on that, this could take all memory there
-        is. Raises ShapeError.
+        An index is as long as its depth: see `check_depth`.
         """
         result: list[tuple[tuple[int, ...], Shape]] = []
         stack: list[tuple[tuple[int, ...], Shape]] = [((), self)]
         while stack:
             index, shape = stack.pop()
-            if len(index) > _DEEPEST:
-                raise _too_deep()
             result.append((index, shape))
             for i in range(len(shape.elements) - 1, -1, -1):
                 stack.append(((*index, i), shape.elements[i]))
@@ -182,7 +179,10 @@ class Shape:
             level = [part for shape in level for part in shape.elements]
             if not level:
                 return
-        raise _too_deep()
+        raise ShapeError(
+            f"a tuple is nested more than {_DEEPEST} levels deep",
+            help="what reads and prints modules takes it; what looks into tuples does not",
+        )
 
     def __repr__(self) -> str:
         return f"Shape({self.text!r})"
@@ -197,13 +197,6 @@ class Shape:
 
 _DEEPEST = 500
 """How deep tuples may be nested where their elements are looked at one by one."""
-
-
-def _too_deep() -> ShapeError:
-    return ShapeError(
-        f"a tuple is nested more than {_DEEPEST} levels deep",
-        help="what reads and prints modules takes it; what looks into tuples does not",
-    )
 
 
 _ARRAYS: dict[tuple[object, ...], Shape] = {}
