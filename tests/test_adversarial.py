@@ -9,16 +9,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from hloopt.analysis.replication import ReplicationAnalysis
+from hloopt.cli import main
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Module
 from hloopt.memory import analyze_memory
 from hloopt.passes.base import PassContext
 from hloopt.passes.registry import create_pass
+from hloopt.proto import decode, encode
+from hloopt.proto.schema import message as message_class
 from hloopt.reports.replication import report_replication
+from hloopt.reports.schedule_findings import ScheduleFindings
+from hloopt.reports.schedule_run import ScheduleSettings
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 
@@ -262,6 +268,53 @@ def test_four_times_the_text_takes_about_four_times_the_time(make: Callable[[int
 )
 def test_all_there_is_to_do_is_linear_too(make: Callable[[int], str]) -> None:
     assert ratio(make, 8000, use) < 9
+
+
+def nested(depth: int) -> str:
+    shape = "f32[8]{0}"
+    for _ in range(depth):
+        shape = f"({shape}, f32[8]{{0}})"
+    text = entry(f"%p = {shape} parameter(0)", f"ROOT %c = {shape} copy(%p)")
+    return text.replace("HloModule m", "HloModule m, is_scheduled=true")
+
+
+def test_schedules_of_nested_tuples_take_linear_time() -> None:
+    def act(text: str) -> None:
+        ScheduleFindings.of(parse_module(text), ScheduleSettings())
+
+    assert ratio(nested, 1500, act) < 9
+
+
+def test_memory_of_tuples_has_a_limit_of_nesting() -> None:
+    analyze_memory(parse_module(nested(400)))
+    with pytest.raises(HloError, match="nested more than 500 levels deep"):
+        analyze_memory(parse_module(nested(600)))
+
+
+@pytest.mark.parametrize(
+    "command", [["run"], ["cost", "--latency"], ["schedule"], ["opt", "-p", "simplify", "-o", "-"]]
+)
+def test_constants_of_deeply_nested_tuples_end_at_once(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nest(inner: str) -> str:
+        return "(" * 10_000 + inner + ")" * 10_000
+
+    path = tmp_path / "deep.hlo"
+    path.write_text(entry(f"ROOT %c = {nest('f32[]')} constant({nest('1')})"))
+    assert main([command[0], str(path), *command[1:]]) in (0, 2, 3)
+    assert "[HLO900]" not in capsys.readouterr().err
+
+
+def test_envelopes_of_protos_are_opened_only_so_far() -> None:
+    data = encode(parse_module(entry("ROOT %p = f32[4]{0} parameter(0)")))
+    envelope = message_class("Envelope")
+    for number in range(2000):
+        if number <= 3:
+            assert decode(data).name == "m"
+        data = envelope(hlo_module=data).SerializeToString()
+    with pytest.raises(HloError, match=r"no HLO proto|no computation"):
+        decode(data)
 
 
 @pytest.mark.parametrize("general", [False, True], ids=["fast lane", "general lane"])

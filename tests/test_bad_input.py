@@ -250,7 +250,7 @@ BOMB = "passes:\n  - fixpoint: &a0 {passes: [dce, dce, dce, dce, dce, dce, dce]}
         ("passes: [dce\n", "2:1", "not YAML", ""),
         ("\tpasses: [dce]", "1:1", "not YAML", ""),
         ("passes: [dce]\n---\npasses: [cse]", "2:1", "single document", ""),
-        ("passes: [\x01]", "1:10", "not YAML: special characters", ""),
+        ("passes: [\x01]", "1:10", "characters are not allowed", ""),
         ("passes: &p\n  - fixpoint: {passes: *p}", "1:9", "nested too deeply", ""),
         (BOMB, "3:29", "more than 10,000 values", ""),
     ],

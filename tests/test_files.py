@@ -8,14 +8,17 @@ import gzip
 import lzma
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 import zstandard
 
+from hloopt.cli import main
 from hloopt.diagnostics import HloError
-from hloopt.files import find_inputs, load, read_source, save, write_whole
+from hloopt.files import file_name, find_inputs, load, read_source, save, write_whole
 
 TEXT = "HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"
 
@@ -191,3 +194,95 @@ def test_folders_on_the_way_to_a_file_are_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HloError, match="file is a file, not a folder"):
         write_whole(str(tmp_path / "file" / "page.html"), "text")
+
+
+# -- names of files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stem", ["n" * 400, "é" * 200, "a/b\\c", "a\x1b[31m\u202e\n", "a\udcff"])
+def test_names_of_files_can_be_written_seen_and_told_apart(tmp_path: Path, stem: str) -> None:
+    names = {file_name(stem + end, ".001.dce.hlo") for end in ("", "1", "/", "\x1b")}
+    assert len(names) == 4
+    for name in names:
+        assert name.isprintable()
+        assert name.endswith(".001.dce.hlo")
+        write_whole(str(tmp_path / name), "")
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_a_plain_name_stays() -> None:
+    assert file_name("größe 1.m", ".000.before.hlo") == "größe 1.m.000.before.hlo"
+
+
+def test_a_file_may_have_the_longest_name_there_is(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 127 + "x")
+    write_whole(str(path), "text")
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["text"]
+
+
+def test_modules_with_long_names_are_dumped_apart(tmp_path: Path) -> None:
+    inputs = []
+    for end in "12":
+        path = tmp_path / f"m{end}.hlo"
+        path.write_text(f"HloModule {'n' * 400}{end}\nENTRY e {{ ROOT p = f32[] parameter(0) }}\n")
+        inputs.append(str(path))
+    dumps = tmp_path / "dumps"
+    options = ["--passes", "dce", "--check", "--dump-dir", str(dumps)]
+    assert main(["opt", *inputs, *options]) == 0
+    assert len(list(dumps.iterdir())) == 2
+
+
+# -- packed files that are far larger than they look ----------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_several_streams_in_a_file_are_read_and_a_cut_is_noticed(
+    tmp_path: Path, suffix: str
+) -> None:
+    text = (TEXT + "// " + os.urandom(1_500_000).hex() + "\n").encode()
+    pack = PACK[suffix]
+    path = tmp_path / f"m.hlo.{suffix}"
+    packed = pack(text[:70]) + pack(text[70:]) + pack(b"")
+    path.write_bytes(packed)
+    assert read_source(str(path)).text == text.decode()
+    for cut in (len(packed) // 2, len(pack(text[:70])) - 1):
+        path.write_bytes(packed[:cut])
+        with pytest.raises(HloError, match="cannot unpack"):
+            read_source(str(path))
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_packed_file_has_a_limit_that_can_be_raised(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"m.hlo.{suffix}"
+    path.write_bytes(PACK[suffix](TEXT.encode() + b"\n" * 5_000_000))
+    monkeypatch.setenv("HLOOPT_MAX_UNPACKED_GIB", "0.004")
+    with pytest.raises(HloError, match=r"unpacks to more than 0\.004 GiB") as caught:
+        read_source(str(path))
+    assert "HLOOPT_MAX_UNPACKED_GIB" in (caught.value.help or "")
+    monkeypatch.setenv("HLOOPT_MAX_UNPACKED_GIB", "0.005")
+    assert read_source(str(path)).text.startswith(TEXT)
+    for wrong in ("many", "-1", "nan", "0"):
+        monkeypatch.setenv("HLOOPT_MAX_UNPACKED_GIB", wrong)
+        with pytest.raises(HloError, match="expected a number of GiB"):
+            read_source(str(path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems measure memory otherwise")
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_bomb_does_not_fill_memory(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"m.hlo.{suffix}"
+    path.write_bytes(PACK[suffix](bytes(400 << 20)))
+    script = (
+        "import resource, sys; from hloopt.files import read_source\n"
+        "try: read_source(sys.argv[1])\n"
+        "except Exception as error: print(error)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    environment = {**os.environ, "HLOOPT_MAX_UNPACKED_GIB": "0.05"}
+    command = [sys.executable, "-c", script, str(path)]
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    message, kilobytes = out.stdout.splitlines()
+    assert "unpacks to more than 0.05 GiB" in message
+    assert int(kilobytes) < 300_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_GROUND = {"collector", "diagnostics", "patterns"}
+_GROUND = {"collector", "diagnostics", "patterns", "yaml_nodes"}
 LAYERS = {
     "ir": _GROUND,
     "text": {*_GROUND, "ir", "split"},

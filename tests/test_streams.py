@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -193,14 +195,17 @@ def test_a_signal_ends_the_command_without_traceback(
     assert len({path.read_text() for path in outputs.iterdir()}) == 1
 
 
+ENDLESS = (
+    "HloModule m\nalways { x = s32[] parameter(0) ROOT t = pred[] constant(true) }\n"
+    "same { ROOT x = s32[] parameter(0) }\n"
+    "ENTRY e { p = s32[] parameter(0)  dead = s32[] negate(p)"
+    " ROOT w = s32[] while(p), condition=always, body=same }\n"
+)
+
+
 def test_a_run_can_be_interrupted(tmp_path: Path) -> None:
     path, output = tmp_path / "loop.hlo", tmp_path / "out.npz"
-    path.write_text(
-        "HloModule m\nalways { x = s32[] parameter(0) ROOT t = pred[] constant(true) }\n"
-        "same { ROOT x = s32[] parameter(0) }\n"
-        "ENTRY e { p = s32[] parameter(0)"
-        " ROOT w = s32[] while(p), condition=always, body=same }\n"
-    )
+    path.write_text(ENDLESS)
     process = start("run", path, "--print-values", "t", "-o", output)
     assert process.stdout is not None
     assert process.stdout.readline() == "%t: pred[]\n"
@@ -231,3 +236,101 @@ def test_killing_the_command_leaves_the_old_or_the_new_output(step: Path, tmp_pa
     assert -signal.SIGKILL in endings
     names = {path.name for path in tmp_path.iterdir()} - {"out.hlo"}
     assert all(name.startswith(".out.hlo.") and name.endswith(".tmp") for name in names)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+def test_workers_end_quietly_when_their_command_is_killed(tmp_path: Path) -> None:
+    """They run a loop without an end: only the end of the main process can end them."""
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    for copy in range(4):
+        (inputs / f"{copy}.hlo").write_text(ENDLESS)
+    errors = tmp_path / "errors"
+    options = ["--passes", "dce", "-j", "2", "-o", str(tmp_path / "out"), "--validate"]
+    with open(errors, "w") as stderr:
+        process = start("opt", inputs, *options, stderr=stderr)
+        while len(members := _group(process.pid)) < 3:
+            time.sleep(0.02)
+        time.sleep(1.0)  # let them begin to work
+        process.kill()
+        process.communicate(timeout=30)
+    deadline = time.monotonic() + 20
+    while _group(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(members) == 3
+    assert _group(process.pid) == []
+    assert errors.read_text() == ""
+
+
+def _group(leader: int) -> list[int]:
+    """The processes of a group that still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, group, *_ = path.read_text().rpartition(")")[2].split()
+            if int(group) == leader and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+# -- outputs that are no regular files ------------------------------------------------------------
+
+SMALL = "HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"
+WRITERS = (["opt", "--passes", "dce", "--no-report"], ["fmt"])
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.hlo"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="the system has no /dev/stdout")
+@pytest.mark.parametrize("command", WRITERS)
+def test_the_device_of_stdout_is_written_behind_what_is_in_it(
+    small: Path, tmp_path: Path, command: list[str]
+) -> None:
+    process = start(*command, small, "-o", "/dev/stdout")
+    assert process.communicate(timeout=30)[0].endswith("}\n")
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    with open(log, "a") as file:
+        process = start(*command, small, "-o", "/dev/stdout", stdout=file)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert re.fullmatch(r"before\nHloModule m.*\}\n", log.read_text(), re.S)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="the system has no /dev/fd")
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_process_substitution_gets_the_whole_output(small: Path, command: list[str]) -> None:
+    reader, writer = os.pipe()
+    line = [*map(str, [sys.executable, "-m", "hloopt", *command, small, "-o", f"/dev/fd/{writer}"])]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(line, pass_fds=[writer], env=environment, timeout=30, check=False)
+    os.close(writer)
+    with open(reader) as file:
+        assert file.read().endswith("}\n")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_named_pipe_is_written_to_and_stays(
+    small: Path, tmp_path: Path, command: list[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start(*command, small, "-o", pipe)
+    assert pipe.read_text().endswith("}\n")
+    assert process.communicate(timeout=30)[0] == ""
+    assert process.returncode == 0
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_the_null_device_is_written_to_and_stays(small: Path, command: list[str]) -> None:
+    process = start(*command, small, "-o", os.devnull)
+    assert process.communicate(timeout=30)[0] == ""
+    assert process.returncode == 0
+    assert not Path(os.devnull).is_file()

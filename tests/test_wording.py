@@ -29,7 +29,6 @@ ALWAYS_SEVERAL = {
     "of {len(rows)} to rows",
     "its {len(reduce.operands)} operands are one now",
     "more than {MOST_DEVICES:,} devices",
-    "more than {_LARGEST:,} values",
     "all {size} devices of a group",
     "{len(keepers)} devices of a group scatter",
     "there are {count} devices",
@@ -40,6 +39,8 @@ ALWAYS_SEVERAL = {
     "{self.total} elements differ",
     "{len(computation)} instructions, more than",
     "constants of {size} bytes, more than",
+    "more than {Budget.MOST_VALUES:,} values",
+    "more than {Budget.MOST_CHARACTERS:,} characters",
 }
 """Counts that are never 1, or figures that are no counts."""
 

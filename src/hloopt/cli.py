@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 
 import click
 
 from hloopt import __version__
-from hloopt.commands.common import EXIT_USAGE, LazyGroup, exit_code_of
+from hloopt.commands.common import (
+    EXIT_USAGE,
+    LazyGroup,
+    Terminated,
+    exit_code_of,
+    unwind_on_sigterm,
+)
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
@@ -48,6 +53,8 @@ class _Cli(LazyGroup):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise _OutputClosed from None
+        except Terminated as signal:  # click would turn it into Abort
+            raise click.exceptions.Exit(signal.exit_code) from None
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
@@ -83,13 +90,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, _OutputClosed):
         _silence_output()
         return EXIT_BROKEN_PIPE
+    except Terminated as signal:
+        return signal.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
 
 
 def _prepare_process() -> None:
     """Clean up on SIGTERM; closed or narrow standard streams are no reason to fail."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    unwind_on_sigterm()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -106,8 +115,13 @@ def _run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
+        from hloopt.diagnostics import printable
+
+        error.message = printable(error.message)  # type: ignore[misc]  # click only reads it
         _complain(error.show)
         return EXIT_USAGE
+    except Terminated:
+        raise
     except (KeyboardInterrupt, click.Abort):
         _print_error("interrupted")
         return EXIT_INTERRUPTED
@@ -117,7 +131,9 @@ def _run(arguments: Sequence[str]) -> int:
         _print_error(f"error: cannot write the output: {error.strerror or error}")
         _silence_output()
         return EXIT_USAGE
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # packages of users may raise anything
         from hloopt.diagnostics import HloError, out_of_memory, render_error
 
         shown = out_of_memory() if isinstance(error, MemoryError) else error

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hloopt.diagnostics import Defect
 
 
-def as_defect(error: Exception, arguments: Sequence[str]) -> Defect:
+def as_defect(error: BaseException, arguments: Sequence[str]) -> Defect:
     """Turn an unexpected exception into a Defect, and write a report file for the maintainers."""
     place = _place(error)
     message = f"a defect of hloopt: {type(error).__name__}: {error}".rstrip(": ")
@@ -17,7 +17,7 @@ def as_defect(error: Exception, arguments: Sequence[str]) -> Defect:
     return Defect(message + (f" ({place})" if place else ""), help=report)
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """File and line where the exception was raised, as `hloopt/cli.py:12`; empty if unknown."""
     trace = error.__traceback__
     if trace is None:
@@ -29,7 +29,7 @@ def _place(error: Exception) -> str:
     return f"{found.lstrip('/')}{inside}:{trace.tb_lineno}"
 
 
-def _write_report(error: Exception, arguments: Sequence[str]) -> str | None:
+def _write_report(error: BaseException, arguments: Sequence[str]) -> str | None:
     """Write command line, versions and traceback to a file; returns its path, None on failure."""
     import os
     import shlex

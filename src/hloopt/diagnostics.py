@@ -219,33 +219,56 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     return f"did you mean '{near[0]}'?" if near else None
 
 
+# -- shown to people ------------------------------------------------------------------------------
+
+
+def printable(text: str) -> str:
+    r"""`text` with an escape, such as `\x1b` or `\u202e`, for each character that no eye sees."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or _is_space(c) else _escaped(c) for c in text)
+
+
+def printable_line(line: str) -> str:
+    """The same for a line of a file, whose tabulators stay."""
+    return "\t".join(map(printable, line.split("\t")))
+
+
+def _is_space(character: str) -> bool:
+    """Whether it is a blank of a width of its own, as between CJK words."""
+    import unicodedata
+
+    return unicodedata.category(character) == "Zs"
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
 def render_error(error: HloError, severity: str = "error") -> str:
-    """`error` as text: message, place, source line and caret, hint."""
+    """`error` as text: message, place, source line and caret, hint. It may quote any input."""
     code = f"[{error.code}]" if error.code else ""
-    lines = [f"{severity}{code}: {_printable(error.message)}"]
+    lines = [f"{severity}{code}: {_shown(error.message)}"]
     if error.span:
         lines += _excerpt(error.span)
     elif error.file and error.file not in error.message:
-        lines.append(f"  --> {error.file}")
+        lines.append(f"  --> {printable(error.file)}")
     if error.note:
-        lines.append(f"   = note: {_printable(error.note)}")
+        lines.append(f"   = note: {_shown(error.note)}")
     if error.help:
-        lines.append(f"   = help: {_printable(error.help)}")
+        lines.append(f"   = help: {_shown(error.help)}")
     return "\n".join(lines)
 
 
-def _printable(text: str) -> str:
-    """Control characters and endless words of the input must not reach the terminal."""
+def _shown(text: str) -> str:
+    """A text of one line, cut where words of the input have no end."""
     text = re.sub(r"\S{300,}", lambda match: f"{match[0][:100]}…{match[0][-20:]}", text)
     if len(text) > _LONGEST_MESSAGE:
         text = f"{text[: _LONGEST_MESSAGE - 100]}…{text[-20:]}"
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else _REPLACEMENT for c in text)
+    return printable(text)
 
 
 _LONGEST_MESSAGE = 2000
-_REPLACEMENT = "\ufffd"
 _WIDTH = 96  # characters of a source line shown around the caret
 
 
@@ -255,13 +278,14 @@ def _excerpt(span: Span) -> list[str]:
     length = max(1, min(span.end - span.start, len(text) - column + 1))
     place = min(column - 1, len(text))  # carriage returns behind it are not shown
     first = max(0, min(place - _WIDTH // 3, len(text) - _WIDTH))
-    shown = _printable(text[first : first + _WIDTH].expandtabs(1))
+    shown = text[first : first + _WIDTH].expandtabs(1)
     caret = place - first
-    length = max(1, min(length, _WIDTH - caret))
+    marked = shown[caret : caret + length]
+    before, under = printable(shown[:caret]), printable(marked)
     margin = " " * len(str(line))
     return [
-        f"{margin}--> {span.source.name}:{line}:{column}",
+        f"{margin}--> {printable(span.source.name)}:{line}:{column}",
         f"{margin} |",
-        f"{line} | {shown}",
-        f"{margin} | {' ' * caret}{'^' * length}",
+        f"{line} | {printable(shown)}",
+        f"{margin} | {' ' * len(before)}{'^' * max(1, len(under))}",
     ]

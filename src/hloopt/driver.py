@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hloopt.diagnostics import Defect, HloError, Source
-from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep
+from hloopt.passes.pipeline import FindPipeline, PassStep, Pipeline, PipelineStep
 from hloopt.passes.pipeline_text import parse_passes
 from hloopt.passes.runner import Observer, PipelineResult, PipelineRunner
 from hloopt.text import PrintOptions, parse_module, print_module
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
     from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
+    from hloopt.passes.pipeline_yaml import Budget
     from hloopt.passes.validation import Validator
     from hloopt.reports.diff_findings import ModuleDiff
     from hloopt.reports.schedule_diff import ScheduleChange
@@ -53,8 +54,9 @@ class Settings(NamedTuple):
 
     def pipeline(self) -> Pipeline:
         """The named pipelines, then the passes. Raises PipelineError."""
-        steps = [PipelineStep(pipeline=_find_pipeline(name)) for name in self.pipelines]
-        rest = parse_passes(self.passes, _find_pipeline).steps
+        find = _finder()
+        steps = [PipelineStep(pipeline=find(name)) for name in self.pipelines]
+        rest = parse_passes(self.passes, find).steps
         return Pipeline(name="command line", steps=(*steps, *rest))
 
     def print_options(self) -> PrintOptions:
@@ -62,10 +64,19 @@ class Settings(NamedTuple):
         return print_options(self.print_style, self.print_changes)
 
 
-def _find_pipeline(name: str) -> Pipeline:
-    from hloopt.passes.library import find_pipeline
+def _finder() -> FindPipeline:
+    """What finds the pipelines of one command line, which share a budget."""
+    budget: list[Budget] = []
 
-    return find_pipeline(name)
+    def find(name: str) -> Pipeline:
+        from hloopt.passes.library import find_pipeline
+        from hloopt.passes.pipeline_yaml import Budget
+
+        if not budget:
+            budget.append(Budget())
+        return find_pipeline(name, budget=budget[0])
+
+    return find
 
 
 @dataclass(slots=True, eq=False)

@@ -150,3 +150,18 @@ def test_opt_writes_in_a_style(ugly: Path, capsys: Capture) -> None:
     assert main(["opt", str(ugly), "--passes", "dce", "--print", "default"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("HloModule m, entry_computation_layout={(f32[])->f32[]}\n\n%f (q: f32[])")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "c = f8e8m0fnu[4] constant(2)",
+        "c = f32[4,2] parameter(0), sharding={devices=[9223372036854775808,2]0,1}",
+    ],
+)
+def test_what_xla_prints_but_does_not_read_is_written_to_be_read(tmp_path: Path, line: str) -> None:
+    path, output = tmp_path / "in.hlo", str(tmp_path / "out.hlo")
+    path.write_text(f"HloModule m\nENTRY e {{\n  ROOT {line}\n}}\n")
+    assert main(["fmt", str(path), "-o", output]) == 0
+    assert main(["verify", output]) == 0
+    assert main(["fmt", "--check", output]) == 0

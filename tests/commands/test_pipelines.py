@@ -14,6 +14,7 @@ import yaml
 
 from hloopt.cli import main
 from hloopt.diagnostics import PipelineError
+from hloopt.driver import Settings
 from hloopt.passes.library import find_pipeline, pipeline_names, shipped_folder
 from hloopt.passes.options import parse_seconds
 from hloopt.passes.pipeline_text import format_passes, parse_passes
@@ -161,3 +162,33 @@ def test_steps_compute_the_same_with_pipelined_collectives(
     assert "validated: the module computes what it did" in capsys.readouterr().err
     assert main(["analyze", "overlap", str(before), str(after)]) == 0
     assert "collectives" in capsys.readouterr().out
+
+
+def test_pipelines_that_include_pipelines_have_one_budget(tmp_path: Path) -> None:
+    for level in range(8):
+        inner = f"pipeline: {tmp_path}/{level + 1}.yaml" if level < 7 else "dce"
+        (tmp_path / f"{level}.yaml").write_text("passes:\n" + f"  - {inner}\n" * 10)
+    with pytest.raises(PipelineError, match="files at each inclusion") as caught:
+        find_pipeline(str(tmp_path / "0.yaml"))
+    assert caught.value.code == "HLO608"
+    assert caught.value.span is not None
+
+
+def test_pipelines_of_one_command_line_share_a_budget(tmp_path: Path) -> None:
+    path = tmp_path / "many.yaml"
+    path.write_text("passes:\n" + "  - dce\n" * 6000)
+    assert len(Settings(pipelines=(str(path),)).pipeline().steps) == 1
+    with pytest.raises(PipelineError, match="files at each inclusion"):
+        Settings(pipelines=(str(path), str(path))).pipeline()
+    path.write_text("#" + " " * 6_000_000 + "\npasses:\n  - dce\n")
+    with pytest.raises(PipelineError, match="10,000,000 characters"):
+        Settings(pipelines=(str(path), str(path))).pipeline()
+
+
+def test_pipelines_include_each_other_only_so_deeply(tmp_path: Path) -> None:
+    for level in range(200):
+        (tmp_path / f"{level}.yaml").write_text(
+            f"passes:\n  - pipeline: {tmp_path}/{level + 1}.yaml\n"
+        )
+    with pytest.raises(PipelineError, match="too deeply"):
+        find_pipeline(str(tmp_path / "0.yaml"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,25 @@ def test_text_that_begins_with_an_empty_line_is_text(tmp_path: Path) -> None:
     path.write_text("\n\t\r\n" + TEXT)
     assert read_source(str(path)).text.lstrip() == TEXT
     assert load(str(path)).name == "m"
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        *("\n\n// \x1b[31m red\n", "\n  /* \x00 */\n", "\n" + " " * 31, "\n\x01", "\nabc\x12\x04e"),
+        "\n// \u202e\x1b\n",
+    ],
+)
+def test_text_with_control_characters_is_taken_for_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], begin: str
+) -> None:
+    path = tmp_path / "m.hlo"
+    text = TEXT.replace("ENTRY", "\x1bENTRY", 1)
+    path.write_text(begin + text)
+    assert main(["verify", str(path)]) == 2
+    stderr = capsys.readouterr().err
+    assert re.search(rf"--> {re.escape(str(path))}:\d+:\d+\n", stderr)
+    assert "\x1b" not in stderr
 
 
 def test_a_folder_of_protos_is_worked_on(step: Path, tmp_path: Path) -> None:

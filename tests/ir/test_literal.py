@@ -122,3 +122,10 @@ def test_long_literals_are_read_the_same_at_a_look_and_one_by_one(
         except HloSyntaxError:
             results.append("refused")
     assert results[0] == results[1]
+
+
+def test_elements_without_a_value_are_the_smallest_scale_where_there_is_no_zero() -> None:
+    shape = parse_shape("f8e8m0fnu[3]")
+    text = canonical_literal("1", shape)
+    assert text == "{1, 5.877471754111438e-39, 5.877471754111438e-39}"
+    assert canonical_literal(text, shape) == text

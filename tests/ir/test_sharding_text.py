@@ -106,3 +106,30 @@ def test_what_is_no_transposed_count_is_listed() -> None:
     assert iota_of([0, 1, 3, 2]) is None
     assert iota_of([1, 2, 3, 4]) is None
     assert iota_of([0]) == IotaTile((1,), (1,), (0,))
+
+
+@pytest.mark.parametrize("subgroups", ["", " last_tile_dim_replicate", " last_tile_dims={manual}"])
+@pytest.mark.parametrize(
+    "tile",
+    [
+        *("[2,9223372036854775808]0,1", "[18446744073709551615,18446744073709551615]0"),
+        *("[9223372036854775808,9223372036854775808,1]1,0", "[1,9223372036854775809]0"),
+    ],
+)
+def test_tiles_that_overflow_are_kept_as_they_are_written(tile: str, subgroups: str) -> None:
+    """XLA prints them with negative sizes, which nobody reads."""
+    text = f"{{devices={tile}{subgroups}}}"
+    assert canonical_sharding(text) == text
+
+
+@pytest.mark.parametrize(
+    "mesh",
+    [
+        "mesh['a'=9223372036854775808], [{'a'}]",
+        "mesh['a'=18446744073709551615,'b'=2], [{'a'}]",
+        "mesh['a'=2], device_ids=(9223372036854775808,1), [{'a'}]",
+    ],
+)
+def test_numbers_of_meshes_that_overflow_are_refused(mesh: str) -> None:
+    with pytest.raises(HloSyntaxError, match="does not fit into 63 bits"):
+        canonical_sharding(f"{{{mesh}}}")

@@ -37,7 +37,7 @@ def test_corpus_modules_agree(judge: Judge, shared: Path) -> None:
     verdicts = list(sweep(entries, jobs=2))
     counts = Counter(verdict.status for verdict in verdicts)
     assert counts["agree"] >= LEAST_AGREEING * (counts["agree"] + counts["differ"])
-    assert counts["agree"] > 250, counts
+    assert counts["agree"] > len(entries) / 2, counts
     known = known_costs()
     assert [v for v in verdicts if v.status == "differ" and v.id not in known] == []
 

@@ -62,4 +62,4 @@ def test_a_sample_of_the_corpus_means_the_same_as_proto(
         if found := differences(xla, entry.text(), has_elided_constants=is_elided):
             failures.append((entry.id, found))
     assert failures == []
-    assert len(chosen[::40]) > 100
+    assert chosen

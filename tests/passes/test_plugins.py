@@ -186,6 +186,19 @@ def test_a_pass_that_cannot_be_loaded_names_the_line(
     assert "= help: mend or uninstall plug-in 1.2" in result.err
 
 
+def test_what_a_package_prints_when_it_is_imported_does_not_spoil_results(
+    run: Callable[..., Run],
+) -> None:
+    result = run("print('loaded')\n" + GOOD)
+    assert result == (0, MODULE, "loaded\n")
+
+
+def test_a_docstring_that_is_no_text_is_named(run: Callable[..., Run]) -> None:
+    result = run(GOOD + "    __doc__ = 7\n", "passes", "my-pass")
+    assert result.code == 2
+    assert "the docstring of plug_in.passes:MyPass is no text" in result.err
+
+
 OPTIONS = """\
 class MyPass(ModulePass):
     "Do nothing so many times."
@@ -212,14 +225,21 @@ def test_options_that_are_not_taken_name_the_line(run: Callable[..., Run], tmp_p
     assert run(OPTIONS, "passes", "my-pass").code == 0
 
 
-def test_a_broken_pass_does_not_spoil_a_list(run: Callable[..., Run]) -> None:
-    code = "value = 1 / 0\n" + GOOD
+@pytest.mark.parametrize("error", ["ZeroDivisionError", "SystemExit", "BaseException"])
+def test_a_broken_pass_is_named_and_left_out_of_a_list(
+    run: Callable[..., Run], tmp_path: Path, error: str
+) -> None:
+    code = f"value = 1; raise {error}(0)\n" + GOOD
     listed = run(code, "passes")
     assert listed.code == 0
-    assert "cannot be loaded from plug_in.passes:MyPass" in " ".join(listed.out.split())
+    assert "my-pass" not in listed.out
+    assert "call-inliner" in listed.out
+    assert "warning[HLO602]: pass 'my-pass' cannot be loaded from" in listed.err
+    assert f"raised at {tmp_path}/plug_in/passes.py:{line_of(code, 'value =')}, of" in listed.err
     entries = json.loads(run(code, "passes", "--format", "json").out)
     (broken,) = [entry for entry in entries if entry["name"] == "my-pass"]
-    assert "ZeroDivisionError" in broken["error"]
+    assert error in broken["error"]
+    assert "passes.py" in broken["note"]
     schema = run(code, "pipelines", "--schema")
     assert schema.code == 0
     assert "my-pass" not in schema.out

@@ -14,9 +14,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from hloopt.diagnostics import printable
 from hloopt.reports.page_console import PageConsole
 from hloopt.reports.table import ReportTable
-from hloopt.reports.units import Cut, columns, head, middle, more_text, origin, printable, tail
+from hloopt.reports.units import Cut, columns, head, middle, more_text, origin, tail
 
 
 def shown(renderable: object, width: int = 80, *, soft_wrap: bool = False) -> list[str]:

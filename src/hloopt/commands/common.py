@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -22,6 +23,26 @@ EXIT_USAGE = 2
 EXIT_PASS_FAILED = 3
 EXIT_DEFECT = 70
 """The exit code of a defect of hloopt: EX_SOFTWARE in sysexits.h."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: it passes all that Ctrl-C passes, where SystemExit may be an exit of a plug-in."""
+
+    exit_code = 128 + signal.SIGTERM
+
+
+def unwind_on_sigterm() -> None:
+    """Let SIGTERM clean up as Ctrl-C does; a second one does not interrupt that.
+
+    Callers catch `Terminated`.
+    """
+
+    def terminate(number: int, frame: object) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Report = TypeVar("Report")
@@ -204,6 +225,13 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     return console
 
 
+def say(line: str) -> None:
+    """A line on stderr, which may quote the input: what no eye sees in it is escaped."""
+    from hloopt.diagnostics import printable
+
+    print(printable(line), file=sys.stderr)
+
+
 def has_titles(given: Sequence[str]) -> bool:
     """Whether reports begin with the names of their files: where several or a folder are given."""
     return len(given) > 1 or any(map(os.path.isdir, given))
@@ -220,10 +248,10 @@ def print_titles(
 
 
 def print_title(console: Console, path: str, *, is_first: bool) -> None:
-    """The name of a file as it is, brackets included, for they are no markup."""
+    """The name of a file as it is, brackets included."""
     if not is_first:
         console.print()
-    console.print(path, style="bold", markup=False, soft_wrap=True)
+    console.print(path, style="bold", soft_wrap=True)
 
 
 def print_names(rows: Iterable[tuple[str, str]], color: str) -> None:
@@ -296,7 +324,7 @@ def write_pictures(texts: Mapping[str, str]) -> bool:
     for path, text in texts.items():
         write_whole(path, text)
         if path != STANDARD_STREAM:
-            print(f"wrote {path}", file=sys.stderr)
+            say(f"wrote {path}")
     return STANDARD_STREAM in texts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +15,7 @@ from hloopt.commands.common import (
     make_console,
     print_json,
     print_titles,
+    say,
     top_option,
 )
 from hloopt.commands.cost_model_options import cost_model_options, preset_option
@@ -105,7 +105,7 @@ def command(
         write_whole(html, cost_page(reports[0][1]))
         if html == STANDARD_STREAM:
             return 0
-        print(f"wrote {html}", file=sys.stderr)
+        say(f"wrote {html}")
     if output_format == "json":
         print_json(
             [{"file": path, **cost_to_json(report, by, depth=depth)} for path, report in reports]

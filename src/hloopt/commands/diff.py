@@ -125,11 +125,11 @@ def command(
             render_memory_change(*reports, console, diff.partners)
         elif note is not None:
             console.print()
-            console.print(note, style="dim", markup=False)
+            console.print(note, style="dim")
         if schedule is not None:
             console.print()
             render_schedule_change(schedule, console)
         elif why_no_schedule is not None:
             console.print()
-            console.print(why_no_schedule, style="dim", markup=False)
+            console.print(why_no_schedule, style="dim")
     return 0 if diff.is_identical or exit_zero else EXIT_FOUND

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from hloopt.commands.common import EXIT_FOUND, EXIT_USAGE, HloCommand, print_style_option
+from hloopt.commands.common import EXIT_FOUND, EXIT_USAGE, HloCommand, print_style_option, say
 from hloopt.diagnostics import HloError, Source, counted, render_error
 
 
@@ -61,7 +61,7 @@ def command(
             if show_diff:
                 write_whole(STANDARD_STREAM, unified_diff(source.text, text, path))
             elif check:
-                print(f"would reformat: {path}", file=sys.stderr)
+                say(f"would reformat: {path}")
     if output is None and paths != [STANDARD_STREAM]:
         _summarize(len(changed), len(paths) - len(changed) - failed, failed, writes=writes)
     if failed:
@@ -90,4 +90,4 @@ def _summarize(changed: int, unchanged: int, failed: int, *, writes: bool) -> No
         f"{'unchanged' if writes else 'formatted'}" if unchanged else "",
         f"{counted(failed, 'file')} not read" if failed else "",
     ]  # fmt: skip
-    print(", ".join(part for part in parts if part), file=sys.stderr)
+    say(", ".join(part for part in parts if part))

@@ -19,6 +19,7 @@ from hloopt.commands.common import (
     print_json,
     print_style_option,
     print_title,
+    say,
     seeds_option,
 )
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
@@ -204,7 +205,7 @@ def _warn_of_absent(options: dict[str, Any], pipeline: Pipeline) -> None:
     for option in ("print_before", "print_after", "print_changed"):
         shown |= _names(options[option]) - {"*"}
     for name in sorted(shown - {step.made.name for step in pipeline.passes()}):
-        print(f"warning: {name} is not among the passes: nothing of it is shown", file=sys.stderr)
+        say(f"warning: {name} is not among the passes: nothing of it is shown")
 
 
 def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: bool) -> int:
@@ -239,7 +240,7 @@ def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: 
         if options["check"]:
             for result in results:
                 if result.changed:
-                    print(f"would change: {result.path}", file=sys.stderr)
+                    say(f"would change: {result.path}")
         return EXIT_FOUND
     return exit_code
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,8 +13,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from hloopt.commands.common import EXIT_USAGE, exit_code_of
-from hloopt.diagnostics import HloError, Source, out_of_memory, render_error
+from hloopt.commands.common import EXIT_USAGE, exit_code_of, unwind_on_sigterm
+from hloopt.diagnostics import (
+    HloError,
+    Source,
+    out_of_memory,
+    printable,
+    printable_line,
+    render_error,
+)
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -114,17 +122,31 @@ def _start_worker(workers: dict[Connection, BaseProcess]) -> Connection:
 
 
 def _work(connection: Connection, inherited: Sequence[Connection]) -> None:
-    """What a worker process does until the pipe is closed; on a signal it unwinds quietly."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: sys.exit(128 + received))
-    for other in inherited:
-        other.close()  # else the end of the main process could not be noticed
-    while True:
-        try:
+    """What a worker process does until the pipe is closed; on a signal it unwinds quietly.
+
+    It ends with the main process, even one that was killed and could not tell.
+    """
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
+        unwind_on_sigterm()
+        for other in inherited:
+            other.close()  # else the end of the main process could not be noticed
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+        while True:
             job, path = connection.recv()
-        except EOFError:
-            return
-        connection.send(run_job(job, path))
+            connection.send(run_job(job, path))
+    except (EOFError, ConnectionError, KeyboardInterrupt):
+        return
+
+
+def _end_with_parent() -> None:
+    """Wait until the main process is gone; then unwind as on a signal."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    if parent := parent_process():
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _lost(path: str) -> JobResult:
@@ -234,9 +256,8 @@ def _run(job: Job, path: str, result: JobResult) -> None:
 
 def _show(path: str | None, text: str) -> None:
     """Print a module on the way, in one piece: other processes print theirs."""
-    from hloopt.reports.units import printable
-
-    sys.stderr.write(text if path is None else f"// {printable(path)}\n{text}")
+    shown = "\n".join(map(printable_line, text.split("\n")))
+    sys.stderr.write(shown if path is None else f"// {printable(path)}\n{shown}")
 
 
 def _validation_progress(job: Job) -> AbstractContextManager[Callable[[int], None] | None]:

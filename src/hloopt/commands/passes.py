@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 
 import click
 
@@ -15,7 +16,7 @@ from hloopt.commands.common import (
     print_json,
     print_names,
 )
-from hloopt.diagnostics import PipelineError
+from hloopt.diagnostics import PipelineError, render_error
 
 
 @click.command(cls=HloCommand)
@@ -23,7 +24,10 @@ from hloopt.diagnostics import PipelineError
 @format_option
 @color_option
 def command(name: str | None, output_format: str, color: str) -> int:
-    """List all passes, or show what one does and which options it takes."""
+    """List all passes, or show what one does and which options it takes.
+
+    A pass of another package that cannot be loaded is named on stderr and left out.
+    """
     from hloopt.passes.registry import find_pass, pass_names
 
     names = [find_pass(name).name] if name else pass_names()
@@ -32,8 +36,20 @@ def command(name: str | None, output_format: str, color: str) -> int:
     elif name:
         _describe(names[0], color)
     else:
-        print_names(((each, _summary(each)) for each in names), color)
+        print_names(((each, _summary(each)) for each in names if _can_be_loaded(each)), color)
     return 0
+
+
+def _can_be_loaded(name: str) -> bool:
+    """Whether a pass can be described; a warning says of one of another package why it cannot."""
+    from hloopt.passes.registry import find_pass
+
+    try:
+        find_pass(name)
+    except PipelineError as error:
+        print(render_error(error, "warning"), file=sys.stderr)
+        return False
+    return True
 
 
 def _documentation(name: str) -> str:
@@ -43,11 +59,8 @@ def _documentation(name: str) -> str:
 
 
 def _summary(name: str) -> str:
-    """What a pass does in a sentence, or why that of another package cannot be loaded."""
-    try:
-        return _documentation(name).split("\n\n")[0].replace("\n", " ")
-    except PipelineError as error:
-        return error.message
+    """What a pass does in a sentence."""
+    return _documentation(name).split("\n\n")[0].replace("\n", " ")
 
 
 def _describe(name: str, color: str) -> None:
@@ -90,7 +103,7 @@ def _listed(name: str) -> dict[str, object]:
     try:
         return _to_json(name)
     except PipelineError as error:
-        return {"name": name, "error": error.message}
+        return {"name": name, "error": error.message, "note": error.note}
 
 
 def _to_json(name: str) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from hloopt.commands.common import (
     format_option,
     make_console,
     print_json,
+    say,
     top_option,
 )
 from hloopt.commands.running import run_options, run_settings, showing_steps, shrink
@@ -78,7 +78,7 @@ def command(file: str, **options: Any) -> int:
         results = settings.run_made_up(placement, options["seed"], trace if watches else None)
     seconds = time.perf_counter() - started
     for name in sorted(names - trace.seen):
-        print(f"%{name} did not run by itself: no values to print", file=sys.stderr)
+        say(f"%{name} did not run by itself: no values to print")
     if options["output"]:
         from hloopt.interpreter.array_files import npz_bytes
 

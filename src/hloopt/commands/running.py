@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import Function, parse_count, parse_size
+from hloopt.commands.common import Function, parse_count, parse_size, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -141,7 +141,7 @@ def shrink(modules: Sequence[Module]) -> list[Module]:
 
     plan = plan_shrink(modules)
     for line in plan.describe():
-        print(f"shrunk: {line}", file=sys.stderr)
+        say(f"shrunk: {line}")
     return [plan.apply(module) for module in modules]
 
 

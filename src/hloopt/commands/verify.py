@@ -14,6 +14,7 @@ from hloopt.commands.common import (
     HloCommand,
     format_option,
     print_json,
+    say,
 )
 from hloopt.diagnostics import HloError, counted, render_error
 from hloopt.verifier.options import OptionInfo, VerifierOptions, option_infos
@@ -93,7 +94,7 @@ def command(
     for _, problem in found:
         print(render_error(problem), file=sys.stderr)
     problems = counted(len(found), "problem") if found else "no problem"
-    print(f"{problems} in {counted(len(paths), 'file')}", file=sys.stderr)
+    say(f"{problems} in {counted(len(paths), 'file')}")
     return exit_code
 
 

@@ -1,6 +1,7 @@
 """Files of HLO, text or `.pb`: plain or packed, single or in folders; written whole or not."""
 
 from hloopt.files.inputs import find_inputs
+from hloopt.files.names import file_name
 from hloopt.files.reading import (
     STANDARD_STREAM,
     has_proto_suffix,
@@ -12,6 +13,7 @@ from hloopt.files.writing import make_folder, save, write_bytes, write_whole
 
 __all__ = [
     "STANDARD_STREAM",
+    "file_name",
     "find_inputs",
     "has_proto_suffix",
     "load",

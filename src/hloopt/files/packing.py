@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from hloopt.diagnostics import HloError
 
@@ -14,7 +15,11 @@ class _Format(NamedTuple):
     magic: bytes
     """What packed data begins with."""
     pack: Callable[[bytes], bytes]
-    unpack: Callable[[bytes], bytes]
+    unpack: Callable[[bytes], Iterator[bytes]]
+    """Gives pieces of limited size. Raises ValueError, OSError or EOFError for damaged data."""
+
+
+_PIECE = 1 << 20  # bytes unpacked at a time
 
 
 def _pack_gzip(data: bytes) -> bytes:
@@ -23,14 +28,24 @@ def _pack_gzip(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
-def _unpack_gzip(data: bytes) -> bytes:
-    import gzip
+def _unpack_gzip(data: bytes) -> Iterator[bytes]:
     import zlib
 
-    try:
-        return gzip.decompress(data)
-    except zlib.error as error:
-        raise ValueError(error) from None
+    while data:
+        stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        position = 0
+        while not stream.eof:
+            given = stream.unconsumed_tail
+            if not given:
+                given = data[position : position + _PIECE]
+                position += len(given)
+                if not given:
+                    raise EOFError("the file is cut short")
+            try:
+                yield stream.decompress(given, _PIECE)
+            except zlib.error as error:
+                raise ValueError(error) from None
+        data = (stream.unused_data + data[position:]).lstrip(b"\0")
 
 
 def _pack_zstandard(data: bytes) -> bytes:
@@ -39,21 +54,26 @@ def _pack_zstandard(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=9).compress(data)
 
 
-def _unpack_zstandard(data: bytes) -> bytes:
+_ZSTANDARD_PIECE = 1 << 12  # packed bytes: 4 of them can be a block of 128 KiB
+
+
+def _unpack_zstandard(data: bytes) -> Iterator[bytes]:
     """All frames, each to its end: the library takes a file that is cut short for a whole one."""
     import zstandard
 
-    parts: list[bytes] = []
-    try:
-        while data:
-            frame = zstandard.ZstdDecompressor().decompressobj()
-            parts.append(frame.decompress(data))
-            if not frame.eof:
+    position = 0
+    while position < len(data):
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        while not frame.eof:
+            given = data[position : position + _ZSTANDARD_PIECE]
+            if not given:
                 raise ValueError("the file is cut short")
-            data = frame.unused_data
-    except zstandard.ZstdError as error:
-        raise ValueError(error) from None
-    return b"".join(parts)
+            position += len(given)
+            try:
+                yield frame.decompress(given)
+            except zstandard.ZstdError as error:
+                raise ValueError(error) from None
+        position -= len(frame.unused_data)
 
 
 def _pack_xz(data: bytes) -> bytes:
@@ -62,11 +82,11 @@ def _pack_xz(data: bytes) -> bytes:
     return lzma.compress(data)
 
 
-def _unpack_xz(data: bytes) -> bytes:
+def _unpack_xz(data: bytes) -> Iterator[bytes]:
     import lzma
 
     try:
-        return lzma.decompress(data)
+        yield from _streams(lzma.LZMADecompressor, data)
     except lzma.LZMAError as error:
         raise ValueError(error) from None
 
@@ -77,10 +97,33 @@ def _pack_bzip2(data: bytes) -> bytes:
     return bz2.compress(data)
 
 
-def _unpack_bzip2(data: bytes) -> bytes:
+def _unpack_bzip2(data: bytes) -> Iterator[bytes]:
     import bz2
 
-    return bz2.decompress(data)
+    return _streams(bz2.BZ2Decompressor, data)
+
+
+def _streams(make: Callable[[], Any], data: bytes) -> Iterator[bytes]:
+    """The content of streams of one of Python's decompressors, one behind the other.
+
+    As in Python, what is behind the last stream does not count.
+    """
+    rest = data
+    while rest:
+        stream = make()
+        given = rest
+        while not stream.eof:
+            if stream.needs_input and not given:
+                raise EOFError("the file is cut short")
+            try:
+                piece = stream.decompress(given, _PIECE)
+            except Exception:
+                if rest is data:
+                    raise
+                return
+            given = b""
+            yield piece
+        rest = stream.unused_data
 
 
 _FORMATS = {
@@ -98,15 +141,43 @@ def unpacked_name(path: str) -> str:
     return path.removesuffix(suffix) if suffix else path
 
 
+_LIMIT = "HLOOPT_MAX_UNPACKED_GIB"
+_LIMIT_GIB = 1
+
+
 def unpack(data: bytes, path: str) -> bytes:
-    """The content of a file by its suffix. Raises HloError for damaged data."""
+    """The content of a file by its suffix. Raises HloError for damaged data, and for too many."""
     suffix = _suffix(path)
     if suffix is None:
         return data
+    limit = _limit()
+    pieces: list[bytes] = []
+    size = 0
     try:
-        return _FORMATS[suffix].unpack(data)
+        for piece in _FORMATS[suffix].unpack(data):
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
+                raise HloError(
+                    f"{path} unpacks to more than {limit / (1 << 30):g} GiB",
+                    help=f"if it should, set the variable {_LIMIT} to a larger number",
+                    code="HLO003",
+                )
     except (OSError, EOFError, ValueError, ImportError) as error:
         raise HloError(f"cannot unpack {path}: {error}", code="HLO003") from None
+    return b"".join(pieces)
+
+
+def _limit() -> float:
+    """The most bytes that a file may unpack to."""
+    text = os.environ.get(_LIMIT) or str(_LIMIT_GIB)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not number > 0:
+        raise HloError(f"{_LIMIT}={text}: expected a number of GiB", code="HLO003")
+    return number * (1 << 30)
 
 
 def pack(data: bytes, path: str) -> bytes:

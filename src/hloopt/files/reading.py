@@ -67,11 +67,26 @@ _LOOKED_AT = 256
 
 
 def _is_proto(data: bytes, name: str) -> bool:
-    """By the suffix, or by a first field of bytes with control characters near it."""
+    """By the suffix, or by a first field of bytes with control characters near it.
+
+    Text can begin so, too: where all of it is UTF-8, it must consist of fields. O(length).
+    """
     if has_proto_suffix(name):
         return True
     start = data[:_LOOKED_AT]
-    return start[:1] == b"\n" and len(start.translate(None, _CONTROL_CHARACTERS)) < len(start)
+    if start[:1] != b"\n" or len(start.translate(None, _CONTROL_CHARACTERS)) == len(start):
+        return False
+    from hloopt.proto.damage import consists_of_fields
+
+    return not _is_utf8(data) or consists_of_fields(data)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _decode(data: bytes, name: str) -> str:

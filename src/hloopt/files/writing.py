@@ -6,14 +6,17 @@ import contextlib
 import io
 import os
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Iterator
 
 from hloopt.diagnostics import HloError
+from hloopt.files.names import temporary_name
 from hloopt.files.packing import pack
 from hloopt.files.reading import STANDARD_STREAM, has_proto_suffix
 from hloopt.ir.module import Module
+from hloopt.patterns import pattern
 
 
 def write_whole(path: str, text: str) -> None:
@@ -28,22 +31,46 @@ def write_bytes(path: str, data: bytes) -> None:
     """Write `data` to the file `path`, packed by its suffix.
 
     A file appears whole or not at all: it is written as `.NAME.….tmp` beside it and renamed. What
-    is no regular file (a pipe, /dev/null) is written in place. Folders on the way to it are made.
+    is no regular file (a pipe, /dev/null) is written in place, and so is what this process has open
+    (/dev/stdout, `>(command)`), behind what is in it. Folders on the way to it are made.
     Raises HloError.
     """
-    target = os.path.realpath(path)
     data = pack(data, path)
-    make_folder(os.path.dirname(target))
     try:
-        if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
-            with open(target, "wb") as file:
+        if _OPEN_ALREADY.fullmatch(os.path.normpath(path)):
+            _write_behind(path, data)
+        elif _is_special(path):
+            with open(path, "wb") as file:
                 file.write(data)
         else:
+            target = os.path.realpath(path)
+            make_folder(os.path.dirname(target))
             _replace(target, data)
     except BrokenPipeError:
         raise
     except OSError as error:
         raise HloError(f"cannot write {path}: {error.strerror or error}", code="HLO004") from None
+
+
+_OPEN_ALREADY = pattern(r"/dev/(?:stdout|stderr|fd/\d+)|/proc/self/fd/\d+")
+
+
+def _is_special(path: str) -> bool:
+    """Whether there is something at `path`, neither a regular file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _write_behind(path: str, data: bytes) -> None:
+    """Write to what this process has open: opened anew, it would be written from its start."""
+    name = os.path.basename(os.path.normpath(path))
+    number = {"stdout": 1, "stderr": 2}.get(name) or int(name)
+    sys.stdout.flush()
+    with open(os.dup(number), "wb") as file:
+        file.write(data)
 
 
 def _write_to_stdout(text: str) -> None:
@@ -64,7 +91,7 @@ def _encode(text: str) -> bytes:
 
 def _replace(target: str, data: bytes) -> None:
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = os.path.join(folder, temporary_name(name))
     with _signals_held():
         file = open(temporary, "xb")  # noqa: SIM115  # what fails here leaves nothing to remove
         try:

@@ -26,8 +26,10 @@ _NAN = re.compile(r"(-?)nan\((0x[0-9a-f]+)\)", re.A)
 def literal_value(text: str, shape: Shape) -> Value:
     """The value of a constant. O(length of the text).
 
-    Raises LiteralError for a malformed literal, RunError where values were left out (`{...}`).
+    Raises LiteralError for a malformed literal, ShapeError for tuples that are nested too deeply,
+    RunError where values were left out (`{...}`).
     """
+    shape.check_depth()
     return _value(canonical_literal(text, shape), shape)
 
 

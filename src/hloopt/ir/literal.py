@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from hloopt.diagnostics import LiteralError
 from hloopt.ir.attribute_text import scan_literal
-from hloopt.ir.literal_values import value_formatter
+from hloopt.ir.literal_values import SMALLEST_SCALE, value_formatter
 from hloopt.ir.plain_literals import PLAIN_VALUE, is_plain
 from hloopt.ir.shape import Shape
 from hloopt.ir.trivia import skip_trivia
@@ -84,7 +84,7 @@ _LARGEST_SPELLED = 1 << 20  # elements; a larger array given as one scalar keeps
 def _from_scalar(
     token: str, shape: Shape, limit: int | None, format_value: Callable[[str], str]
 ) -> str:
-    """An array given as one scalar: XLA reads it as the first element, and zeros behind it."""
+    """An array given as one scalar: XLA reads it as the first element, and bits 0 behind it."""
     if not _TOKEN.fullmatch(token):
         raise LiteralError(f"expected a literal of {shape.text}, found '{token[:40]}'")
     count = shape.element_count()
@@ -95,7 +95,8 @@ def _from_scalar(
         return ELIDED
     if count > _LARGEST_SPELLED:
         return value
-    return nest_values([value] + ["0"] * (count - 1), shape.dimensions)
+    rest = SMALLEST_SCALE if shape.type_name == "f8e8m0fnu" else "0"
+    return nest_values([value] + [rest] * (count - 1), shape.dimensions)
 
 
 _OPEN, _COMMA, _CLOSE = ("(", "( "), (",", ", "), (")", " )")

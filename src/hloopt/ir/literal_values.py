@@ -163,6 +163,8 @@ def _to_f32(value: float, token: str) -> float:
 
 
 def _format_small_float(value: float, token: str, name: str) -> str:
+    if name == "f8e8m0fnu" and value == _SMALLEST_F8E8M0FNU:
+        return SMALLEST_SCALE
     if name == "f8e8m0fnu" and 0 < value < _SMALLEST_F8E8M0FNU:
         value = _SMALLEST_F8E8M0FNU
     rounded = _ROUNDING.get(name, _round_with_ml_dtypes)(value, name)
@@ -175,6 +177,8 @@ def _format_small_float(value: float, token: str, name: str) -> str:
 
 
 _SMALLEST_F8E8M0FNU = 2.0**-127
+SMALLEST_SCALE = repr(_SMALLEST_F8E8M0FNU)
+"""The f8e8m0fnu whose bits are 0. XLA prints it as 5.9e-39, which it reads as the next larger."""
 
 
 def _round_bf16(value: float, _name: str) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
+from hloopt.diagnostics import ShapeError
 from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
 
 HOST_MEMORY_SPACE = 5
@@ -158,7 +159,10 @@ class Shape:
         return result
 
     def subshapes(self) -> list[tuple[tuple[int, ...], Shape]]:
-        """Every shape index with its shape, in pre-order. O(result)."""
+        """Every shape index with its shape, in pre-order. O(result).
+
+        An index is as long as its depth: see `check_depth`.
+        """
         result: list[tuple[tuple[int, ...], Shape]] = []
         stack: list[tuple[tuple[int, ...], Shape]] = [((), self)]
         while stack:
@@ -167,6 +171,18 @@ class Shape:
             for i in range(len(shape.elements) - 1, -1, -1):
                 stack.append(((*index, i), shape.elements[i]))
         return result
+
+    def check_depth(self) -> None:
+        """Raise ShapeError where tuples are nested so deeply that looking at all is quadratic."""
+        level = [self]
+        for _ in range(_DEEPEST + 1):
+            level = [part for shape in level for part in shape.elements]
+            if not level:
+                return
+        raise ShapeError(
+            f"a tuple is nested more than {_DEEPEST} levels deep",
+            help="what reads and prints modules takes it; what looks into tuples does not",
+        )
 
     def __repr__(self) -> str:
         return f"Shape({self.text!r})"
@@ -177,6 +193,10 @@ class Shape:
         return array_shape, (
             *(self.type_name, self.dimensions, self.dynamic, self.layout, self.is_buffer),
         )
+
+
+_DEEPEST = 500
+"""How deep tuples may be nested where their elements are looked at one by one."""
 
 
 _ARRAYS: dict[tuple[object, ...], Shape] = {}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, partial
 
 from hloopt.diagnostics import PipelineError, Source, did_you_mean
 from hloopt.passes.pipeline import Pipeline
-from hloopt.passes.pipeline_yaml import parse_pipeline
+from hloopt.passes.pipeline_yaml import Budget, parse_pipeline
 
 
 @cache
@@ -26,16 +26,25 @@ def pipeline_names() -> list[str]:
     return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
 
 
-def find_pipeline(name: str, *, inside: tuple[str, ...] = ()) -> Pipeline:
+_MOST_INSIDE = 50
+"""Pipelines inside each other."""
+
+
+def find_pipeline(
+    name: str, *, inside: tuple[str, ...] = (), budget: Budget | None = None
+) -> Pipeline:
     """The pipeline in the file `name`, or the shipped one of that name.
 
-    `inside` names the pipelines that are being read, to catch one that contains itself. Raises
-    PipelineError.
+    `inside` names the pipelines that are being read, to catch one that contains itself; all of them
+    share a `budget`. Raises PipelineError.
     """
+    budget = budget or Budget()
     is_file = name.endswith((".yaml", ".yml"))
     path = name if is_file else os.path.join(shipped_folder(), f"{name}.yaml")
     if path in inside:
         raise PipelineError(f"pipeline '{name}' contains itself", code="HLO605")
+    if len(inside) > _MOST_INSIDE:
+        raise PipelineError("pipelines include each other too deeply", code="HLO608")
     if not is_file and not os.path.exists(path):
         raise PipelineError(f"no pipeline '{name}'", help=_hint(name), code="HLO604")
     try:
@@ -50,7 +59,8 @@ def find_pipeline(name: str, *, inside: tuple[str, ...] = ()) -> Pipeline:
             f"cannot read pipeline {path}: byte {error.start} is not UTF-8", code="HLO002"
         ) from None
     source = Source(path, text)
-    return parse_pipeline(source, lambda other: find_pipeline(other, inside=(*inside, path)))
+    within = partial(find_pipeline, inside=(*inside, path), budget=budget)
+    return parse_pipeline(source, within, budget)
 
 
 def _hint(name: str) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hloopt.files import write_whole
+from hloopt.files import file_name, write_whole
 from hloopt.ir.module import Module
 from hloopt.passes.runner import Observer, PassRun
 from hloopt.text import print_module
@@ -45,7 +45,7 @@ class DumpWriter(Observer):
     """Writes the module after each pass that changed it: `FOLDER/FILE.NAME.003.cse.hlo`.
 
     FILE is the input's name without its endings; the line where the module begins there follows,
-    if that is not the first.
+    if that is not the first. A name that is too long for a file is shortened.
     """
 
     folder: str
@@ -60,7 +60,8 @@ class DumpWriter(Observer):
             self._write(module, run.name)
 
     def _write(self, module: Module, what: str) -> None:
-        name = f"{_origin(module)}{module.name}.{self._number:03}.{what}.hlo"
+        ending = f".{self._number:03}.{what}.hlo"
+        name = file_name(f"{_origin(module)}{module.name}", ending)
         write_whole(os.path.join(self.folder, name), print_module(module))
         self._number += 1
 

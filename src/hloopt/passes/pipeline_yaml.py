@@ -17,31 +17,52 @@ from hloopt.passes.pipeline import (
     Step,
 )
 from hloopt.passes.registry import create_pass
+from hloopt.yaml_nodes import NotYaml, compose
 
 _TOP_KEYS = ("name", "description", "target", "passes")
 _MODIFIERS = ("when", "on_error")
 _FIXPOINT_KEYS = ("max_iterations", "passes")
-_LARGEST = 10_000  # YAML values, aliases counted as often as they are used
 _MAXIMUM_NESTING = 50  # aliases make endless nesting possible
 _PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null"))
 
 
-def parse_pipeline(source: Source, find_pipeline: FindPipeline) -> Pipeline:
+class Budget:
+    """How much may still be read for one pipeline, all files together that it includes."""
+
+    MOST_VALUES = 10_000
+    """YAML values: aliases count as often as they are used, files as often as they are included."""
+    MOST_CHARACTERS = 10_000_000
+
+    def __init__(self) -> None:
+        self.values = self.MOST_VALUES
+        self.characters = self.MOST_CHARACTERS
+
+
+def parse_pipeline(
+    source: Source, find_pipeline: FindPipeline, budget: Budget | None = None
+) -> Pipeline:
     """The pipeline in a YAML text; `find_pipeline` resolves names of others.
 
     Raises PipelineError with the place of the mistake.
     """
-    return _Reader(source, find_pipeline).pipeline()
+    return _Reader(source, find_pipeline, budget or Budget()).pipeline()
 
 
 class _Reader:
-    def __init__(self, source: Source, find_pipeline: FindPipeline) -> None:
+    def __init__(self, source: Source, find_pipeline: FindPipeline, budget: Budget) -> None:
         self.source = source
         self.find_pipeline = find_pipeline
-        self.budget = _LARGEST
+        self.budget = budget
         self.depth = 0
 
     def pipeline(self) -> Pipeline:
+        self.budget.characters -= len(self.source.text)
+        if self.budget.characters < 0:
+            raise PipelineError(
+                f"the pipeline has more than {Budget.MOST_CHARACTERS:,} characters, files counted "
+                "at each inclusion",
+                code="HLO608",
+            )
         root = self._compose()
         top = self._mapping(root, "a pipeline", _TOP_KEYS)
         if "passes" not in top:
@@ -68,20 +89,17 @@ class _Reader:
     # -- YAML -------------------------------------------------------------------------------
 
     def _compose(self) -> Any:
-        import yaml
-
         try:
-            root = yaml.compose(self.source.text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            span = Span(self.source, mark.index, mark.index + 1) if mark else None
-            problem = ", ".join(part for part in (error.context, error.problem) if part)
-            raise PipelineError(f"not YAML: {problem}", span=span, code="HLO606") from None
-        except yaml.reader.ReaderError as error:
-            span = Span(self.source, error.position, error.position + 1)
-            raise PipelineError(f"not YAML: {error.reason}", span=span, code="HLO606") from None
-        except RecursionError:
-            raise PipelineError("the YAML is nested too deeply", code="HLO608") from None
+            root = compose(self.source.text)
+        except NotYaml as error:
+            span = None
+            if error.offset is not None:
+                span = Span(self.source, error.offset, error.offset + 1)
+            if error.is_depth:
+                raise PipelineError(
+                    "the YAML is nested too deeply", span=span, code="HLO608"
+                ) from None
+            raise PipelineError(f"not YAML: {error}", span=span, code="HLO606") from None
         if root is None:
             raise PipelineError(
                 "the pipeline is empty", span=Span(self.source, 0, 1), help="it needs 'passes:'"
@@ -101,10 +119,11 @@ class _Reader:
         return Span(self.source, start, max(end, start + 1))
 
     def _spend(self, node: Any) -> None:
-        self.budget -= 1
-        if self.budget < 0:
+        self.budget.values -= 1
+        if self.budget.values < 0:
             raise self._error(
-                f"the pipeline has more than {_LARGEST:,} values, aliases counted at each use",
+                f"the pipeline has more than {Budget.MOST_VALUES:,} values, aliases counted at "
+                "each use and files at each inclusion",
                 node,
                 code="HLO608",
             )

@@ -27,6 +27,18 @@ def offered() -> dict[str, EntryPoint]:
     return {entry.name.replace("_", "-"): entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
+def load(entry: EntryPoint) -> object:
+    """The object behind an entry point. What its package prints goes to stderr: stdout has results.
+
+    Raises whatever the import raises, `SystemExit` and other `BaseException`s among it.
+    """
+    import contextlib
+    import sys
+
+    with contextlib.redirect_stdout(sys.stderr):
+        return entry.load()
+
+
 def package_of(entry: EntryPoint) -> str:
     """The package that offers a pass, with its version where it is installed as one."""
     if entry.dist is None:

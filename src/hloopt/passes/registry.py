@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, PipelineError, did_you_mean
 from hloopt.passes.base import ModulePass
 from hloopt.passes.options import make_options, option_infos
 from hloopt.passes.plugins import ENTRY_POINTS as ENTRY_POINTS
-from hloopt.passes.plugins import offered, package_of, place_in_package, place_in_pass
+from hloopt.passes.plugins import load, offered, package_of, place_in_package, place_in_pass
 
 PASSES = {
     "add-special-case-copies": "hloopt.passes.copy_insertion.passes:AddSpecialCaseCopies",
@@ -139,11 +139,11 @@ def find_pass(name: str) -> type[ModulePass]:
     if entry is None:
         raise PipelineError(f"unknown pass '{name}'", help=_hint(key), code="HLO601")
     try:
-        found = _checked(name, entry.value, entry.load())
+        found = _checked(name, entry.value, load(entry))
         option_infos(found)
-    except PipelineError:
+    except (PipelineError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # the border of another package
+    except BaseException as error:  # the border of another package, which may exit
         raise PipelineError(
             f"pass '{name}' cannot be loaded from {entry.value}: {type(error).__name__}: {error}",
             help=f"mend or uninstall {package_of(entry)}",
@@ -156,6 +156,8 @@ def find_pass(name: str) -> type[ModulePass]:
 def _checked(name: str, home: str, found: object) -> type[ModulePass]:
     if not (isinstance(found, type) and issubclass(found, ModulePass)):
         raise PipelineError(f"pass '{name}': {home} is no subclass of ModulePass", code="HLO602")
+    if not isinstance(found.__doc__, str | None):
+        raise PipelineError(f"pass '{name}': the docstring of {home} is no text", code="HLO602")
     return found
 
 

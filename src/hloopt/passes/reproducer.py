@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from hloopt.diagnostics import HloError, Source
-from hloopt.files import write_whole
+from hloopt.files import file_name, write_whole
 from hloopt.passes.pipeline import PassStep
 from hloopt.passes.pipeline_text import format_passes
 
@@ -43,7 +43,8 @@ class Reproducers:
             f"{_ARGUMENTS}{json.dumps(arguments)}\n{module_text}"
         )
         folder = self.folder or tempfile.gettempdir()
-        path = os.path.join(folder, f"hloopt-{step.made.name}-{os.urandom(4).hex()}.hlo")
+        name = file_name(f"hloopt-{step.made.name}", f"-{os.urandom(4).hex()}.hlo")
+        path = os.path.join(folder, name)
         write_whole(path, text)
         return path
 

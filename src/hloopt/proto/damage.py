@@ -39,6 +39,18 @@ def explain(data: bytes, name: str) -> HloError:
     return HloSyntaxError(f"{name}: this is no HLO proto", help=hint, code="HLO012")
 
 
+def consists_of_fields(data: bytes) -> bool:
+    """Whether `data` are fields of some message, one behind the other. O(fields)."""
+    position = 0
+    try:
+        while position < len(data):
+            tag, position = _varint(data, position, len(data))
+            position = _check_field(data, position, len(data), None, tag & 7, 0)
+    except _Damage:
+        return False
+    return True
+
+
 def _is_wrapped(data: bytes) -> bool:
     """Whether the first field begins as a message does, not as the name of a module."""
     try:

@@ -45,13 +45,19 @@ def decode(data: bytes, name: str = "<proto>") -> Module:
     return module
 
 
+_MOST_ENVELOPES = 3
+"""A module lies in an HloProto, and that in a snapshot; each envelope is copied once."""
+
+
 def _parse(data: bytes, name: str) -> Any:
     module, envelope = message("HloModuleProto"), message("Envelope")
     from google.protobuf.message import DecodeError
 
     inner = data
     try:
-        while _begins_as_message(first := envelope.FromString(inner).hlo_module):
+        for _ in range(_MOST_ENVELOPES):
+            if not _begins_as_message(first := envelope.FromString(inner).hlo_module):
+                break
             inner = first
         proto = module.FromString(inner)
     except (DecodeError, RecursionError):

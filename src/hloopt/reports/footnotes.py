@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hloopt.reports.units import printable
+from hloopt.diagnostics import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,8 +9,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from hloopt.diagnostics import printable
 from hloopt.reports.palette import palette_css
-from hloopt.reports.units import middle, printable, tail
+from hloopt.reports.units import middle, tail
 
 
 def html_page(

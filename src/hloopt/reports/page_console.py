@@ -17,11 +17,12 @@ class PageConsole(Console):
 
     A text that is too wide is broken between words, and a word that is wider than the page, such as
     the name of an instruction, is cut with `…`. With `soft_wrap` lines stay as they are: that is
-    for paths. Control characters are escaped.
+    for paths. What is not printable is escaped, and no text is taken for rich's markup: names of a
+    module may have brackets and colons.
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(markup=False, emoji=False, **options)
         self.push_render_hook(_Hook())
 
     def on_broken_pipe(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
@@ -16,7 +17,7 @@ from hloopt.ir.grid import Grid
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffers
 from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
-from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
+from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife
 from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
 from hloopt.passes.latency_hiding_scheduler.times import model_of
 from hloopt.reports.prepared import PreparedModule

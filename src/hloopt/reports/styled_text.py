@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hloopt.reports.units import Cut, columns, head, middle, printable
+from hloopt.diagnostics import printable
+from hloopt.reports.units import Cut, columns, head, middle
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.text import Text
 
+from hloopt.diagnostics import printable
 from hloopt.reports.styled_text import as_it_is, cut, escaped, fitting, wrapped
-from hloopt.reports.units import Cut, columns, head, printable
+from hloopt.reports.units import Cut, columns, head
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions

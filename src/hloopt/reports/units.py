@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from hloopt.diagnostics import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -129,22 +131,6 @@ def columns(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
-
-
-def printable(text: str) -> str:
-    r"""`text` with an escape, such as `\x1b` or `\u202e`, for each character that no eye sees."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or _is_space(c) else _escaped(c) for c in text)
-
-
-def _is_space(character: str) -> bool:
-    """Whether it is a blank of a width of its own, as between CJK words."""
-    return unicodedata.category(character) == "Zs"
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def head(text: str, width: int) -> str:

@@ -10,6 +10,7 @@ from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.targets.gpu import Gpu, Network
 from hloopt.targets.performance import table_names
 from hloopt.targets.target import Link, Target
+from hloopt.yaml_nodes import NotYaml, compose
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -62,12 +63,15 @@ def _parse(path: Path) -> object:
     import yaml
 
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        root = compose(path.read_text(encoding="utf-8"))
         if root is not None:
             _refuse_repeated_keys(root, path)
         return None if root is None else yaml.SafeLoader("").construct_document(root)
     except OSError as error:
         raise HloError(f"cannot read {path}: {error.strerror}") from None
+    except NotYaml as error:
+        deep = f"{path}: the YAML is nested too deeply"
+        raise HloError(deep if error.is_depth else f"{path} is no YAML: {error}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise HloError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
     except RecursionError:

@@ -59,4 +59,5 @@ def slots_of(shape: Shape) -> Slots:
 
 @lru_cache(maxsize=64)
 def _indices(shape: Shape) -> tuple[Index, ...]:
+    shape.check_depth()
     return tuple(index for index, _ in shape.subshapes())

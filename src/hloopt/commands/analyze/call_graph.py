@@ -52,6 +52,7 @@ def command(
     flatten-call-graph makes it so.
     """
     from hloopt.analysis.call_graph import CallGraph
+    from hloopt.diagnostics import printable
     from hloopt.files import find_inputs, load
     from hloopt.reports.call_graph import (
         call_graph_to_dot,
@@ -59,7 +60,6 @@ def command(
         render_table,
         render_tree,
     )
-    from hloopt.reports.units import printable
 
     if view and output_format == "json":
         raise click.UsageError(f"--{view} is another form: not with --format json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +14,7 @@ from hloopt.commands.common import (
     make_console,
     print_json,
     print_titles,
+    say,
     top_option,
 )
 from hloopt.commands.running import devices_option
@@ -90,9 +90,10 @@ def command(
         if annotate == STANDARD_STREAM:
             if not reports:
                 _, _, notices, _ = found[0]
-                print(*(notices or [_nothing(wanted)]), sep="\n", file=sys.stderr)
+                for notice in notices or [_nothing(wanted)]:
+                    say(notice)
             return 0
-        print(f"wrote {annotate}", file=sys.stderr)
+        say(f"wrote {annotate}")
     if output_format == "json":
         from hloopt.reports.replication import replication_to_json
 

@@ -273,9 +273,17 @@ def parse_mesh(axes: str, device_ids: str | None, text: str) -> Mesh:
         name = axis[1] or axis[2]
         if name in found:
             raise HloSyntaxError(f"the mesh of '{text}' has the axis '{name}' twice")
-        found[name] = parse_int(axis[3])
+        found[name] = _count(axis[3], text)
     sizes = tuple(found.items())
     return Mesh(sizes, _mesh_devices(device_ids, sizes, text))
+
+
+def _count(digits: str, text: str) -> int:
+    """The number of a mesh; XLA dies of one that a signed integer of 64 bits cannot hold."""
+    number = parse_int(digits)
+    if number < 0:
+        raise HloSyntaxError(f"the number {digits} in '{text}' does not fit into 63 bits")
+    return number
 
 
 def parse_axes(axes: str, mesh: Mesh, text: str) -> tuple[SubAxis, ...]:
@@ -319,7 +327,7 @@ def _mesh_devices(
         return tile if len(tile.reshape) > 1 else ()
     if not re.fullmatch(r"\d+(?:,\d+)*", ids):
         raise malformed("device_ids=(…)", text)
-    devices = split_ints(ids)
+    devices = tuple(_count(number, text) for number in ids.split(","))
     if len(devices) != count:
         raise HloSyntaxError(f"'{text}' has {len(devices)} device_ids for {count} devices")
     return devices if devices != tuple(range(count)) else ()

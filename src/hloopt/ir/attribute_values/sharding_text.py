@@ -90,6 +90,8 @@ def _tiled(parts: dict[str, str], text: str) -> list[str]:
 
     dimensions, _, rest = parts["tile"].partition("]")
     sizes = split_ints(dimensions[1:])
+    if min(sizes) < 0:
+        return [f"devices={parts['tile']}", *_unsorted_subgroups(parts)]
     devices = parse_iota_tile(parts["tile"]) if "<=" in rest else split_ints(rest)
     subgroups = tuple(filter(None, parts.get("last_tile_dims", "").split(",")))
     if "last_tile_dim_replicate" in parts:
@@ -109,6 +111,17 @@ def _tiled(parts: dict[str, str], text: str) -> list[str]:
     if tiles.subgroups == ("replicated",):
         return [tiles.text, "last_tile_dim_replicate"]
     return [tiles.text, f"last_tile_dims={{{', '.join(tiles.subgroups)}}}"]
+
+
+def _unsorted_subgroups(parts: dict[str, str]) -> list[str]:
+    """The subgroups of tiles that overflow 64 bits, as they are written.
+
+    XLA prints the overflown numbers as negative ones, which it does not read.
+    """
+    if "last_tile_dim_replicate" in parts:
+        return ["last_tile_dim_replicate"]
+    kinds = parts.get("last_tile_dims", "")
+    return [f"last_tile_dims={{{', '.join(kinds.split(','))}}}"] if kinds else []
 
 
 def _parts(dense: str, text: str) -> dict[str, str]:
@@ -163,7 +176,10 @@ def _tile(part: re.Match[str], text: str) -> str:
     if part["reshape"]:
         transpose = f"T({part['permutation']})" if part["permutation"] else ""
         return parse_iota_tile(f"{tile}<={part['reshape']}{transpose}").text
-    count = prod(split_ints(tile[1:-1]))
+    sizes = split_ints(tile[1:-1])
+    if min(sizes) < 0:
+        return f"{tile}{','.join(map(str, split_ints(part['devices'])))}"
+    count = prod(sizes)
     devices = part["devices"].split(",")
     if not count:
         raise HloSyntaxError(f"the sharding '{text}' has a tile dimension of 0")

@@ -16,12 +16,14 @@ def deep_copy(
     """`value` with its arrays in some slots copied, and these copies by slot.
 
     `value` itself where none is. Tokens and buffers are never copied, tuples made anew. Linear in
-    the elements of tuples that hold a copied array.
+    the elements of tuples that hold a copied array. Raises ShapeError for tuples that are nested
+    too deeply.
     """
     parts = slots_of(value.shape).parts
     chosen = sorted({slot for slot in slots if can_be_copied(parts[slot])}, reverse=True)
     if not chosen:
         return value, {}
+    value.shape.check_depth()
     copies: dict[int, Instruction] = {}
     stack = [_Tuple(value, 0)]
     while True:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.shape import Shape
-from hloopt.ir.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffers
 
 _READS_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
 ShapeSize = Callable[[Shape], int]
-
-
-@lru_cache(1 << 12)
-def leaf_bytes(shape: Shape) -> int:
-    """Bytes of all arrays of a shape: what the generic scheduler takes a tuple to need."""
-    return sum(shape_bytes(leaf) for leaf in shape.leaves())
 
 
 @dataclass(slots=True)

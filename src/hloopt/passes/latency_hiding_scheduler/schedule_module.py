@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel, Origin
 from hloopt.analysis.latency.run_times import RunTimes
@@ -26,7 +27,7 @@ from hloopt.passes.latency_hiding_scheduler.explain import Explainer
 from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
 from hloopt.passes.latency_hiding_scheduler.hard_limit import keep_limit
 from hloopt.passes.latency_hiding_scheduler.hints import asks_for_delay
-from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife, leaf_bytes
+from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife
 from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.passes.latency_hiding_scheduler.scheduler import Scheduler
 from hloopt.passes.latency_hiding_scheduler.stalls import Stalls

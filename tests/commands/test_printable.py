@@ -1,0 +1,261 @@
+"""What is printed for people holds nothing of the input that a terminal would obey."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import click
+import pytest
+
+from hloopt.cli import cli, main
+from hloopt.files import load, save
+
+NASTY = "\x1b[31m\r\n\u202e\u2028\x85\x07\tLINE[bold]MARK[/bold][/]:smile:<script>"
+"""Escapes, line ends, marks of direction, markup of rich and of HTML."""
+QUOTED = "".join(f"\\{byte:03o}" for byte in NASTY.encode())
+"""The same as HLO text has it."""
+MODULE = f"""HloModule m, is_scheduled=true, frontend_attributes={{a="{QUOTED}"}}
+
+%sum (x: f32[], y: f32[]) -> f32[] {{
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] add(%x, %y), metadata={{op_name="{QUOTED}"}}
+}}
+
+ENTRY %e (p: f32[64,64]) -> (f32[64,64], f32[64,64]) {{
+  %p = f32[64,64]{{1,0}} parameter(0), metadata={{op_name="{QUOTED}"}}
+  %r = f32[64,64]{{1,0}} all-reduce(%p), replica_groups={{{{0}}}}, channel_id=1, to_apply=%sum,
+    metadata={{op_type="{QUOTED}" op_name="jit(f)/{QUOTED}/r" source_file="/a/{QUOTED}.py"
+    source_line=3}}, backend_config={{"a":"\x1b[31m\u202e"}}
+  %d = f32[64,64]{{1,0}} dot(%r, %p), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}},
+    frontend_attributes={{b="{QUOTED}"}}, metadata={{op_name="jit(f)/{QUOTED}/d"
+    source_file="/a/{QUOTED}.py" source_line=4}}
+  %s = f32[64,64]{{1,0}} custom-call(%d), custom_call_target="Sharding",
+    sharding={{replicated metadata={{op_name="{QUOTED}"}}}}, metadata={{op_name="{QUOTED}"}}
+  %n = f32[64,64]{{1,0}} negate(%d), metadata={{op_name="\x1b[31m\u202eraw" source_file="{QUOTED}"}}
+  %dead = f32[64,64]{{1,0}} abs(%d), metadata={{op_name="{QUOTED}"}}
+  ROOT %t = (f32[64,64]{{1,0}}, f32[64,64]{{1,0}}) tuple(%n, %s), metadata={{op_name="{QUOTED}"}}
+}}
+"""
+OTHER = MODULE.replace("negate(%d)", "cosine(%d)").replace("64,64", "64,32,2")
+CHANGED = MODULE.replace("negate(%d)", "cosine(%d)")
+MISTAKES = {
+    "an opcode": MODULE.replace("negate(", "\x1b[31m\u202e[bold]MARK[/bold]("),
+    "a target": MODULE.replace('"Sharding"', f'"{QUOTED}"'),
+    "a shape": MODULE.replace("%n = f32[64,64]", "%n = f32[64,63]"),
+    "a config": MODULE.replace("channel_id=1", "channel_id=\x1b[31m"),
+    "no text": "\x1b[31m\u202e",
+    "no UTF-8": MODULE.replace("negate", "\udcff"),
+}
+PIPELINE = 'name: "%s"\ndescription: "%s"\npasses: [dce, {fixpoint: {passes: [cse]}}]\n' % (
+    2 * (NASTY.encode("unicode_escape").decode().replace("\\x1b", "\\e").replace("'", ""),)
+)
+
+
+class Files:
+    """Files of nasty content, under nasty names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / NASTY.replace("/", "")
+        self.folder.mkdir()
+
+    def __call__(self, text: str, name: str = "m", suffix: str = ".hlo") -> str:
+        path = self.folder / f"{name}{NASTY.replace('/', '')}{suffix}"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return str(path)
+
+
+Lines = Callable[[Files], Iterator[Sequence[str]]]
+
+
+def on_modules(*options: str) -> Lines:
+    """The command on files that can be read and on such that cannot."""
+
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        yield files(MODULE), *options
+        yield files(MODULE), files(CHANGED, "other"), *options
+        for name, text in MISTAKES.items():
+            yield files(text, name), *options
+        yield str(files.folder / f"missing{NASTY}"), *options
+        yield files(MODULE), f"--{NASTY}"
+
+    return lines
+
+
+def on_pairs(*options: str) -> Lines:
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        before = files(MODULE)
+        for text in (MODULE, CHANGED, OTHER, *MISTAKES.values()):
+            yield before, files(text, "other"), *options
+
+    return lines
+
+
+def on_names(*options: str) -> Lines:
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        yield options
+        yield NASTY, *options
+        yield f"{NASTY}.yaml", *options
+        yield files("\x1b: [", suffix=".yaml"), *options
+        yield files(PIPELINE, suffix=".yaml"), *options
+
+    return lines
+
+
+def several(*parts: Lines) -> Lines:
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        for part in parts:
+            yield from part(files)
+
+    return lines
+
+
+def _opt(files: Files) -> Iterator[Sequence[str]]:
+    out = str(files.folder / f"out{NASTY.replace('/', '')}.hlo")
+    yield from on_modules("--passes", "dce,cse", "--check")(files)
+    module = files(MODULE)
+    remarks = ["--remarks", "applied,missed,analysis", "--timing", "--statistics"]
+    yield module, "-p", "simplify", "-o", out, *remarks
+    yield module, "--passes", "dce,algsimp", "-o", out, "--side-by-side", "--validate"
+    yield module, "--passes", "dce", "--diff"
+    yield module, "--passes", "dce", "-o", out, "--print-before", "--print-changed"
+    yield module, files(CHANGED, "other"), "--passes", "dce", "--check", "--print-after"
+    yield module, "-p", files(PIPELINE, suffix=".yaml"), "-o", out
+    yield module, "--passes", NASTY, "-o", out
+    yield module, "--passes", f"dce{{{NASTY}=1}}", "-o", out
+    yield module, "--passes", "dce", "-o", str(files.folder / "m" / "x" / NASTY)
+    yield module, "--passes", "dce", "--remarks", NASTY
+    yield "--repro", module
+
+
+def _run(files: Files) -> Iterator[Sequence[str]]:
+    module = files(MODULE)
+    out = str(files.folder / f"out{NASTY.replace('/', '')}.npz")
+    yield from on_modules()(files)
+    yield module, "--print-values", "n", "--trace"
+    yield module, "--print-values", NASTY
+    yield module, "-o", out
+    yield module, "--input", f"{NASTY}.npz"
+    yield files(MISTAKES["a target"], "target"), "--stand-ins"
+
+
+def _pictures(*options: str, names: Sequence[str] = ("--html",)) -> Lines:
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        for name in names:
+            yield files(MODULE), *options, name, "-"
+            yield files(MODULE), *options, name, str(files.folder / f"out{NASTY}")
+
+    return lines
+
+
+COMMANDS: dict[str, Lines] = {
+    "analyze call-graph": several(on_modules(), on_modules("--tree"), on_modules("--dot")),
+    "analyze loops": on_modules(),
+    "analyze overlap": several(on_modules(), on_pairs()),
+    "analyze reachability": lambda files: iter(
+        [(files(MODULE), "p", "n"), (files(MODULE), "n", "p"), (files(MODULE), NASTY, "n")]
+    ),
+    "analyze replication": several(on_modules("--instructions"), on_modules("--cross-replica")),
+    "cost": several(
+        on_modules(),
+        *(on_modules("--by", by) for by in ("instruction", "scope", "source")),
+        on_modules("--target", "h100_sxm", "--latency"),
+        _pictures("--target", "h100_sxm"),
+    ),
+    "diff": several(on_pairs(), on_pairs("--text"), on_pairs("--text", "--side-by-side")),
+    "equivalent": several(on_pairs("--seeds", "1")),
+    "explain": on_names(),
+    "fmt": several(
+        on_modules("--check"),
+        on_modules("--diff"),
+        lambda files: iter([(files(MODULE), "-o", str(files.folder / "out\x1b.hlo"))]),
+    ),
+    "memory": several(
+        on_modules(),
+        *(on_modules("--by", by) for by in ("buffer", "scope", "source")),
+        on_modules("--allocations", "--limit", "1KiB"),
+        on_modules("--advice", "--limit", "40KiB"),
+        _pictures(),
+    ),
+    "opt": _opt,
+    "passes": on_names(),
+    "pipelines": on_names(),
+    "run": _run,
+    "schedule": several(
+        on_modules(),
+        on_modules("--target", "h100_sxm"),
+        on_modules("--explain", "r"),
+        on_modules("--explain", NASTY),
+        _pictures("--target", "h100_sxm"),
+    ),
+    "targets": on_names(),
+    "verify": several(on_modules(), on_modules("--split-input-file")),
+}
+
+
+def _leaves(command: click.Command, context: click.Context, names: list[str]) -> Iterator[str]:
+    if not isinstance(command, click.Group):
+        yield " ".join(names)
+        return
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
+        yield from _leaves(inner, click.Context(inner, parent=context), [*names, name])
+
+
+def test_there_is_a_line_for_every_command() -> None:
+    assert sorted(_leaves(cli, click.Context(cli), [])) == sorted(COMMANDS)
+
+
+def _unseen(text: str) -> set[str]:
+    """What is in a text that a terminal obeys, tabulators in lines of files aside."""
+    return {
+        c for c in text if not (c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs")
+    }
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_printed_for_people_can_be_seen(
+    command: str,
+    color: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    files = Files(tmp_path)
+    exit_codes = set()
+    for arguments in COMMANDS[command](files):
+        options = ["--color", color] if command not in ("fmt", "verify") else []
+        exit_codes.add(main([*command.split(), *options, *arguments]))
+        for text in capsys.readouterr():
+            plain = re.sub(r"\x1b\[[\d;]*m", "", text) if color == "always" else text
+            if color == "always":
+                assert "\x1b[31m\\" not in text, arguments  # a colour of the input
+            assert _unseen(plain) == set(), arguments
+            assert not re.search(r"^[ │|+-]*LINE", plain, re.M), arguments
+            for begin in re.findall(r"(.{6})MARK", plain):
+                assert begin == "[bold]" or "…" in begin or "│" in begin, arguments
+            assert "😄" not in plain
+            assert "Traceback" not in plain
+            assert "[HLO900]" not in plain
+            if "<!doctype html>" in plain:
+                assert "<script>\r" not in plain
+                assert plain.count("<script") == 2, arguments
+    assert exit_codes >= {0, 2}  # the files are read, where they can be
+    assert exit_codes <= {0, 1, 2}
+
+
+def test_folders_and_protos_of_such_names_are_shown_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = Files(tmp_path)
+    save(load(files(MODULE)), str(files.folder / f"p{NASTY.replace('/', '')}.pb"))
+    for command in ("verify", "memory", "cost"):
+        main([command, str(files.folder)])
+        for text in capsys.readouterr():
+            assert _unseen(text) == set()
