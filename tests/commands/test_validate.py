@@ -27,7 +27,9 @@ ENTRY %e (p: f32[4], q: f32[4]) -> f32[4] {
 """
 CLEAN = TEXT.replace("  dead = f32[4]{0} negate(p)\n", "")
 CANNOT_RUN = TEXT.replace(
-    "  dead", "  t = token[] after-all()\n  i = (f32[4]{0}, token[]) infeed(t)\n  dead"
+    "  dead",
+    "  s = u64[2]{0} constant({1, 2})\n"
+    "  i = (u64[2]{0}, f32[2]{0}) rng-bit-generator(s), algorithm=rng_default\n  dead",
 )
 
 
@@ -176,7 +178,7 @@ def test_what_cannot_be_run_cannot_be_validated(step: Path, capsys: Capture, val
     step.write_text(CANNOT_RUN)
     assert main(["opt", str(step), "--passes", "dce", "--validate", validate]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("error[HLO501]: cannot validate: %i: there is no host")
+    assert err.startswith("error[HLO501]: cannot validate: %i: random bits are integers")
     assert f"--> {step}:7:3" in err
     assert "leave --validate out" in err
     assert main(["opt", str(step), "--passes", "turns", "--check"]) == 1, "it can be optimized"

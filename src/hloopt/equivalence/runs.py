@@ -16,6 +16,7 @@ from hloopt.equivalence.signature import place_text
 from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.evaluation import Observer
+from hloopt.interpreter.host import Host
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value
 
@@ -29,6 +30,7 @@ class Run(NamedTuple):
     arguments: Sequence[Sequence[Value]]
     results: list[Value]
     record: RunRecord
+    host: Host
 
 
 class Runs:
@@ -53,8 +55,9 @@ class Runs:
         """The same, not kept."""
         arguments = self._settings.arguments(self.placement, seed, self.plans, damping)
         record = RunRecord()
-        results = self._settings.run(self.placement, arguments, record=record)
-        return Run(arguments, results, record)
+        host = self._settings.host(seed, damping)
+        results = self._settings.run(self.placement, arguments, record=record, host=host)
+        return Run(arguments, results, record, host)
 
     def noises(self, run: Run) -> Noises:
         """What rounding noise does to the outputs of a run, and to what it sends out."""
@@ -79,9 +82,9 @@ class Runs:
         """The run once more, by the interpreter."""
         record = RunRecord()
         results = self._settings.interpret(
-            self.placement, run.arguments, observer=observer, noise=noise, record=record
+            self.placement, run.arguments, run.host, observer=observer, noise=noise, record=record
         )
-        return Run(run.arguments, results, record)
+        return Run(run.arguments, results, record, run.host)
 
     def amplifier_text(self, run: Run, leaf: Index) -> str:
         """Which operation makes the most of rounding in an output, in a sentence."""

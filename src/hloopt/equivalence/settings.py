@@ -12,8 +12,9 @@ from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device, Observer
+from hloopt.interpreter.host import Host
 from hloopt.interpreter.inputs import Inputs
-from hloopt.interpreter.limits import MORE_MEMORY, Limits
+from hloopt.interpreter.limits import MORE_MEMORY, Deadline, Limits
 from hloopt.interpreter.machine import run_module
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value, bytes_of
@@ -46,6 +47,8 @@ class RunSettings(NamedTuple):
     steps: int | None = MOST_STEPS
     memory: int | None = MOST_MEMORY
     """Bytes that values may take at one time."""
+    deadline: Deadline | None = None
+    """For all runs together."""
     on_steps: Callable[[int], None] | None = None
     engine: Engine | None = None
     """None for the interpreter."""
@@ -76,7 +79,12 @@ class RunSettings(NamedTuple):
     ) -> list[Value]:
         """The same as `run`, on inputs for one module alone. Raises RunError."""
         plans = placement.plans(roles_of(placement.program))
-        return self.run(placement, self.arguments(placement, seed, plans), observer)
+        arguments = self.arguments(placement, seed, plans)
+        return self.run(placement, arguments, observer, host=self.host(seed))
+
+    def host(self, seed: int, damping: int = 0) -> Host:
+        """What feeds a program that runs on the inputs of a seed."""
+        return Host(self.inputs._replace(damping=damping), seed)
 
     def run(
         self,
@@ -84,6 +92,8 @@ class RunSettings(NamedTuple):
         arguments: Sequence[Sequence[Value]],
         observer: Observer | None = None,
         record: RunRecord | None = None,
+        *,
+        host: Host,
     ) -> list[Value]:
         """The value of the entry's root on each device. Raises RunError.
 
@@ -92,12 +102,13 @@ class RunSettings(NamedTuple):
         """
         if self.engine is not None:
             return self.engine(placement.program, arguments, placement.devices)
-        return self.interpret(placement, arguments, observer=observer, record=record)
+        return self.interpret(placement, arguments, host, observer=observer, record=record)
 
     def interpret(
         self,
         placement: Placement,
         arguments: Sequence[Sequence[Value]],
+        host: Host,
         *,
         observer: Observer | None = None,
         record: RunRecord | None = None,
@@ -108,11 +119,12 @@ class RunSettings(NamedTuple):
             placement.program,
             arguments,
             devices=placement.devices,
-            limits=Limits(self.steps, self.memory, self.on_steps),
+            limits=Limits(self.steps, self.memory, self.on_steps, self.deadline),
             observer=observer,
             stand_ins=self.stand_ins,
             noise=noise,
             record=record,
+            feed=host.feed,
         )
 
     def _check_size(self, module: Module, device_count: int) -> None:

@@ -13,7 +13,7 @@ from hloopt.interpreter.array_plans import ArrayPlan, array_plans
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device, guarded
 from hloopt.interpreter.parts import cut
-from hloopt.interpreter.roles import Role
+from hloopt.interpreter.roles import NO_ROLE, Role
 from hloopt.interpreter.values import (
     Array,
     Value,
@@ -128,7 +128,7 @@ class _Maker:
                 if key not in made:
                     made[key] = guarded(
                         parameter,
-                        _make_array,
+                        made_up,
                         array_shape(shape.type_name, plan.dimensions),
                         self._inputs,
                         [self._seed, number, *key],
@@ -140,7 +140,7 @@ class _Maker:
 
     def _whose(self, device: Device, shape: Shape, plan: ArrayPlan) -> tuple[int, int]:
         """What stands for the devices that have parts of the same array."""
-        if _may_steer(shape):
+        if may_steer(shape):
             return 0, 0
         replica = 0 if plan.same_on_replicas else device.replica
         return replica, plan.shards.groups[device.partition]
@@ -161,7 +161,7 @@ class _Maker:
         return cut(array, plan.shards, device.partition)
 
 
-def _may_steer(shape: Shape) -> bool:
+def may_steer(shape: Shape) -> bool:
     """Whether an array may be a trip count or what a branch depends on."""
     element = shape.element_type
     return shape.is_scalar and element is not None and not element.is_floating
@@ -208,7 +208,8 @@ def _is_convertible(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
 # -- made up --------------------------------------------------------------------------------------
 
 
-def _make_array(shape: Shape, inputs: Inputs, key: list[int], role: Role) -> Array:
+def made_up(shape: Shape, inputs: Inputs, key: list[int], role: Role = NO_ROLE) -> Array:
+    """An array of a shape: a function of `key`, which begins with the seed."""
     dtype, dimensions, fill = dtype_of_shape(shape), shape.dimensions, inputs.fill
     if fill == "zeros":
         return np.zeros(dimensions, dtype)
