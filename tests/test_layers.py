@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_GROUND = {"collector", "diagnostics", "patterns"}
+_GROUND = {"collector", "diagnostics", "patterns", "preserves"}
 LAYERS = {
     "ir": _GROUND,
     "text": {*_GROUND, "ir", "split"},

@@ -149,8 +149,12 @@ def test_other_files_are_not_held_up(step: Path, tmp_path: Path, capsys: Capture
 @pytest.mark.parametrize(
     ("passes", "validate", "said"),
     [
-        ("dce", "end", "validated: the module computes what it did (compared once)"),
-        ("dce,turns,turns", "end", "(compared once)"),
+        ("dce", "end", "validated: the module computes what it did (compared once, 3 seeds"),
+        (
+            "dce,turns,turns",
+            "end",
+            "(compared once, 3 seeds and inputs with NaN, infinities, zeros)",
+        ),
         ("cse", "each", "validated: nothing changed"),
     ],
 )
@@ -170,7 +174,7 @@ def test_each_change_is_compared(step: Path, capsys: Capture) -> None:
     lines = capsys.readouterr().err.splitlines()
     changed = [["dce", "yes"], ["cse", "yes"], ["dce", "no"]]
     assert [line.split()[:2] for line in lines[1:4]] == changed
-    assert lines[4].endswith("(compared 2 times)")
+    assert lines[4].endswith("(compared 2 times, 3 seeds and inputs with NaN, infinities, zeros)")
 
 
 @pytest.mark.parametrize("validate", ["end", "each"])

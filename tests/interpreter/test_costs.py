@@ -12,6 +12,7 @@ from hloopt.interpreter.costs import cost_of
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Deadline, Limits
 from hloopt.interpreter.machine import run_module
+from hloopt.interpreter.values import Array
 from hloopt.ir.module import Module
 from hloopt.text import parse_module
 
@@ -22,7 +23,7 @@ ENTRY e { p = f32[100000] parameter(0)  z = f32[] constant(0)
 """Nothing that NumPy has: it takes one element after the other."""
 
 
-def limited(module: Module, *arguments: np.ndarray, **bounds: object) -> Limits:
+def limited(module: Module, *arguments: Array, **bounds: object) -> Limits:
     limits = Limits(**bounds)  # type: ignore[arg-type]
     run_module(module, [list(arguments)], limits=limits)
     return limits
@@ -92,7 +93,7 @@ def test_an_operation_that_would_take_too_many_steps_does_not_begin() -> None:
     )
     began = monotonic()
     with pytest.raises(RunError, match=r"%r: stopped after 1,000,000 steps"):
-        limited(module, np.float32(1), steps=1_000_000)
+        limited(module, np.ones((), np.float32), steps=1_000_000)
     assert monotonic() - began < 5
 
 

@@ -78,9 +78,16 @@ class Judge:
     """Compares outputs, and keeps how far each was off."""
 
     def __init__(
-        self, tolerance: Tolerance | None, *, is_exact: bool, precision: float = 0.0
+        self,
+        tolerance: Tolerance | None,
+        *,
+        is_exact: bool,
+        precision: float = 0.0,
+        is_bitwise: bool = False,
     ) -> None:
         self._tolerance = tolerance
+        self._is_bitwise = is_bitwise
+        """Whether nothing may be rounded in another way, beside what our own sums do."""
         self._is_exact = is_exact
         self._precision = precision
         """Expected rounding error of the coarsest type that the programs compute in, as a fraction
@@ -104,7 +111,7 @@ class Judge:
                     Difference(pair.name, pair.leaf, None, *texts, device=pair.device, seed=seed)
                 )
                 continue
-            errors = errors_of(pair.left, pair.right)
+            errors = errors_of(pair.left, pair.right, signed_zeros=self._is_bitwise)
             key = pair.name, pair.leaf
             if key not in self.errors:
                 self.errors[key] = OutputErrors(pair.name, pair.leaf, pair.type)
@@ -127,12 +134,11 @@ class Judge:
 
     def _is_off(self, pair: Pair, errors: Errors) -> Array:
         """Which elements differ more than any two correct programs do."""
-        if self._is_exact or is_integral(pair.left):
+        if self._is_exact or self._is_bitwise or is_integral(pair.left):
             return np.asarray(errors.absolute > 0)
         if self._tolerance is not None:
-            return ~errors.within(
-                self._tolerance.absolute + self._tolerance.relative * errors.sizes
-            )
+            finite = np.where(np.isfinite(errors.sizes), errors.sizes, 0.0)
+            return ~errors.within(self._tolerance.absolute + self._tolerance.relative * finite)
         return ~errors.within(allowed(errors, tight_tolerance(pair.left.dtype)))
 
     def _weigh(self, pair: Pair, errors: Errors, noise: Noise, seed: int) -> Difference | None:

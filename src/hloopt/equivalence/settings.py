@@ -66,13 +66,11 @@ class RunSettings(NamedTuple):
         placement: Placement,
         seed: int,
         plans: Sequence[ArrayPlan | None],
-        damping: int = 0,
     ) -> list[list[Value]]:
         """Values for the entry's parameters, by device. Raises RunError."""
         devices = placement.devices
         self._check_size(placement.module, len(devices))
-        inputs = self.inputs._replace(damping=damping)
-        return inputs.by_device(placement.module.entry, devices, seed, plans)
+        return self.inputs.by_device(placement.module.entry, devices, seed, plans)
 
     def run_made_up(
         self, placement: Placement, seed: int, observer: Observer | None = None
@@ -82,9 +80,9 @@ class RunSettings(NamedTuple):
         arguments = self.arguments(placement, seed, plans)
         return self.run(placement, arguments, observer, host=self.host(seed))
 
-    def host(self, seed: int, damping: int = 0) -> Host:
+    def host(self, seed: int) -> Host:
         """What feeds a program that runs on the inputs of a seed."""
-        return Host(self.inputs._replace(damping=damping), seed)
+        return Host(self.inputs, seed)
 
     def run(
         self,

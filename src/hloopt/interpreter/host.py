@@ -7,8 +7,12 @@ from zlib import crc32
 
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.inputs import Inputs, made_up, may_steer
+from hloopt.interpreter.roles import Role
+from hloopt.interpreter.special_values import with_special
 from hloopt.interpreter.values import Array, Value, make_value
 from hloopt.ir.shape import Shape
+
+_MAY_STEER = Role(steers=True)
 
 
 class Host(NamedTuple):
@@ -26,7 +30,9 @@ class Host(NamedTuple):
 
         def make(leaf: Shape) -> Array:
             whose = -1 if may_steer(leaf) else device.number
-            key = [self.seed, crc32(queue.encode()), number, next(leaves), whose + 1]
-            return made_up(leaf, self.inputs, key)
+            key = [self.seed, next(leaves), crc32(queue.encode()), number, whose + 1]
+            made = made_up(leaf, self.inputs, key)
+            special = self.inputs.special
+            return made if special is None else with_special(made, leaf, special, key, _MAY_STEER)
 
         return make_value(shape, make)

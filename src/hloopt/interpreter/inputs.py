@@ -14,6 +14,7 @@ from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device, guarded
 from hloopt.interpreter.parts import cut
 from hloopt.interpreter.roles import NO_ROLE, Role
+from hloopt.interpreter.special_values import SPECIALS, Special, takes, with_special
 from hloopt.interpreter.values import (
     Array,
     Value,
@@ -49,6 +50,8 @@ class Inputs(NamedTuple):
     given: Mapping[GivenKey, Array] = {}
     damping: int = 0
     """Random floats are divided by two to this power, for programs that amplify rounding."""
+    special: Special | None = None
+    """Which special values some of the random ones are replaced by."""
 
     def arguments(self, entry: Computation, device: Device, seed: int) -> list[Value]:
         """Values for the parameters of `entry` on one device, as `by_device` makes them."""
@@ -91,6 +94,25 @@ class Inputs(NamedTuple):
             arguments.append([make_value(parameter.shape, take) for parameter in entry.parameters])
         return arguments
 
+    def specials(self, entry: Computation, plans: Sequence[ArrayPlan | None]) -> list[Special]:
+        """The kinds of special values that made-up arrays can hold; none where `fill` says what is
+        in them."""
+        if self.fill != "random":
+            return []
+        leaves = [
+            (key, shape)
+            for parameter in entry.parameters
+            for number, shape in enumerate(parameter.shape.leaves())
+            for key in [(parameter.parameter_number, number)]
+        ]
+        given = {key[:2] for key in self.given}
+        made = [
+            (shape, plan.role)
+            for (key, shape), plan in zip(leaves, plans, strict=True)
+            if plan is not None and key not in given
+        ]
+        return [s for s in SPECIALS if any(takes(s, shape, role) for shape, role in made)]
+
     def are_all_given(self, entry: Computation) -> bool:
         """Whether no array is made up."""
         return all(
@@ -128,7 +150,7 @@ class _Maker:
                 if key not in made:
                     made[key] = guarded(
                         parameter,
-                        made_up,
+                        _with_special,
                         array_shape(shape.type_name, plan.dimensions),
                         self._inputs,
                         [self._seed, number, *key],
@@ -206,6 +228,13 @@ def _is_convertible(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
 
 
 # -- made up --------------------------------------------------------------------------------------
+
+
+def _with_special(shape: Shape, inputs: Inputs, key: list[int], role: Role) -> Array:
+    made = made_up(shape, inputs, key, role)
+    if inputs.special is None:
+        return made
+    return with_special(made, shape, inputs.special, key, role)
 
 
 def made_up(shape: Shape, inputs: Inputs, key: list[int], role: Role = NO_ROLE) -> Array:

@@ -42,6 +42,9 @@ def render_comparison(comparison: Comparison, console: Console, *, top: int) -> 
     off = [errors for errors in comparison.outputs if errors.unequal]
     if off and top:
         _render_errors(sorted(off, key=_badness, reverse=True), console, top)
+    for difference in comparison.on_specials:
+        line = Text.assemble(("on special values alone: ", "yellow"), difference)
+        console.print(line, soft_wrap=True)
     for note in comparison.notes:
         console.print(Text.assemble(("not compared: ", "yellow"), note), soft_wrap=True)
 
@@ -51,7 +54,10 @@ def _extent(comparison: Comparison) -> str:
     left, right = comparison.devices
     outputs = [errors for errors in comparison.outputs if errors.leaf[:1] != (-1,)]
     devices = counted(left, "device") if left == right else f"{left} and {right} devices"
-    parts = [counted(len(outputs), "output"), devices, counted(comparison.seeds, "seed")]
+    inputs = counted(comparison.seeds, "seed")
+    if comparison.specials:
+        inputs += f" and inputs with {', '.join(comparison.specials)}"
+    parts = [counted(len(outputs), "output"), devices, inputs]
     same = sum(not errors.unequal for errors in comparison.outputs)
     if same == len(comparison.outputs):
         return ", ".join([*parts, "bit for bit"])
@@ -124,6 +130,8 @@ def comparison_to_json(comparison: Comparison) -> dict[str, object]:
         "devices_before": comparison.devices[0],
         "devices_after": comparison.devices[1],
         "seeds": comparison.seeds,
+        "special_values": comparison.specials,
+        "on_special_values_alone": comparison.on_specials,
         "outputs": [_errors_to_json(errors) for errors in comparison.outputs],
         "not_compared": comparison.notes,
     }
@@ -132,6 +140,7 @@ def comparison_to_json(comparison: Comparison) -> dict[str, object]:
         found["difference"] = {
             "reason": mismatch.reason,
             "seed": mismatch.seed,
+            "special_values": mismatch.special,
             "device": mismatch.device,
             "output": difference and list(difference.leaf),
             "index": difference and difference.index and list(difference.index),
