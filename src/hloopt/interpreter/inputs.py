@@ -75,7 +75,9 @@ class Inputs(NamedTuple):
         and convolutions sum up products of are divided by the square root of their number (as a
         power of two), those under a root or logarithm are positive. Integers are small; those of
         every third seed, from 1, may be negative; from 2, they are anything their type holds, where
-        nothing but integers comes of them. Indices are within the dimension that they index.
+        nothing but integers comes of them. Floats of every third seed, from 1, have one sign in
+        an array, another in the next. Indices are within the dimension that they index, scalar ones
+        in another third of it with each seed.
         Floats of `nan-trap` are NaN where the random ones would be above 15/8. Scalars that are
         integers are the same on all devices: they steer the loops and branches that devices meet
         in. Raises RunError for a given array that does not fit.
@@ -248,7 +250,7 @@ def made_up(shape: Shape, inputs: Inputs, key: list[int], role: Role = NO_ROLE) 
     assert element is not None
     random = np.random.default_rng(key)
     if element.is_integral or element.kind == "pred":
-        return _integers(shape, random, key[0], role)
+        return _integers(shape, random, key, role)
     if element.name == "f8e8m0fnu":  # powers of two only
         return np.asarray(2.0 ** random.integers(-2, 3, dimensions)).astype(dtype)
     is_wide = element.bits >= (64 if element.kind == "complex" else 32)
@@ -256,6 +258,8 @@ def made_up(shape: Shape, inputs: Inputs, key: list[int], role: Role = NO_ROLE) 
     values = _multiples(random, steps, dimensions)
     if role.is_positive:
         values = np.abs(values) + 1 / steps
+    elif fill == "random" and key[0] % 3 == 1:
+        values = np.abs(values) if key[1] % 2 else -np.abs(values)
     if fill == "nan-trap":
         values = np.where(values > 15 / 8, np.nan, values)
     if element.kind == "complex":
@@ -269,7 +273,8 @@ _LEAST_SCALED = 16
 """Bits of the floats that can be divided by a few powers of two and stay what they are."""
 
 
-def _integers(shape: Shape, random: np.random.Generator, seed: int, role: Role) -> Array:
+def _integers(shape: Shape, random: np.random.Generator, key: list[int], role: Role) -> Array:
+    seed = key[0]
     element, dtype = shape.element_type, dtype_of_shape(shape)
     assert element is not None
     if role.branches and shape.is_scalar:
@@ -279,6 +284,9 @@ def _integers(shape: Shape, random: np.random.Generator, seed: int, role: Role) 
     low, high = [(0, 4), (-3, 4), (0, 8)][seed % 3]
     if role.bound:
         low, high = 0, min(role.bound, _LARGEST[element.bits])
+        if shape.is_scalar and high >= _THIRDS:
+            third = (seed + key[1]) % _THIRDS
+            low, high = third * high // _THIRDS, (third + 1) * high // _THIRDS
     elif element.bits < 8:
         low, high = (-1, 1) if element.name == "s1" else (0, 2)
     elif seed % 3 == 2 and role.takes_any:
@@ -290,6 +298,7 @@ def _integers(shape: Shape, random: np.random.Generator, seed: int, role: Role) 
     return np.asarray(random.integers(low, high, shape.dimensions)).astype(dtype)
 
 
+_THIRDS = 3
 _LARGEST = {bits: 1 << (bits - 1) for bits in (1, 2, 4, 8, 16, 32, 64)}
 
 

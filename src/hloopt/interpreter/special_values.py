@@ -14,7 +14,7 @@ from hloopt.ir.element_type import ElementType
 from hloopt.ir.shape import Shape
 
 Special: TypeAlias = Literal[
-    "NaN", "infinities", "zeros", "integer extremes", "indices out of range"
+    "NaN", "infinities", "zeros", "integer extremes", "negative indices", "indices too large"
 ]
 SPECIALS: tuple[Special, ...] = get_args(Special)
 
@@ -28,8 +28,10 @@ def takes(special: Special, shape: Shape, role: Role) -> bool:
     element = shape.element_type
     if element is None or not shape.element_count():
         return False
-    if special == "indices out of range":
-        return element.is_integral and bool(role.bound or role.branches > 2)
+    if special in _OUT_OF_RANGE:
+        is_signed = element.kind == "signed"
+        may_be = special == "indices too large" or is_signed
+        return element.is_integral and may_be and bool(role.bound or role.branches > 2)
     if element.is_integral:
         return special in ("integer extremes", "zeros") and not role.steers
     is_float = element.kind in ("float", "complex") and element.name != "f8e8m0fnu"
@@ -45,7 +47,7 @@ def with_special(array: Array, shape: Shape, special: Special, key: list[int], r
     if not takes(special, shape, role):
         return array
     number = key[1]
-    if not array.ndim and number % 2 and special != "indices out of range":
+    if not array.ndim and number % 2 and special not in _OUT_OF_RANGE:
         return array
     element = shape.element_type
     assert element is not None
@@ -64,14 +66,15 @@ def with_special(array: Array, shape: Shape, special: Special, key: list[int], r
 
 
 _OWN_STREAM = 77
+_OUT_OF_RANGE: tuple[Special, ...] = ("negative indices", "indices too large")
 _HARMLESS: tuple[Special, ...] = ("zeros", "integer extremes")
 """What does not spoil all that it is added to."""
 
 
 def _values(special: Special, shape: Shape, element: ElementType, role: Role) -> Array:
     dtype = dtype_of_shape(shape)
-    if special == "indices out of range":
-        return np.array(_out_of_range(shape, element, role), np.int64).astype(dtype)
+    if special in _OUT_OF_RANGE:
+        return np.array(_out_of_range(special, shape, element, role)).astype(dtype)
     if element.is_integral:
         if special == "zeros":
             return np.zeros(1, dtype)
@@ -96,11 +99,14 @@ def _extremes(element: ElementType) -> tuple[int, int]:
     return -(1 << (element.bits - 1)), (1 << (element.bits - 1)) - 1
 
 
-def _out_of_range(shape: Shape, element: ElementType, role: Role) -> list[int]:
-    """Beyond both ends; arrays, which are no trip counts, also have the extremes of their type."""
+def _out_of_range(
+    special: Special, shape: Shape, element: ElementType, role: Role
+) -> list[int]:
+    """Beyond one end; arrays, which are no trip counts, also have the extreme of their type."""
     least, most = _extremes(element)
     bound = role.bound or role.branches
-    found = [-1, bound, bound + 1, -bound - 1]
-    if shape.rank:
-        found += [least, min(most, 2**63 - 1)]
+    if special == "negative indices":
+        found = [-1, -bound, -bound - 1, *[least] * bool(shape.rank)]
+    else:
+        found = [bound, bound + 1, 2 * bound, *[most] * bool(shape.rank)]
     return [value for value in found if least <= value <= most] or [most]
