@@ -18,10 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from planted_lib.cases import Case
-from planted_lib.miscompiles import MISCOMPILES
-from planted_lib.rewrites import REWRITES
-
 from hloopt.diagnostics import HloError, PassFailure
 from hloopt.equivalence import RunSettings
 from hloopt.ir.module import Module
@@ -31,6 +27,9 @@ from hloopt.passes.pipeline_text import parse_passes
 from hloopt.passes.runner import PipelineRunner
 from hloopt.passes.validation import Validator
 from hloopt.text import parse_module
+from planted_lib.cases import Case
+from planted_lib.miscompiles import MISCOMPILES
+from planted_lib.rewrites import REWRITES
 
 _MOST_UNFOUND = 3
 
@@ -101,11 +100,15 @@ def main() -> int:
     planted = run(MISCOMPILES, verbose=verbose, expected=["different"])
     right = run(REWRITES, verbose=verbose, expected=["equal"])
     unnamed = planted.total() - planted["different"] - planted["not compared"]
-    print(f"{planted['different']} of {planted.total()} miscompiles found, "
-          f"{planted['not compared']} named as not compared, {unnamed} missed")
+    print(
+        f"{planted['different']} of {planted.total()} miscompiles found, "
+        f"{planted['not compared']} named as not compared, {unnamed} missed"
+    )
     good = right["equal"] + right["not compared"] + right["on special values alone"]
-    print(f"{good} of {right.total()} right rewrites equal, {right['different']} called different, "
-          f"{right.total() - good - right['different']} not decided")
+    print(
+        f"{good} of {right.total()} right rewrites equal, {right['different']} called different, "
+        f"{right.total() - good - right['different']} not decided"
+    )
     few = planted.total() - planted["different"] > _MOST_UNFOUND
     return 1 if few or unnamed or good < right.total() else 0
 

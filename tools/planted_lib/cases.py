@@ -30,9 +30,7 @@ class Case(NamedTuple):
         return re.sub("|".join(map(re.escape, news)), lambda found: news[found[0]], self.text)
 
 
-def case(
-    name: str, text: str, *edits: str, preserves: Preserves = "bits"
-) -> Case:
+def case(name: str, text: str, *edits: str, preserves: Preserves = "bits") -> Case:
     """A case whose `edits` are old and new texts in turn."""
     pairs = tuple(zip(edits[::2], edits[1::2], strict=True))
     return Case(name, text, pairs, preserves)
@@ -44,13 +42,17 @@ def entry(*lines: str, before: str = "", header: str = "") -> str:
     return f"HloModule m{header}\n\n{before}ENTRY e {{\n{body}\n}}\n"
 
 
-SUM = "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n\n"
-MAX = "max {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] maximum(a, b)\n}\n\n"
+SUM = """sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+"""
+MAX = SUM.replace("sum {", "max {").replace("add", "maximum")
 FOUR = ", num_partitions=4"
 P = "p = f32[8]{0} parameter(0)"
 Q = "q = f32[8]{0} parameter(1)"
-I = "i = s32[64]{0} parameter(0)"
-J = "j = s32[64]{0} parameter(1)"
 SQUARE = "p = f32[6,6]{1,0} parameter(0)"
 TOKEN = "t = token[] after-all()"
 

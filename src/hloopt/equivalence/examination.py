@@ -187,6 +187,8 @@ class Examination:
             reason = f"{other[0]} is made up, and only one of the modules has it"
         elif left and self._pairing.is_cut:
             reason = f"{next(iter(left))} is made up, of whole arrays and of parts of them"
+        elif self._pairing.is_cut and any(record.is_fed for record in self._done):
+            reason = "what the host feeds is made up, of whole arrays and of parts of them"
         else:
             return mismatch
         return replace(mismatch, reason=f"{mismatch.reason}; {reason}", is_decided=False)
@@ -216,6 +218,9 @@ class Examination:
                 yield f"what %{effect.name} and the like send out: {why}"
         yield from self._damped[:1]
         yield from self._left_open
+        turned = self._judge.turned or self._special_judge.turned
+        if turned is not None:
+            yield f"the signs of zeros: {turned}"
         for what in {**self._done[0].made_up, **self._done[1].made_up}:
             yield f"{what}: its values are made up"
         lines = dict.fromkeys(

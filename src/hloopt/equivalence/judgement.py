@@ -19,6 +19,7 @@ from hloopt.equivalence.measures import (
     loose_tolerance,
     other_type,
     tight_tolerance,
+    turned_zero,
 )
 from hloopt.equivalence.settings import Tolerance
 from hloopt.interpreter.values import Array, type_text
@@ -93,6 +94,8 @@ class Judge:
         """Expected rounding error of the coarsest type that the programs compute in, as a fraction
         of the largest value."""
         self.errors: dict[tuple[str, Index], OutputErrors] = {}
+        self.turned: str | None = None
+        """Where a zero first has another sign, if that is no difference."""
 
     def judge(
         self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises]
@@ -112,6 +115,8 @@ class Judge:
                 )
                 continue
             errors = errors_of(pair.left, pair.right, signed_zeros=self._is_bitwise)
+            if not self._is_bitwise and self.turned is None:
+                self.turned = _turned(pair)
             key = pair.name, pair.leaf
             if key not in self.errors:
                 self.errors[key] = OutputErrors(pair.name, pair.leaf, pair.type)
@@ -186,6 +191,16 @@ class Judge:
             noise and noise.largest,
             is_decided,
         )
+
+
+def _turned(pair: Pair) -> str | None:
+    index = turned_zero(pair.left, pair.right)
+    if index is None:
+        return None
+    place = f"[{','.join(str(i + o) for i, o in zip(index, pair.offset, strict=True))}]" * bool(
+        index
+    )
+    return f"{pair.name}{place} was {pair.left[index]}, it is {pair.right[index]}"
 
 
 def noise_of(plain: Iterable[Pair]) -> Noises:

@@ -173,6 +173,18 @@ _LEAST = 5e-324
 """The smallest of all distances."""
 
 
+def turned_zero(left: Array, right: Array) -> Index | None:
+    """The first zero of two arrays of floats that has another sign in each. O(elements)."""
+    if is_integral(left) or left.dtype != right.dtype or left.shape != right.shape:
+        return None
+    wide: Any = np.complex128 if left.dtype.kind == "c" else np.float64
+    x, y = left.astype(wide), right.astype(wide)
+    turned = (x == 0) & (y == 0) & _other_signs(x, y)
+    if not turned.any():
+        return None
+    return tuple(map(int, np.unravel_index(np.argmax(turned), turned.shape)))
+
+
 def _other_signs(x: Array, y: Array) -> Array:
     if x.dtype.kind == "c":
         return _other_signs(x.real, y.real) | _other_signs(x.imag, y.imag)

@@ -49,6 +49,8 @@ class RunRecord:
         """The computations that were run on some device."""
         self.made_up: dict[str, Instruction] = {}
         """What stand-ins were made for, each with an instruction."""
+        self.is_fed = False
+        """Whether the host gave it data."""
         self.steps = 0
         """Instructions, over all devices."""
 
@@ -56,6 +58,7 @@ class RunRecord:
         """Count another run in, effects aside."""
         self.ran |= other.ran
         self.made_up |= other.made_up
+        self.is_fed |= other.is_fed
         self.steps += other.steps
 
 

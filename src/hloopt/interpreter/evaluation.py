@@ -67,8 +67,14 @@ class Evaluation:
         self.effects: list[Effect] = []
         self._feed = feed
         self._fed: Counter[str] = Counter()
+        """How often the host gave something of a kind."""
         self._path: list[tuple[Instruction, int]] = []
         self._entered = 0
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether the host gave it data."""
+        return bool(self._fed)
 
     def run(self, computation: Computation, arguments: Sequence[Value]) -> Run:
         """Run a computation on the values of its parameters, however deep calls are nested."""

@@ -78,7 +78,7 @@ class Inputs(NamedTuple):
         nothing but integers comes of them. Floats of every third seed, from 1, have one sign in
         an array, another in the next. Indices are within the dimension that they index, scalar ones
         in another third of it with each seed.
-        Floats of `nan-trap` are NaN where the random ones would be above 15/8. Scalars that are
+        Floats of `nan-trap` are NaN where the random ones would be beyond 15/8. Scalars that are
         integers are the same on all devices: they steer the loops and branches that devices meet
         in. Raises RunError for a given array that does not fit.
         """
@@ -258,10 +258,10 @@ def made_up(shape: Shape, inputs: Inputs, key: list[int], role: Role = NO_ROLE) 
     values = _multiples(random, steps, dimensions)
     if role.is_positive:
         values = np.abs(values) + 1 / steps
-    elif fill == "random" and key[0] % 3 == 1:
-        values = np.abs(values) if key[1] % 2 else -np.abs(values)
+    elif key[0] % 3 == 1:
+        values = np.abs(values) if key[1] % 2 else 0.0 - np.abs(values)  # no -0
     if fill == "nan-trap":
-        values = np.where(values > 15 / 8, np.nan, values)
+        values = np.where(np.abs(values) > 15 / 8, np.nan, values)
     if element.kind == "complex":
         values = values + 1j * _multiples(random, steps, dimensions)
     if element.bits >= _LEAST_SCALED:

@@ -74,6 +74,7 @@ def run_module(
         record.effects = {run.device.number: run.effects for run in evaluations}
         record.ran.update(plans.has_run())
         record.made_up.update(plans.made_up)
+        record.is_fed = any(run.is_fed for run in evaluations)
         record.steps = plans.limits.done
     return results
 

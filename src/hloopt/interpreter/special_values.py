@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from hloopt.interpreter.roles import Role
-from hloopt.interpreter.values import Array, dtype_of_shape, float_info
+from hloopt.interpreter.values import Array, dtype_of, dtype_of_shape, float_info
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.shape import Shape
 
@@ -58,10 +58,11 @@ def with_special(array: Array, shape: Shape, special: Special, key: list[int], r
     places = np.random.default_rng([*key, _OWN_STREAM]).permutation(flat.size)[:count]
     chosen = np.resize(np.roll(values, -number), count)
     if element.kind == "complex":
-        old = flat[places]
         is_real = np.arange(count) % 2 == 0
-        chosen = np.where(is_real, chosen + 1j * old.imag, old.real + 1j * chosen)
-    flat[places] = chosen.astype(flat.dtype)
+        flat.real[places[is_real]] = chosen[is_real]
+        flat.imag[places[~is_real]] = chosen[~is_real]
+    else:
+        flat[places] = chosen
     return flat.reshape(array.shape)
 
 
@@ -74,12 +75,12 @@ _HARMLESS: tuple[Special, ...] = ("zeros", "integer extremes")
 def _values(special: Special, shape: Shape, element: ElementType, role: Role) -> Array:
     dtype = dtype_of_shape(shape)
     if special in _OUT_OF_RANGE:
-        return np.array(_out_of_range(special, shape, element, role)).astype(dtype)
+        return _integers(_out_of_range(special, shape, element, role), element)
     if element.is_integral:
         if special == "zeros":
             return np.zeros(1, dtype)
         least, most = _extremes(element)
-        return np.array([n for n in (least, most, -1, 0, 1) if least <= n <= most]).astype(dtype)
+        return _integers([n for n in (least, most, -1, 0, 1) if least <= n <= most], element)
     part = np.dtype(f"float{dtype.itemsize * 4}") if element.kind == "complex" else dtype
     info = float_info(part)
     found = {
@@ -93,15 +94,18 @@ def _values(special: Special, shape: Shape, element: ElementType, role: Role) ->
     return values
 
 
+def _integers(values: list[int], element: ElementType) -> Array:
+    widest = np.uint64 if element.kind == "unsigned" else np.int64
+    return np.array(values, widest).astype(dtype_of(element))
+
+
 def _extremes(element: ElementType) -> tuple[int, int]:
     if element.kind == "unsigned":
         return 0, (1 << element.bits) - 1
     return -(1 << (element.bits - 1)), (1 << (element.bits - 1)) - 1
 
 
-def _out_of_range(
-    special: Special, shape: Shape, element: ElementType, role: Role
-) -> list[int]:
+def _out_of_range(special: Special, shape: Shape, element: ElementType, role: Role) -> list[int]:
     """Beyond one end; arrays, which are no trip counts, also have the extreme of their type."""
     least, most = _extremes(element)
     bound = role.bound or role.branches
