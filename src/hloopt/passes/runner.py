@@ -110,7 +110,8 @@ class _Execution:
         self.result = PipelineResult()
         self.verified = VerifiedState()
         self._preserved: Preserves = "bits"
-        """What all passes that changed something preserve."""
+        """What all passes that changed something preserve: comparisons are with the module as it
+        was before the first one."""
         self._text: tuple[int, str] | None = None
 
     def run(self, pipeline: Pipeline) -> PipelineResult:
@@ -213,13 +214,14 @@ class _Execution:
             self._failed(step, run, before, error)
         run.seconds = time.perf_counter() - started
         validator = self.runner.validator
+        preserved = max(self._preserved, step.made.preserves, key=PRESERVES.index)
         if validator is not None and validator.each and run.changed:
             try:
-                validator.check(module, step.made.preserves)
+                validator.check(module, preserved)
             except Miscompiled as error:
                 self._failed(step, run, before, error)
         if run.changed:
-            self._preserved = max(self._preserved, step.made.preserves, key=PRESERVES.index)
+            self._preserved = preserved
         run.instructions = (count, module.instruction_count())
         run.statistics = context.statistics
         if not run.failed:

@@ -75,7 +75,7 @@ class Validator:
             raise RunError(
                 f"cannot validate: {error.message}",
                 span=error.span,
-                help=_SMALLER if error.code == "HLO503" else "leave --validate out",
+                help=_help(error),
                 code=error.code,
             ) from error
         mismatch = comparison.mismatch
@@ -96,6 +96,13 @@ class Validator:
         if self._reference is None:
             self._reference = Reference(parse_module(self._source), self._settings)
         return self._reference, module
+
+
+def _help(error: RunError) -> str:
+    if error.code != "HLO503":
+        return "leave --validate out"
+    is_told = error.help is not None and "--shrink" in error.help
+    return "; ".join(filter(None, (error.help, "" if is_told else _SMALLER)))
 
 
 _SMALLER = "--shrink validates with smaller dimensions"
