@@ -145,18 +145,19 @@ def run_settings(
         memory=options["max_memory"],
         deadline=options["time_limit"] and Deadline(options["time_limit"]),
         on_steps=on_steps,
-        engine=_engine(options["engine"]),
+        engine=_engine(options["engine"], options["time_limit"]),
         stand_ins=options.get("stand_ins", True),
     )
 
 
-def _engine(name: str) -> Engine | None:
+def _engine(name: str, time_limit: float | None) -> Engine | None:
     if name == "numpy":
         return None
+    from functools import partial
+
     from hloopt.xla.engine import run_with_xla
 
-    engine: Engine = run_with_xla
-    return engine
+    return run_with_xla if time_limit is None else partial(run_with_xla, seconds=time_limit)
 
 
 def shrink(modules: Sequence[Module]) -> list[Module]:

@@ -78,6 +78,9 @@ class Examination:
                 if found.mismatch is not None:
                     break
         found.notes = list(self._notes())
+        turned = self._judge.turned or self._special_judge.turned
+        if found.mismatch is None and turned is not None:
+            found.notes.append(f"the signs of zeros: {turned}")
         return found
 
     def _on_special(self, special: Special, found: Comparison) -> None:
@@ -218,9 +221,6 @@ class Examination:
                 yield f"what %{effect.name} and the like send out: {why}"
         yield from self._damped[:1]
         yield from self._left_open
-        turned = self._judge.turned or self._special_judge.turned
-        if turned is not None:
-            yield f"the signs of zeros: {turned}"
         for what in {**self._done[0].made_up, **self._done[1].made_up}:
             yield f"{what}: its values are made up"
         lines = dict.fromkeys(

@@ -19,6 +19,7 @@ from hloopt.interpreter.machine import run_module
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value, bytes_of
 from hloopt.ir.module import Module
+from hloopt.ir.shape import Shape
 
 Engine: TypeAlias = Callable[[Module, Sequence[Sequence[Value]], Sequence[Device]], list[Value]]
 """Runs a module on arguments by device, and gives the value of the entry's root by device."""
@@ -136,3 +137,23 @@ class RunSettings(NamedTuple):
                 "HLO503",
                 MORE_MEMORY,
             )
+        if self.memory is None or self.inputs.given:
+            return
+        made = {p: max(map(_elements, p.shape.leaves()), default=0) * _MAKING for p in sizes}
+        largest = max(made, key=made.__getitem__, default=None)
+        if largest is not None and total + made[largest] > self.memory:
+            raise cannot_run(
+                largest,
+                f"the inputs would take {counted(total + made[largest], 'byte')} while they are "
+                f"made, the limit is {self.memory:,}",
+                "HLO503",
+                MORE_MEMORY,
+            )
+
+
+_MAKING = 16
+"""Bytes that it takes to make an element, beside its own."""
+
+
+def _elements(leaf: Shape) -> int:
+    return leaf.element_count() if leaf.is_array and not leaf.is_unbounded_dynamic else 0
