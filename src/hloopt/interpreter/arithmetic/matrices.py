@@ -54,6 +54,9 @@ def multiply(left: Array, right: Array, tick: Tick) -> Array:
 def _matmul(left: Array, right: Array, tick: Tick) -> Array:
     """np.matmul of two stacks; with `tick`, which may stop it, some rows of the left at a time."""
     rows, depth, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+    if rows == 1 and _WIDE <= columns and depth <= _MOST_DEPTH and left.dtype == np.float32:
+        # Threads of BLAS would wait for each other.
+        return np.asarray(np.einsum("gij,gjk->gik", left, right))
     each = max(left.shape[0] * depth * columns, 1)
     step = max(_MOST_PRODUCTS // each, 1)
     if tick is None or rows <= step:
@@ -65,6 +68,9 @@ def _matmul(left: Array, right: Array, tick: Tick) -> Array:
     return np.concatenate(parts, 1)
 
 
+_WIDE = 1024
+_MOST_DEPTH = 1024
+"""Of sums one term after the other: BLAS makes less of rounding in longer ones."""
 _MOST_PRODUCTS = 1 << 32
 """So many take part of a second."""
 
