@@ -149,12 +149,8 @@ def test_other_files_are_not_held_up(step: Path, tmp_path: Path, capsys: Capture
 @pytest.mark.parametrize(
     ("passes", "validate", "said"),
     [
-        ("dce", "end", "validated: the module computes what it did (compared once, 3 seeds"),
-        (
-            "dce,turns,turns",
-            "end",
-            "(compared once, 3 seeds and inputs with NaN, infinities, zeros)",
-        ),
+        ("dce", "end", "validated: the module computes what it did (compared once; also"),
+        ("dce,turns,turns", "end", "(compared once; also on"),
         ("cse", "each", "validated: nothing changed"),
     ],
 )
@@ -174,7 +170,7 @@ def test_each_change_is_compared(step: Path, capsys: Capture) -> None:
     lines = capsys.readouterr().err.splitlines()
     changed = [["dce", "yes"], ["cse", "yes"], ["dce", "no"]]
     assert [line.split()[:2] for line in lines[1:4]] == changed
-    assert lines[4].endswith("(compared 2 times, 3 seeds and inputs with NaN, infinities, zeros)")
+    assert "(compared 2 times; also on" in lines[4]
 
 
 @pytest.mark.parametrize("validate", ["end", "each"])
@@ -314,7 +310,7 @@ def test_inputs_may_be_filled_as_for_run(step: Path, capsys: Capture) -> None:
     arguments = ["opt", str(step), "--passes", "turns", "--validate", "--fill"]
     assert main([*arguments, "zeros"]) == 0
     assert main([*arguments, "iota", "--report"]) == 0, "both parameters count alike"
-    assert "(compared once, 3 seeds)" in capsys.readouterr().err
+    assert "(compared once)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,8 @@ def render_comparison(comparison: Comparison, console: Console, *, top: int) -> 
     mismatch = comparison.mismatch
     text = _extent(comparison) if mismatch is None else mismatch.reason
     console.print(Text.assemble((f"{verdict}: ", _STYLES[verdict]), text), soft_wrap=True)
+    if comparison.specials:
+        console.print(f"also on inputs with {', '.join(comparison.specials)}")
     off = [errors for errors in comparison.outputs if errors.unequal]
     if off and top:
         _render_errors(sorted(off, key=_badness, reverse=True), console, top)
@@ -54,10 +56,7 @@ def _extent(comparison: Comparison) -> str:
     left, right = comparison.devices
     outputs = [errors for errors in comparison.outputs if errors.leaf[:1] != (-1,)]
     devices = counted(left, "device") if left == right else f"{left} and {right} devices"
-    inputs = counted(comparison.seeds, "seed")
-    if comparison.specials:
-        inputs += f" and inputs with {', '.join(comparison.specials)}"
-    parts = [counted(len(outputs), "output"), devices, inputs]
+    parts = [counted(len(outputs), "output"), devices, counted(comparison.seeds, "seed")]
     same = sum(not errors.unequal for errors in comparison.outputs)
     if same == len(comparison.outputs):
         return ", ".join([*parts, "bit for bit"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
-from hloopt.diagnostics import Source, counted
+from hloopt.diagnostics import Source
 from hloopt.reports.table import ReportTable
 from hloopt.reports.units import middle, page_width
 
@@ -35,7 +35,7 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
 
     console.print(_runs_table(outcome.result.runs), width=page_width(console))
     if outcome.result.validation is not None:
-        console.print(f"validated: {_extent(outcome.result.validation)}", soft_wrap=True)
+        console.print(f"validated: {_extent(outcome.result.validation)}")
     console.print()
     if outcome.diff is not None:
         render_diff(outcome.diff, console, side_by_side=side_by_side, text=side_by_side, top=12)
@@ -61,10 +61,10 @@ def _extent(validation: Validation) -> str:
         return "nothing changed"
     count = validation.comparisons
     times = "once" if count == 1 else f"{count} times"
-    inputs = counted(validation.seeds, "seed")
-    if validation.specials:
-        inputs += f" and inputs with {', '.join(validation.specials)}"
-    return f"the module computes what it did (compared {times}, {inputs})"
+    special = (
+        f"; also on inputs with {', '.join(validation.specials)}" if validation.specials else ""
+    )
+    return f"the module computes what it did (compared {times}{special})"
 
 
 def render_not_validated(outcome: Outcome, console: Console) -> None:

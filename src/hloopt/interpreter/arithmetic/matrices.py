@@ -54,7 +54,7 @@ def multiply(left: Array, right: Array, tick: Tick) -> Array:
 def _matmul(left: Array, right: Array, tick: Tick) -> Array:
     """np.matmul of two stacks; with `tick`, which may stop it, some rows of the left at a time."""
     rows, depth, columns = left.shape[-2], left.shape[-1], right.shape[-1]
-    if rows == 1 and _WIDE <= columns and depth <= _MOST_DEPTH and left.dtype == np.float32:
+    if rows == 1 and columns >= _WIDE and depth <= _MOST_DEPTH and left.dtype == np.float32:
         # Threads of BLAS would wait for each other.
         return np.asarray(np.einsum("gij,gjk->gik", left, right))
     each = max(left.shape[0] * depth * columns, 1)
