@@ -522,3 +522,14 @@ def test_what_never_ran_is_named() -> None:
         "branch 1 (%down) of %choice",
         "the body of loop %w",
     ]
+
+
+def test_sparse_operands_are_a_message() -> None:
+    module = entry(
+        "p = f32[1,8]{1,0} parameter(0)",
+        "k = (f32[2,1]{1,0}, s32[2,1]{1,0}) parameter(1)",
+        "ROOT r = f32[1,1]{1,0} convolution(p, k), dim_labels=bf_io->bf, "
+        "sparsity_config={ rhs={sparsity=1x4 dimension=0 stride=1} }",
+    )
+    with pytest.raises(RunError, match="sparse operands are not supported"):
+        compare(module, module)

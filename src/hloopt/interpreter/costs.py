@@ -41,8 +41,8 @@ def cost_of(instruction: Instruction) -> Cost:
     """The cost of one operation, dynamic dimensions at their bound. O(operands)."""
     elements = _elements(instruction.shape)
     opcode = instruction.opcode
-    if opcode in _CONTROL_FLOW:
-        return Cost(1, 0)  # what they call counts by itself
+    if opcode in _CONTROL_FLOW or any(operand.shape.is_tuple for operand in instruction.operands):
+        return Cost(1, 0)  # what they call counts by itself; tuples are handed on
     if opcode in _WORK:
         work, scratch = _WORK[opcode](instruction)
     else:
