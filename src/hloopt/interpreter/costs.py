@@ -48,7 +48,7 @@ def cost_of(instruction: Instruction) -> Cost:
     else:
         work = elements * (_SLOW_WEIGHT if opcode in _SLOW else 1)
         scratch = _widening(instruction) if opcode in _COMPUTING else 0
-    return Cost(1 + work // ELEMENTS_PER_STEP, scratch)
+    return Cost(1 + max(work, 0) // ELEMENTS_PER_STEP, max(scratch, 0))
 
 
 def _elements(shape: Shape) -> int:
