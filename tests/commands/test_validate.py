@@ -299,8 +299,8 @@ def test_what_never_ran_is_named_whether_or_not_there_is_a_report(
     assert main(["opt", str(step), "--passes", "dce", "--validate", *check]) == 1
     (found,) = json.loads(capsys.readouterr().out)
     validation = found["modules"][0]["validation"]
-    assert validation["specials"] == ["NaN", "infinities", "zeros"]
-    assert len(validation["notes"]) == 1
+    assert validation["special_values"] == ["NaN", "infinities", "zeros"]
+    assert len(validation["not_compared"]) == 1
     assert main(["equivalent", str(step), str(step)]) == 0
     assert "not compared: branch 0 (%up)" in capsys.readouterr().out
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
@@ -65,6 +64,16 @@ def _extent(validation: Validation) -> str:
         f"; also on inputs with {', '.join(validation.specials)}" if validation.specials else ""
     )
     return f"the module computes what it did (compared {times}{special})"
+
+
+def _validation_to_json(validation: Validation) -> dict[str, object]:
+    """The keys are those of `hloopt equivalent`."""
+    return {
+        "seeds": validation.seeds,
+        "special_values": validation.specials,
+        "on_special_values_alone": validation.on_specials,
+        "not_compared": validation.notes,
+    }
 
 
 def render_not_validated(outcome: Outcome, console: Console) -> None:
@@ -230,7 +239,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "module": outcome.name,
         "changed": outcome.changed,
         "comparisons": validation and validation.comparisons,
-        "validation": validation and asdict(validation),
+        "validation": validation and _validation_to_json(validation),
         "passes": [
             {
                 "name": run.name,
