@@ -24,7 +24,7 @@ XLA := $(VENV)/.xla
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(DEV): pyproject.toml
 	@echo "setting up $(VENV)"
@@ -109,6 +109,10 @@ cost-agreement: $(XLA) ## what modules cost, and what XLA says, on the whole cor
 fuzz: $(DEV) ## break FUZZ_COUNT texts at random, see that nothing else breaks
 	$(BIN)/python tools/fuzz.py --count $(FUZZ_COUNT) --jobs $(PYTEST_WORKERS) \
 		$(if $(wildcard $(HLOOPT_SHARED)/corpus),--shared $(HLOOPT_SHARED))
+
+.PHONY: planted-miscompiles
+planted-miscompiles: $(DEV) ## plant miscompiles, see that --validate finds them; right rewrites, too
+	$(BIN)/python tools/planted_miscompiles.py
 
 .PHONY: golden-update
 golden-update: $(DEV) ## write the CHECK lines of golden tests again

@@ -46,7 +46,7 @@ REFUSED = "refused, though XLA runs it"
 REFUSED_BY_PASS = "refused by a pass"
 """The kind of modules that ask for what a pass cannot do, and says so."""
 
-_MOST_STEPS = 300_000
+_MOST_STEPS = 1_000_000
 _MOST_MEMORY = 1 << 30
 _STATEFUL = frozenset((Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE))
 """Their values depend on the module around them."""
@@ -150,7 +150,7 @@ class Validation:
             return Verdict(id, "not runnable", "slow", str(error))
         finally:
             signal.alarm(0)
-        return Verdict(id, "equal" if validator.comparisons else "unchanged")
+        return Verdict(id, "equal" if validator.found.comparisons else "unchanged")
 
 
 class Checker:

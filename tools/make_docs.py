@@ -23,6 +23,7 @@ from hloopt.passes.library import find_pipeline, pipeline_names
 from hloopt.passes.options import documented_options
 from hloopt.passes.pipeline_text import format_passes
 from hloopt.passes.registry import PASSES, find_pass
+from hloopt.preserves import EXPLAINED
 
 ROOT = Path(__file__).parent.parent
 NOTE = "<!-- Written by `make docs` from the code. -->"
@@ -112,6 +113,7 @@ def passes_page() -> str:
     for name in sorted(PASSES):
         pass_class = find_pass(name)
         parts += [f"## {name}", inspect.cleandoc(pass_class.__doc__ or "")]
+        parts.append(f"Preserves {EXPLAINED[pass_class.preserves]} (`{pass_class.preserves}`).")
         infos = documented_options(pass_class)
         if infos:
             rows = ["| option | takes | default | |", "| --- | --- | --- | --- |"]

@@ -17,6 +17,7 @@ from hloopt.text.print_options import print_options
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
+    from hloopt.interpreter.inputs import Fill
     from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
     from hloopt.passes.pipeline_yaml import Budget
@@ -49,6 +50,12 @@ class Settings(NamedTuple):
     """On how many inputs it is validated."""
     shrink: bool = False
     """Whether it is validated with smaller dimensions."""
+    fill: Fill = "random"
+    """What its inputs are made of."""
+    steps: int | None = None
+    memory_limit: int | None = None
+    time_limit: float | None = None
+    """How far it is run; None for as far as anything is."""
     devices: tuple[int, int] | None = None
     """The replicas and partitions it is validated on; None for as many as the module is for."""
 
@@ -172,6 +179,8 @@ def _write_reproducer(settings: Settings, step: PassStep, module_text: str, reas
     if settings.validate:
         options += ["--validate", "each", "--seeds", str(settings.seeds)]
         options += ["--shrink"] * settings.shrink
+        if settings.fill != "random":
+            options += ["--fill", settings.fill]
         if settings.devices:
             options += ["--devices", "x".join(map(str, settings.devices))]
     return Reproducers(settings.reproducer_folder, tuple(options))(step, module_text, reason)
@@ -181,9 +190,20 @@ def _validator(settings: Settings, on_steps: Callable[[int], None] | None) -> Va
     if settings.validate is None:
         return None
     from hloopt.equivalence import RunSettings
+    from hloopt.equivalence.settings import MOST_MEMORY, MOST_STEPS
+    from hloopt.interpreter.inputs import Inputs
+    from hloopt.interpreter.limits import Deadline
     from hloopt.passes.validation import Validator
 
-    run = RunSettings(seeds=settings.seeds, counts=settings.devices, on_steps=on_steps)
+    run = RunSettings(
+        seeds=settings.seeds,
+        inputs=Inputs(settings.fill),
+        counts=settings.devices,
+        steps=settings.steps or MOST_STEPS,
+        memory=settings.memory_limit or MOST_MEMORY,
+        deadline=Deadline(settings.time_limit) if settings.time_limit else None,
+        on_steps=on_steps,
+    )
     return Validator(run, each=settings.validate == "each", shrink=settings.shrink)
 
 

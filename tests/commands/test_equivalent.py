@@ -49,7 +49,11 @@ def write(tmp_path: Path) -> Write:
 
 def test_equal_modules(write: Write, capsys: Capture) -> None:
     assert main(["equivalent", *write(BEFORE, EQUAL), "--seeds", "2"]) == 0
-    assert capsys.readouterr() == ("equal: 2 outputs, 1 device, 2 seeds, bit for bit\n", "")
+    assert capsys.readouterr() == (
+        "equal: 2 outputs, 1 device, 2 seeds, bit for bit\n"
+        "also on inputs with NaN, infinities, zeros, integer extremes\n",
+        "",
+    )
 
 
 def test_the_first_difference_is_named_in_one_line(write: Write, capsys: Capture) -> None:
@@ -72,6 +76,7 @@ def test_json_of_a_difference(write: Write, capsys: Capture) -> None:
     assert found.pop("difference") == {
         "reason": "output{0}[0,1] was -2.0, it is 0.0; 3 of 4 elements differ (seed 0)",
         "seed": 0,
+        "special_values": None,
         "device": 0,
         "output": [0],
         "index": [0, 1],
@@ -94,6 +99,7 @@ def test_json_of_a_difference(write: Write, capsys: Capture) -> None:
     assert found == {
         **{"before": paths[0], "after": paths[1], "equal": False, "verdict": "different"},
         **{"devices_before": 1, "devices_after": 1, "seeds": 1, "not_compared": []},
+        **{"special_values": [], "on_special_values_alone": []},
     }
 
 
@@ -324,7 +330,10 @@ ENTRY e {
 def test_a_program_is_compared_with_its_parts(write: Write, capsys: Capture) -> None:
     for texts, said in (((WHOLE, PART), "1 and 4 devices"), ((PART, WHOLE), "4 and 1 devices")):
         assert main(["equivalent", *write(*texts)]) == 0
-        assert capsys.readouterr().out == f"equal: 1 output, {said}, 3 seeds, bit for bit\n"
+        assert capsys.readouterr().out == (
+            f"equal: 1 output, {said}, 3 seeds, bit for bit\n"
+            "also on inputs with NaN, infinities, zeros\n"
+        )
     assert main(["equivalent", *write(WHOLE, PART.replace("multiply", "add"))]) == 1
     assert "output[" in capsys.readouterr().out
 

@@ -392,10 +392,13 @@ def test_stand_ins_are_only_made_up_on_demand(
             "values would take",
         ),
         (
-            entry("t = token[] after-all()", "ROOT i = (f32[2]{0}, token[]) infeed(t)"),
+            entry(
+                "s = u64[2]{0} parameter(0)",
+                "ROOT i = (u64[2]{0}, f32[2]{0}) rng-bit-generator(s), algorithm=rng_default",
+            ),
             ["--stand-ins"],
             "HLO501",
-            "no host",
+            "random bits are integers",
         ),
         (STEP, ["--devices", "99999x99999"], "HLO500", "9,999,800,001 devices"),
         (MANY, [], "HLO500", "4,611,686,018,427,387,904 devices"),

@@ -27,7 +27,9 @@ ENTRY %e (p: f32[4], q: f32[4]) -> f32[4] {
 """
 CLEAN = TEXT.replace("  dead = f32[4]{0} negate(p)\n", "")
 CANNOT_RUN = TEXT.replace(
-    "  dead", "  t = token[] after-all()\n  i = (f32[4]{0}, token[]) infeed(t)\n  dead"
+    "  dead",
+    "  s = u64[2]{0} constant({1, 2})\n"
+    "  i = (u64[2]{0}, f32[2]{0}) rng-bit-generator(s), algorithm=rng_default\n  dead",
 )
 
 
@@ -147,8 +149,8 @@ def test_other_files_are_not_held_up(step: Path, tmp_path: Path, capsys: Capture
 @pytest.mark.parametrize(
     ("passes", "validate", "said"),
     [
-        ("dce", "end", "validated: the module computes what it did (compared once)"),
-        ("dce,turns,turns", "end", "(compared once)"),
+        ("dce", "end", "validated: the module computes what it did (compared once; also"),
+        ("dce,turns,turns", "end", "(compared once; also on"),
         ("cse", "each", "validated: nothing changed"),
     ],
 )
@@ -168,7 +170,7 @@ def test_each_change_is_compared(step: Path, capsys: Capture) -> None:
     lines = capsys.readouterr().err.splitlines()
     changed = [["dce", "yes"], ["cse", "yes"], ["dce", "no"]]
     assert [line.split()[:2] for line in lines[1:4]] == changed
-    assert lines[4].endswith("(compared 2 times)")
+    assert "(compared 2 times; also on" in lines[4]
 
 
 @pytest.mark.parametrize("validate", ["end", "each"])
@@ -176,7 +178,7 @@ def test_what_cannot_be_run_cannot_be_validated(step: Path, capsys: Capture, val
     step.write_text(CANNOT_RUN)
     assert main(["opt", str(step), "--passes", "dce", "--validate", validate]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("error[HLO501]: cannot validate: %i: there is no host")
+    assert err.startswith("error[HLO501]: cannot validate: %i: random bits are integers")
     assert f"--> {step}:7:3" in err
     assert "leave --validate out" in err
     assert main(["opt", str(step), "--passes", "turns", "--check"]) == 1, "it can be optimized"
@@ -186,7 +188,7 @@ def test_too_large_a_module_can_be_validated_smaller(step: Path, capsys: Capture
     step.write_text(TEXT.replace("f32[4]", "f32[90000,90000]").replace("{0}", "{1,0}"))
     arguments = ["opt", str(step), "--passes", "dce", "--validate"]
     assert main(arguments) == 2
-    assert "--shrink validates with smaller dimensions" in capsys.readouterr().err
+    assert "--shrink makes dimensions smaller, --max-memory allows more" in capsys.readouterr().err
     assert main([*arguments, "--shrink"]) == 0
     assert "dead" not in capsys.readouterr().out
 
@@ -223,3 +225,128 @@ def test_devices_to_validate_on_can_be_chosen_and_are_repeated(
     assert '"--devices", "1x2"' in reproducer.read_text()
     assert main(["opt", "--repro", str(reproducer), "--repro-dir", str(folder)]) == 3
     assert "on device 0" in capsys.readouterr().err
+
+
+@register("zeroes", preserves="finite")
+class Zeroes(ModulePass):
+    """Take what is multiplied by zero for zero: right, where it is finite."""
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        for product in list(module.instructions(Opcode.MULTIPLY)):
+            product.replace_all_uses_with(product.operands[1])
+            return True
+        return False
+
+
+ZERO = """HloModule m
+
+ENTRY %e (p: f32[4]) -> f32[4] {
+  p = f32[4]{0} parameter(0)
+  z = f32[4]{0} constant({0, 0, 0, 0})
+  m = f32[4]{0} multiply(p, z)
+  ROOT r = f32[4]{0} copy(m)
+}
+"""
+
+
+@pytest.mark.parametrize("validate", ["end", "each"])
+def test_a_difference_on_special_values_alone_is_reported(
+    step: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, validate: str
+) -> None:
+    vars(sys.modules["miscompiling_passes"])["Zeroes"] = Zeroes
+    monkeypatch.setitem(PASSES, "zeroes", "miscompiling_passes:Zeroes")
+    step.write_text(ZERO)
+    assert main(["opt", str(step), "--passes", "zeroes,dce", "--validate", validate]) == 0
+    out, err = capsys.readouterr()
+    assert "multiply" not in out
+    assert err.startswith("on special values alone: output[")
+    assert "inputs with NaN" in err
+    monkeypatch.setattr(Zeroes, "preserves", "rounding")
+    assert main(["opt", str(step), "--passes", "zeroes,dce", "--validate", validate]) == 3
+    assert "on special values alone, output[" in capsys.readouterr().err
+
+
+BRANCH = """HloModule m
+
+%up (a: f32[4]) -> f32[4] {
+  a = f32[4]{0} parameter(0)
+  ROOT r = f32[4]{0} add(a, a)
+}
+
+%down (a: f32[4]) -> f32[4] {
+  a = f32[4]{0} parameter(0)
+  ROOT r = f32[4]{0} negate(a)
+}
+
+ENTRY %e (p: f32[4], i: s32[]) -> f32[4] {
+  p = f32[4]{0} parameter(0)
+  i = s32[] parameter(1)
+  k = s32[] constant(12345)
+  c = pred[] compare(i, k), direction=EQ
+  dead = f32[4]{0} negate(p)
+  ROOT r = f32[4]{0} conditional(c, p, p), true_computation=%up, false_computation=%down
+}
+"""
+
+
+def test_what_never_ran_is_named_whether_or_not_there_is_a_report(
+    step: Path, capsys: Capture
+) -> None:
+    step.write_text(BRANCH)
+    assert main(["opt", str(step), "--passes", "dce", "--validate"]) == 0
+    assert f"not compared: branch 0 (%up) of %r.2 ({step}:19) never ran" in capsys.readouterr().err
+    check = ["--check", "--format", "json"]
+    assert main(["opt", str(step), "--passes", "dce", "--validate", *check]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    validation = found["modules"][0]["validation"]
+    assert validation["special_values"] == ["NaN", "infinities", "zeros"]
+    assert len(validation["not_compared"]) == 1
+    assert main(["equivalent", str(step), str(step)]) == 0
+    assert "not compared: branch 0 (%up)" in capsys.readouterr().out
+
+
+def test_inputs_may_be_filled_as_for_run(step: Path, capsys: Capture) -> None:
+    """Zeros show nothing of turned subtractions; the reproducer says so, too."""
+    arguments = ["opt", str(step), "--passes", "turns", "--validate", "--fill"]
+    assert main([*arguments, "zeros"]) == 0
+    assert main([*arguments, "iota", "--report"]) == 0, "both parameters count alike"
+    assert "(compared once)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--max-steps", "2"], "stopped after 2 steps"),
+        (["--max-memory", "20B"], "would take"),
+        (["--time-limit", "1ms"], "the time limit is 0.001 s"),
+    ],
+)
+def test_validation_stops_at_limits(
+    step: Path, capsys: Capture, options: list[str], said: str
+) -> None:
+    step.write_text(
+        TEXT.replace("subtract(p, q)", "subtract(w, q)")
+        .replace("  ROOT", "  w = f32[4]{0} while(p), condition=%ever, body=%more\n  ROOT")
+        .replace("ENTRY", ENDLESS + "ENTRY")
+    )
+    assert main(["opt", str(step), "--passes", "dce", "--validate", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+ENDLESS = """%ever (a: f32[4]) -> pred[] {
+  a = f32[4]{0} parameter(0)
+  ROOT t = pred[] constant(true)
+}
+
+%more (a: f32[4]) -> f32[4] {
+  a = f32[4]{0} parameter(0)
+  ROOT r = f32[4]{0} negate(a)
+}
+
+"""
+
+
+def test_a_time_is_one(capsys: Capture, step: Path) -> None:
+    arguments = ["opt", str(step), "--passes", "dce", "--validate", "--time-limit", "soon"]
+    assert main(arguments) == 2
+    assert "'soon' is no time: for example 30s" in capsys.readouterr().err

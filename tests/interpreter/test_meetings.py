@@ -97,12 +97,12 @@ def test_a_channel_that_only_sends_have_does_not_count() -> None:
     assert numbers(text, 4) == [[3], [0], [1], [2]]
 
 
-def test_host_transfers_are_refused() -> None:
+def test_host_transfers_need_a_host() -> None:
     text = entry(
         P1,
         TOKEN,
-        f"s = {RECV_SHAPE} send(p, t), channel_id=3, is_host_transfer=true",
-        "ROOT sd = token[] send-done(s), channel_id=3, is_host_transfer=true",
+        f"s = {RECV_SHAPE} recv(t), channel_id=3, is_host_transfer=true",
+        "ROOT sd = (f32[1], token[]) recv-done(s), channel_id=3, is_host_transfer=true",
     )
     with pytest.raises(RunError, match="%s: there is no host") as caught:
         numbers(text)

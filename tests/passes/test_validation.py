@@ -311,6 +311,9 @@ def test_another_result_shape_is_a_miscompile() -> None:
 
 
 def test_what_cannot_be_run_cannot_be_validated() -> None:
-    text = "HloModule m ENTRY e { t = token[] after-all() ROOT i = (f32[2], token[]) infeed(t) }"
+    text = (
+        "HloModule m ENTRY e { s = u64[2] parameter(0) "
+        "ROOT i = (u64[2]{0}, f32[2]{0}) rng-bit-generator(s), algorithm=rng_default }"
+    )
     with pytest.raises(RunError, match="cannot validate"):
         rewrite(parse_module(text), text)

@@ -358,3 +358,15 @@ def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) 
         example = option.default if isinstance(option.default, str) else option.metavar
         raise click.BadParameter(f"'{value}' is no amount: for example {example}")
     return amount
+
+
+def parse_time(ctx: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """The callback of an option that takes a time: `30s`, `2min`."""
+    from hloopt.passes.options import parse_seconds
+
+    if value is None:
+        return None
+    seconds = parse_seconds(value)
+    if not seconds:
+        raise click.BadParameter(f"'{value}' is no time: for example 30s")
+    return float(seconds)

@@ -35,6 +35,13 @@ if TYPE_CHECKING:
     help="floats may be off by this part of what A gives; default: by type and rounding",
 )
 @click.option("--atol", type=click.FloatRange(0), help="and by this, in the unit of the values")
+@click.option(
+    "--preserves",
+    type=click.Choice(["bits", "rounding", "finite"]),
+    default="rounding",
+    show_default=True,
+    help="bits: floats as they are; finite: what differs on special values alone is no difference",
+)
 @run_options
 @top_option("outputs that are not equal bit for bit", 10, least=0)
 @format_option
@@ -46,8 +53,9 @@ def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> i
     Parameters and results are compared first. Integers have to be equal, and all values where a
     module only moves data; other floats up to rounding, see docs/running.md. A module that is not
     partitioned yet is compared with a partitioned one on the parts that shardings make of its
-    arrays. With --input they run once. Custom calls that nobody knows, and constants printed as
-    {...}, are made up, the same in both modules.
+    arrays. Further inputs have NaN, infinities, zeros, extremes of integers and indices out of
+    range among them. With --input they run once. Custom calls that nobody knows, and constants
+    printed as {...}, are made up, the same in both modules.
 
     \b
     hloopt equivalent before.hlo after.hlo
@@ -97,4 +105,4 @@ def _compare(left: Module, right: Module, options: dict[str, Any]) -> Comparison
                     "their sizes do not shrink together"
                 )
             left, right = shrink([left, right])
-        return Reference(left, settings).examine(right)
+        return Reference(left, settings).examine(right, options["preserves"])

@@ -23,11 +23,12 @@ from hloopt.commands.common import (
     seeds_option,
 )
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
-from hloopt.commands.running import devices_option
+from hloopt.commands.running import devices_option, fill_option, limit_options
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.driver import Outcome
     from hloopt.passes.pipeline import Pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,6 +79,8 @@ def _every(name: str, help: str) -> Callable[[F], F]:
 )
 @seeds_option
 @devices_option
+@fill_option
+@limit_options
 @click.option("--shrink", is_flag=True, help="validate with smaller dimensions where that is safe")
 @click.option("--timing", is_flag=True, help="report the time of each pass and phase")
 @click.option("--statistics", is_flag=True, help="report what each pass counted")
@@ -140,7 +143,7 @@ def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
         return {name: repeated.params[name] for name in _REPEATED}
 
 
-_REPEATED = ("files", "passes", "verify", "validate", "seeds", "counts", "shrink")
+_REPEATED = ("files", "passes", "verify", "validate", "seeds", "counts", "shrink", "fill")
 """The options a reproducer decides."""
 
 
@@ -165,6 +168,10 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         seeds=options["seeds"],
         shrink=options["shrink"],
         devices=options["counts"],
+        fill=options["fill"],
+        steps=options["max_steps"],
+        memory_limit=options["max_memory"],
+        time_limit=options["time_limit"],
     )
     settings.print_options()
     pipeline = settings.pipeline()  # mistakes are reported once, before any file is read
@@ -245,10 +252,16 @@ def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: 
     return exit_code
 
 
+def _has_notes(outcome: Outcome) -> bool:
+    """Whether there is something to say that nobody asked for."""
+    result = outcome.result
+    return bool(result.warnings or outcome.notes or (result.validation and result.validation.notes))
+
+
 def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: bool) -> None:
     filters = _remark_filters(options)
     if not (wants_report or filters or options["timing"] or options["statistics"]):
-        results = [r for r in results if any(o.result.warnings or o.notes for o in r.outcomes)]
+        results = [r for r in results if any(map(_has_notes, r.outcomes))]
     results = [result for result in results if result.outcomes]
     if not results:
         return
@@ -263,6 +276,7 @@ def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: 
                 line = f"{result.path}:{outcome.source.first_line}"
                 print_title(console, line, is_first=outcome is result.outcomes[0])
             report.render_warnings(outcome, console)
+            report.render_not_validated(outcome, console)
             if result.error:
                 continue
             if filters:

@@ -69,6 +69,7 @@ def _describe(name: str, color: str) -> None:
 
     from hloopt.passes.options import documented_options
     from hloopt.passes.registry import find_pass
+    from hloopt.preserves import EXPLAINED
 
     console = make_console(color)
     console.print(Text(name, style="bold"))
@@ -76,7 +77,10 @@ def _describe(name: str, color: str) -> None:
         console.print(Text(f"also called {', '.join(others)}", style="dim"))
     console.print()
     console.print(Text(_LINE_WITHIN_PARAGRAPH.sub(" ", _documentation(name))))
-    infos = documented_options(find_pass(name))
+    pass_class = find_pass(name)
+    console.print()
+    console.print(Text(f"Preserves {EXPLAINED[pass_class.preserves]} ({pass_class.preserves})."))
+    infos = documented_options(pass_class)
     if not infos:
         return
     console.print()
@@ -114,6 +118,7 @@ def _to_json(name: str) -> dict[str, object]:
         "name": name,
         "other_names": _other_names(name),
         "documentation": _documentation(name),
+        "preserves": find_pass(name).preserves,
         "options": [
             {
                 "name": info.name,

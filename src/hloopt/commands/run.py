@@ -56,7 +56,7 @@ def command(file: str, **options: Any) -> int:
     """
     from hloopt.files import load, write_bytes
     from hloopt.reports.trace import Trace
-    from hloopt.reports.values import results_to_json
+    from hloopt.reports.values import JsonRoom, results_to_json
 
     if options["output"] == "-":
         raise click.UsageError("-o needs a file: stdout is for the report")
@@ -74,7 +74,13 @@ def command(file: str, **options: Any) -> int:
         placement = settings.place(module)
         devices = placement.devices
         show = None if is_json else click.echo
-        trace = Trace(names, everything=options["trace"], device_count=len(devices), show=show)
+        room = JsonRoom(options["max_memory"])
+        if is_json:
+            leaves = [leaf for leaf in module.entry.root.shape.leaves() if leaf.is_array]
+            room.take(len(devices) * sum(leaf.element_count() for leaf in leaves))
+        trace = Trace(
+            names, everything=options["trace"], device_count=len(devices), show=show, room=room
+        )
         results = settings.run_made_up(placement, options["seed"], trace if watches else None)
     seconds = time.perf_counter() - started
     for name in sorted(names - trace.seen):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import Function, parse_count, parse_size, say
+from hloopt.commands.common import Function, parse_count, parse_size, parse_time, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -44,32 +44,28 @@ def devices_option(command: Function) -> Function:
     )(command)
 
 
-def run_options(command: Function) -> Function:
-    """The options that say on what a program runs, and how far; for `run_settings`."""
+def fill_option(command: Function) -> Function:
+    """`--fill KIND`."""
+    return click.option(
+        "--fill",
+        type=click.Choice(["random", "iota", "zeros", "nan-trap"]),
+        default="random",
+        show_default=True,
+        help="what to make inputs of; nan-trap: random, and NaN here and there",
+    )(command)
+
+
+def limit_options(command: Function) -> Function:
+    """`--max-steps`, `--max-memory`, `--time-limit`: how far programs are run."""
     for option in reversed(
         (
-            devices_option,
-            click.option(
-                "--fill",
-                type=click.Choice(["random", "iota", "zeros", "nan-trap"]),
-                default="random",
-                show_default=True,
-                help="what to make inputs of; nan-trap: random, and NaN here and there",
-            ),
-            click.option(
-                "--input",
-                "input_files",
-                multiple=True,
-                metavar="FILE.npz|KEY=FILE.npy",
-                help="values for parameters; keys are PARAMETER[:LEAF][@DEVICE]",
-            ),
             click.option(
                 "--max-steps",
                 callback=parse_count,
                 metavar="AMOUNT",
                 default="100M",
                 show_default=True,
-                help="stop after as many instructions, over all devices",
+                help="stop a run after as many instructions, or as much work, over all devices",
             ),
             click.option(
                 "--max-memory",
@@ -79,6 +75,32 @@ def run_options(command: Function) -> Function:
                 show_default=True,
                 help="stop where values take more, over all devices",
             ),
+            click.option(
+                "--time-limit",
+                callback=parse_time,
+                metavar="TIME",
+                help="stop after so long, all runs together: 30s, 2min",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def run_options(command: Function) -> Function:
+    """The options that say on what a program runs, and how far; for `run_settings`."""
+    for option in reversed(
+        (
+            devices_option,
+            fill_option,
+            click.option(
+                "--input",
+                "input_files",
+                multiple=True,
+                metavar="FILE.npz|KEY=FILE.npy",
+                help="values for parameters; keys are PARAMETER[:LEAF][@DEVICE]",
+            ),
+            limit_options,
             click.option(
                 "--shrink", is_flag=True, help="make dimensions smaller where that is safe"
             ),
@@ -105,6 +127,7 @@ def run_settings(
     from hloopt.equivalence import RunSettings, Tolerance
     from hloopt.interpreter.array_files import read_arrays
     from hloopt.interpreter.inputs import Inputs
+    from hloopt.interpreter.limits import Deadline
     from hloopt.ir.device_counts import device_counts
 
     counts = options["counts"]
@@ -120,19 +143,21 @@ def run_settings(
         else Tolerance(*(t or 0.0 for t in tolerances)),
         steps=options["max_steps"],
         memory=options["max_memory"],
+        deadline=options["time_limit"] and Deadline(options["time_limit"]),
         on_steps=on_steps,
-        engine=_engine(options["engine"]),
+        engine=_engine(options["engine"], options["time_limit"]),
         stand_ins=options.get("stand_ins", True),
     )
 
 
-def _engine(name: str) -> Engine | None:
+def _engine(name: str, time_limit: float | None) -> Engine | None:
     if name == "numpy":
         return None
+    from functools import partial
+
     from hloopt.xla.engine import run_with_xla
 
-    engine: Engine = run_with_xla
-    return engine
+    return run_with_xla if time_limit is None else partial(run_with_xla, seconds=time_limit)
 
 
 def shrink(modules: Sequence[Module]) -> list[Module]:

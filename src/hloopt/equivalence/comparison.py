@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from hloopt.equivalence.judgement import Difference
 from hloopt.equivalence.measures import OutputErrors
+from hloopt.interpreter.special_values import Special
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Mismatch:
     difference: Difference | None = None
     is_decided: bool = True
     """Whether they are different; False where they may well be the same."""
+    special: Special | None = None
+    """The special values on which alone they differ."""
 
 
 @dataclass(slots=True)
@@ -32,6 +35,10 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     """What was not compared, in sentences."""
     seeds: int = 0
-    """On how many inputs they ran."""
+    """On how many ordinary inputs they ran."""
+    specials: list[Special] = field(default_factory=list)
+    """The kinds of special values that further inputs had."""
+    on_specials: list[str] = field(default_factory=list)
+    """What differs on special values alone, and is no mismatch, in sentences."""
     devices: tuple[int, int] = (0, 0)
     """That ran the first module, and the second."""

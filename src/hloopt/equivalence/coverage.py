@@ -1,4 +1,4 @@
-"""What a comparison did not see: branches and loop bodies that no input led into."""
+"""What a comparison did not see: branches, loop bodies and calls that no input led into."""
 
 from __future__ import annotations
 
@@ -11,15 +11,30 @@ from hloopt.ir.opcode import Opcode
 
 
 def not_run(program: Module, module: Module, ran: Collection[Computation]) -> Iterator[str]:
-    """The branches and bodies of `program` that never ran; places are those of `module`."""
+    """The branches, bodies and callees of `program` that never ran, the outermost of those nested.
+
+    Places are those of `module`. What is applied to elements, as a reduce does, is no call.
+    """
     for caller in program.instructions():
-        if caller.parent not in ran or caller.opcode not in (Opcode.CONDITIONAL, Opcode.WHILE):
+        if caller.parent not in ran or caller.opcode not in _CALLERS:
             continue
         place = place_text(module, caller)
         if caller.opcode is Opcode.WHILE:
             if caller.called[0] not in ran:
                 yield f"the body of loop %{caller.name}{place} never ran"
             continue
-        for number, branch in enumerate(caller.called):
-            if branch not in ran:
-                yield f"branch {number} (%{branch.name}) of %{caller.name}{place} never ran"
+        for number, callee in enumerate(caller.called):
+            if callee in ran:
+                continue
+            if caller.opcode is Opcode.CONDITIONAL:
+                yield f"branch {number} (%{callee.name}) of %{caller.name}{place} never ran"
+            else:
+                yield f"%{callee.name}, which %{caller.name}{place} calls, never ran"
+
+
+_CALLERS = frozenset(
+    (
+        *(Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.FUSION, Opcode.ASYNC_START),
+        Opcode.CUSTOM_CALL,
+    )
+)

@@ -1,4 +1,5 @@
-"""What two runs did to the outside world, compared: outfeeds, custom calls with side effects."""
+"""What two runs did to the outside world, compared: outfeeds and infeeds, transfers to and from the
+host, custom calls with side effects."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from typing import NamedTuple
 from hloopt.equivalence.measures import Pair, arrays_with_paths
 from hloopt.equivalence.signature import leaf_text, place_text
 from hloopt.interpreter.effects import Effect, RunRecord, has_effect
-from hloopt.interpreter.values import type_text, value_text
+from hloopt.interpreter.values import arrays_of, type_text, value_text
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depends_on
 
 
@@ -33,10 +35,11 @@ def _compare(
 ) -> Iterator[Pair | OtherEffects]:
     """The same of one device.
 
-    Effects of one kind are compared in their order; those of several only where the first program
-    puts them in one.
+    Effects of one kind are paired in their order, or by what they carry where that is the same
+    only in another order. Whatever order results has to keep the one that the first program says.
     """
-    counts = Counter(e.kind for e in left), Counter(e.kind for e in right)
+    positions = {id(effect): position for position, effect in enumerate(right)}
+    places: list[tuple[int, Effect, Effect]] = []
     for kind in dict.fromkeys(e.kind for e in (*left, *right)):
         mine = [effect for effect in left if effect.kind == kind]
         others = [effect for effect in right if effect.kind == kind]
@@ -46,28 +49,49 @@ def _compare(
                 device,
                 f"{_what(kind, example)} ran {_times(len(mine))}, it runs {_times(len(others))}",
             )
-            continue
-        for number, (before, after) in enumerate(zip(mine, others, strict=True)):
+            return
+        for number, (before, after) in enumerate(zip(mine, _by_data(mine, others), strict=True)):
             yield from _data(device, number, before, after)
-    if counts[0] == counts[1]:
-        swapped = _swapped(left, right)
-        if swapped is not None:
-            first, second = swapped
-            yield OtherEffects(
-                device,
-                f"{_what(second.kind, second.instruction)} ran after "
-                f"{_what(first.kind, first.instruction)}, it runs before",
-            )
+            places.append((positions[id(after)], before, after))
+    order = {id(effect): position for position, effect in enumerate(left)}
+    places.sort(key=lambda place: order[id(place[1])])
+    swapped = _swapped(places)
+    if swapped is not None:
+        first, second = swapped
+        yield OtherEffects(
+            device,
+            f"{_what(second.kind, second.instruction)} ran after "
+            f"{_what(first.kind, first.instruction)}, it runs before",
+        )
 
 
 def _what(kind: str, instruction: Instruction) -> str:
     module = instruction.parent.module
-    name = kind if kind == "outfeed" else f"custom call {kind}"
+    name = f"custom call {kind}" if instruction.opcode is Opcode.CUSTOM_CALL else kind
     return f"{name} %{instruction.name}{place_text(module, instruction)}"
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times" if count else "never"
+
+
+def _by_data(left: Sequence[Effect], right: Sequence[Effect]) -> Sequence[Effect]:
+    """Effects of one kind, each in the place of one that carries the same bits.
+
+    As they are where they carry the same in their order, or other things altogether.
+    """
+    ours, theirs = [_bits(e) for e in left], [_bits(e) for e in right]
+    if ours == theirs or Counter(ours) != Counter(theirs):
+        return right
+    waiting: dict[object, list[Effect]] = {}
+    for key, effect in zip(theirs, right, strict=True):
+        waiting.setdefault(key, []).append(effect)
+    return [waiting[key].pop(0) for key in ours]
+
+
+def _bits(effect: Effect) -> tuple[str, tuple[bytes, ...]]:
+    arrays = arrays_of(effect.operands)
+    return value_text(effect.operands), tuple(array.tobytes() for array in arrays)
 
 
 def _data(device: int, number: int, before: Effect, after: Effect) -> Iterator[Pair | OtherEffects]:
@@ -83,28 +107,37 @@ def _data(device: int, number: int, before: Effect, after: Effect) -> Iterator[P
         yield Pair(leaf, name, type_text(mine), device, mine, other, offset)
 
 
-def _swapped(left: Sequence[Effect], right: Sequence[Effect]) -> tuple[Effect, Effect] | None:
-    """Two effects that the first program has in this order, and the second in the other one."""
-    positions = {key: position for position, key in enumerate(_numbered(right))}
-    places = [positions[key] for key in _numbered(left)][:_MOST_ORDERED]
-    for j, second in enumerate(places):
-        for i, first in enumerate(places[:j]):
-            before, after = left[i].instruction, left[j].instruction
-            if first > second and before.parent is after.parent and depends_on(after, before):
-                return left[i], left[j]
+def _swapped(places: Sequence[tuple[int, Effect, Effect]]) -> tuple[Effect, Effect] | None:
+    """Two effects that the first program puts in this order, and the second has in the other one.
+
+    `places` has the effects in the order of the first program, with their positions in the second.
+    O(effects) where both have one order.
+    """
+    latest = -1
+    for number, (place, second, _) in enumerate(places):
+        if place < latest:
+            for earlier, first, _ in places[max(number - _MOST_ORDERED, 0) : number]:
+                if earlier > place and _must_follow(second, first):
+                    return first, second
+        latest = max(latest, place)
     return None
 
 
 _MOST_ORDERED = 200
-"""Effects whose order is compared."""
+"""Effects before one in another place whose order is compared with its own."""
 
 
-def _numbered(effects: Sequence[Effect]) -> Iterator[tuple[str, int]]:
-    """The kind of each, and the how manieth of its kind it is."""
-    seen: Counter[str] = Counter()
-    for effect in effects:
-        seen[effect.kind] += 1
-        yield effect.kind, seen[effect.kind]
+def _must_follow(second: Effect, first: Effect) -> bool:
+    """Whether the text of a program says that one effect is behind another.
+
+    Where their callers part they are in one computation, unless they are in two runs of a loop's.
+    """
+    mine, other = list(second.path), list(first.path)
+    while mine and other and mine[0] == other[0]:
+        del mine[0], other[0]
+    after = mine[0][0] if mine else second.instruction
+    before = other[0][0] if other else first.instruction
+    return after is before or bool(depends_on(after, before))
 
 
 def first_effect(module: Module) -> Instruction | None:

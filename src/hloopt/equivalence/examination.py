@@ -11,10 +11,13 @@ from hloopt.equivalence.effects import OtherEffects, effect_pairs, first_effect
 from hloopt.equivalence.judgement import Judge
 from hloopt.equivalence.measures import OutputErrors, Pair, shown
 from hloopt.equivalence.pairing import Pairing
-from hloopt.equivalence.runs import Run, Runs
+from hloopt.equivalence.runs import Run, Runs, Trial
 from hloopt.equivalence.settings import RunSettings
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import RunError
+from hloopt.interpreter.exactness import depends_on_layout, rounds
+from hloopt.interpreter.special_values import Special
+from hloopt.preserves import Preserves
 
 _DAMPINGS = (4, 8)
 """Powers of two that random floats are divided by, one after the other, until rounding is not
@@ -28,16 +31,28 @@ _MOST_NOTES = 4
 class Examination:
     """Runs both modules of a pairing, and compares what they did."""
 
-    def __init__(self, left: Runs, pairing: Pairing, settings: RunSettings, judge: Judge) -> None:
+    def __init__(
+        self,
+        left: Runs,
+        pairing: Pairing,
+        settings: RunSettings,
+        judge: Judge,
+        special_judge: Judge,
+        preserves: Preserves,
+    ) -> None:
         self._left = left
         self._right = Runs(pairing.right, pairing.right_plans, settings)
         self._pairing = pairing
         self._settings = settings
         self._judge = judge
+        self._special_judge = special_judge
+        self._preserves = preserves
         self._done = RunRecord(), RunRecord()
         """What either module did, on all seeds."""
         self._damped: list[str] = []
         """What larger inputs did not tell."""
+        self._left_open: list[str] = []
+        """What inputs with special values did not tell."""
 
     def run(self) -> Comparison:
         """Compare seed by seed. Raises RunError where the first module cannot be run."""
@@ -57,18 +72,48 @@ class Examination:
                 break
         found.outputs = list(self._judge.errors.values())
         found.mismatch = found.mismatch or self._says_nothing(found.outputs)
+        if found.mismatch is None:
+            for special in self._left.specials():
+                self._on_special(special, found)
+                if found.mismatch is not None:
+                    break
         found.notes = list(self._notes())
+        turned = self._judge.turned or self._special_judge.turned
+        if found.mismatch is None and turned is not None:
+            found.notes.append(f"the signs of zeros: {turned}")
         return found
+
+    def _on_special(self, special: Special, found: Comparison) -> None:
+        """On inputs with special values: note what differs there only, as what it counts."""
+        trial = Trial(0, special=special)
+        try:
+            mine = self._left.of(trial)
+        except RunError as error:
+            self._left_open.append(f"inputs with {special}: {error.message}")
+            return
+        found.specials.append(special)
+        mismatch = self._on_trial(trial, mine, self._special_judge)
+        mismatch = mismatch and self._in_view_of_stand_ins(mismatch)
+        if mismatch is None:
+            return
+        if not mismatch.is_decided:
+            self._left_open.append(f"inputs with {special}: {mismatch.reason}")
+        elif self._preserves == "finite":
+            found.on_specials.append(mismatch.reason)
+        else:
+            found.mismatch = replace(
+                mismatch, reason=f"on special values alone, {mismatch.reason}", special=special
+            )
 
     def _on_calm_inputs(self, seed: int) -> Mismatch | None:
         """On floats that are smaller and smaller, as long as rounding may explain what differs."""
-        first = self._on_seed(seed)
+        first = self._on_seed(Trial(seed))
         if first is None or first.difference is None or first.is_decided:
             return first
         if self._settings.inputs.given:
             return first
         for damping in _DAMPINGS:
-            mismatch = self._on_seed(seed, damping)
+            mismatch = self._on_seed(Trial(seed, damping))
             if mismatch is None:
                 self._damped.append(
                     f"floats of the usual size, where {first.reason} "
@@ -78,43 +123,47 @@ class Examination:
                 return mismatch
         return first
 
-    def _on_seed(self, seed: int, damping: int = 0) -> Mismatch | None:
-        mine = self._left.of(seed, damping)
+    def _on_seed(self, trial: Trial) -> Mismatch | None:
+        return self._on_trial(trial, self._left.of(trial), self._judge)
+
+    def _on_trial(self, trial: Trial, mine: Run, judge: Judge) -> Mismatch | None:
         self._done[0].add(mine.record)
         try:
-            other = self._right.fresh(seed, damping)
+            other = self._right.fresh(trial)
         except RunError as error:
             is_decided = self._is_other_behaviour(error, mine.record)
-            return Mismatch(f"it cannot be run: {error.message}", seed, is_decided=is_decided)
+            reason = f"it cannot be run: {error.message}"
+            return Mismatch(reason, trial.seed, is_decided=is_decided)
         self._done[1].add(other.record)
         pairs = list(self._pairing.pairs(mine.results, other.results))
         if self._compares_effects():
             for found in effect_pairs(mine.record, other.record):
                 if isinstance(found, OtherEffects):
-                    reason = f"{found.reason}{self._where(found.device, seed)}"
-                    return Mismatch(reason, seed, found.device)
+                    reason = f"{found.reason}{self._where(found.device, trial)}"
+                    return Mismatch(reason, trial.seed, found.device)
                 pairs.append(found)
-        return self._judged(mine, pairs, seed)
+        return self._judged(mine, pairs, trial, judge)
 
-    def _judged(self, mine: Run, pairs: list[Pair], seed: int) -> Mismatch | None:
-        differences = self._judge.judge(pairs, seed, lambda: self._left.noises(mine))
+    def _judged(self, mine: Run, pairs: list[Pair], trial: Trial, judge: Judge) -> Mismatch | None:
+        touches = depends_on_layout if self._preserves == "bits" else rounds
+        differences = judge.judge(pairs, trial.seed, lambda: self._left.noises(mine, touches))
         decided = next((d for d in differences if d.is_decided), None)
         if decided is not None:
-            reason = f"{decided.describe()}{self._where(decided.device, seed)}"
-            return Mismatch(reason, seed, decided.device, decided)
+            reason = f"{decided.describe()}{self._where(decided.device, trial)}"
+            return Mismatch(reason, trial.seed, decided.device, decided)
         if not differences:
             return None
         worst = max(differences, key=lambda d: d.error)
         reason = (
-            f"{worst.describe()}{self._where(worst.device, seed)}, which rounding may explain: "
+            f"{worst.describe()}{self._where(worst.device, trial)}, which rounding may explain: "
             f"a unit in the last place of each operation moves it by {shown(worst.rounding or 0)}. "
             f"{self._left.amplifier_text(mine, worst.leaf)}"
         )
-        return Mismatch(reason, seed, worst.device, worst, is_decided=False)
+        return Mismatch(reason, trial.seed, worst.device, worst, is_decided=False)
 
-    def _where(self, device: int, seed: int) -> str:
+    def _where(self, device: int, trial: Trial) -> str:
         several = max(self._pairing.left.grid.device_count, self._pairing.right.grid.device_count)
-        return f"{f' on device {device}' if several > 1 else ''} (seed {seed})"
+        return f"{f' on device {device}' if several > 1 else ''}{trial.describe()}"
 
     def _is_other_behaviour(self, error: RunError, mine: RunRecord) -> bool:
         """Whether a program that fails does something else, and is not just beyond what we can run.
@@ -141,6 +190,8 @@ class Examination:
             reason = f"{other[0]} is made up, and only one of the modules has it"
         elif left and self._pairing.is_cut:
             reason = f"{next(iter(left))} is made up, of whole arrays and of parts of them"
+        elif self._pairing.is_cut and any(record.is_fed for record in self._done):
+            reason = "what the host feeds is made up, of whole arrays and of parts of them"
         else:
             return mismatch
         return replace(mismatch, reason=f"{mismatch.reason}; {reason}", is_decided=False)
@@ -151,7 +202,7 @@ class Examination:
             return None
         for output in outputs:
             if 0 < output.elements == output.not_finite and not output.unequal:
-                source = self._left.source_of_nan(self._left.of(0), output.leaf)
+                source = self._left.source_of_nan(self._left.of(Trial(0)), output.leaf)
                 if source:
                     return Mismatch(
                         f"{output.name} is nowhere finite in either module on these inputs, from "
@@ -169,6 +220,7 @@ class Examination:
                 why = "XLA tells results only" if is_engine else "they run on different devices"
                 yield f"what %{effect.name} and the like send out: {why}"
         yield from self._damped[:1]
+        yield from self._left_open
         for what in {**self._done[0].made_up, **self._done[1].made_up}:
             yield f"{what}: its values are made up"
         lines = dict.fromkeys(

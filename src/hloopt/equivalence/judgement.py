@@ -19,6 +19,7 @@ from hloopt.equivalence.measures import (
     loose_tolerance,
     other_type,
     tight_tolerance,
+    turned_zero,
 )
 from hloopt.equivalence.settings import Tolerance
 from hloopt.interpreter.values import Array, type_text
@@ -78,14 +79,23 @@ class Judge:
     """Compares outputs, and keeps how far each was off."""
 
     def __init__(
-        self, tolerance: Tolerance | None, *, is_exact: bool, precision: float = 0.0
+        self,
+        tolerance: Tolerance | None,
+        *,
+        is_exact: bool,
+        precision: float = 0.0,
+        is_bitwise: bool = False,
     ) -> None:
         self._tolerance = tolerance
+        self._is_bitwise = is_bitwise
+        """Whether nothing may be rounded in another way, beside what our own sums do."""
         self._is_exact = is_exact
         self._precision = precision
         """Expected rounding error of the coarsest type that the programs compute in, as a fraction
         of the largest value."""
         self.errors: dict[tuple[str, Index], OutputErrors] = {}
+        self.turned: str | None = None
+        """Where a zero first has another sign, if that is no difference."""
 
     def judge(
         self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises]
@@ -104,7 +114,9 @@ class Judge:
                     Difference(pair.name, pair.leaf, None, *texts, device=pair.device, seed=seed)
                 )
                 continue
-            errors = errors_of(pair.left, pair.right)
+            errors = errors_of(pair.left, pair.right, signed_zeros=self._is_bitwise)
+            if not self._is_bitwise and self.turned is None:
+                self.turned = _turned(pair)
             key = pair.name, pair.leaf
             if key not in self.errors:
                 self.errors[key] = OutputErrors(pair.name, pair.leaf, pair.type)
@@ -127,12 +139,11 @@ class Judge:
 
     def _is_off(self, pair: Pair, errors: Errors) -> Array:
         """Which elements differ more than any two correct programs do."""
-        if self._is_exact or is_integral(pair.left):
+        if self._is_exact or self._is_bitwise or is_integral(pair.left):
             return np.asarray(errors.absolute > 0)
         if self._tolerance is not None:
-            return ~errors.within(
-                self._tolerance.absolute + self._tolerance.relative * errors.sizes
-            )
+            finite = np.where(np.isfinite(errors.sizes), errors.sizes, 0.0)
+            return ~errors.within(self._tolerance.absolute + self._tolerance.relative * finite)
         return ~errors.within(allowed(errors, tight_tolerance(pair.left.dtype)))
 
     def _weigh(self, pair: Pair, errors: Errors, noise: Noise, seed: int) -> Difference | None:
@@ -180,6 +191,16 @@ class Judge:
             noise and noise.largest,
             is_decided,
         )
+
+
+def _turned(pair: Pair) -> str | None:
+    index = turned_zero(pair.left, pair.right)
+    if index is None:
+        return None
+    place = f"[{','.join(str(i + o) for i, o in zip(index, pair.offset, strict=True))}]" * bool(
+        index
+    )
+    return f"{pair.name}{place} was {pair.left[index]}, it is {pair.right[index]}"
 
 
 def noise_of(plain: Iterable[Pair]) -> Noises:

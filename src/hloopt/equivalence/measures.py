@@ -140,8 +140,11 @@ def is_integral(array: Array) -> bool:
     return array.dtype.kind in "biu" or array.dtype.name.startswith(("int", "uint"))
 
 
-def errors_of(left: Array, right: Array) -> Errors:
-    """Compare two arrays of one type and size. O(elements)."""
+def errors_of(left: Array, right: Array, *, signed_zeros: bool = False) -> Errors:
+    """Compare two arrays of one type and size. O(elements).
+
+    With `signed_zeros`, 0 and -0 are next to each other and not equal.
+    """
     integral = is_integral(left)
     wide: Any = np.complex128 if left.dtype.kind == "c" else np.float64
     with np.errstate(all="ignore"):
@@ -154,6 +157,9 @@ def errors_of(left: Array, right: Array) -> Errors:
         same = (x == y) | (np.isnan(x) & np.isnan(y))
         both = ~np.isfinite(x) & ~np.isfinite(y)
         distance = np.abs(x - y)
+        if signed_zeros:
+            turned = same & (x == 0) & _other_signs(x, y)
+            same, distance = same & ~turned, np.where(turned, _LEAST, distance)
         absolute = np.where(same, 0.0, np.where(np.isnan(distance), inf, distance))
         unequal = int(same.size - same.sum())
         if not unequal:
@@ -161,6 +167,28 @@ def errors_of(left: Array, right: Array) -> Errors:
         relative = np.where(same, 0.0, absolute / sizes)
         relative = np.where(np.isnan(relative), inf, relative)
         return Errors(absolute, sizes, unequal, int(both.sum()), relative, _ulps(left, right, same))
+
+
+_LEAST = 5e-324
+"""The smallest of all distances."""
+
+
+def turned_zero(left: Array, right: Array) -> Index | None:
+    """The first zero of two arrays of floats that has another sign in each. O(elements)."""
+    if is_integral(left) or left.dtype != right.dtype or left.shape != right.shape:
+        return None
+    wide: Any = np.complex128 if left.dtype.kind == "c" else np.float64
+    x, y = left.astype(wide), right.astype(wide)
+    turned = (x == 0) & (y == 0) & _other_signs(x, y)
+    if not turned.any():
+        return None
+    return tuple(map(int, np.unravel_index(np.argmax(turned), turned.shape)))
+
+
+def _other_signs(x: Array, y: Array) -> Array:
+    if x.dtype.kind == "c":
+        return _other_signs(x.real, y.real) | _other_signs(x.imag, y.imag)
+    return np.asarray(np.signbit(x) != np.signbit(y))
 
 
 def _ulps(left: Array, right: Array, same: Array) -> Array | None:

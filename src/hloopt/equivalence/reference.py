@@ -12,10 +12,11 @@ from hloopt.equivalence.pairing import Pairing, pair_up
 from hloopt.equivalence.runs import Runs
 from hloopt.equivalence.settings import RunSettings
 from hloopt.equivalence.signature import first_other, may_be_cut
-from hloopt.interpreter.exactness import only_moves_data, rounded_types
+from hloopt.interpreter.exactness import depends_on_layout, only_moves_data, rounded_types
 from hloopt.interpreter.values import dtype_of
 from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.module import Module
+from hloopt.preserves import Preserves
 
 
 def pair(left: Module, right: Module, settings: RunSettings) -> Pairing | str:
@@ -41,21 +42,32 @@ class Reference:
         self.settings = settings
         self._runs: Runs | None = None
 
-    def compare(self, module: Module) -> Mismatch | None:
+    def compare(self, module: Module, preserves: Preserves = "rounding") -> Mismatch | None:
         """Why `module` may compute something else; None where it does not."""
-        return self.examine(module).mismatch
+        return self.examine(module, preserves).mismatch
 
-    def examine(self, module: Module) -> Comparison:
+    def examine(self, module: Module, preserves: Preserves = "rounding") -> Comparison:
         """Compare a module, with what there is to report of it."""
         pairing = pair(self.module, module, self.settings)
         if isinstance(pairing, str):
             return Comparison(Mismatch(pairing))
-        judge = Judge(
-            self.settings.tolerance,
-            is_exact=self._only_moves and only_moves_data(module),
-            precision=self._precision,
-        )
-        return Examination(self._runs_of(pairing), pairing, self.settings, judge).run()
+        is_bitwise = preserves == "bits" and self.settings.engine is None
+        is_exact = self._only_moves and only_moves_data(module)
+        if is_bitwise and not is_exact:
+            both = (*self.module.instructions(), *module.instructions())
+            is_exact = not any(map(depends_on_layout, both))
+
+        def judge() -> Judge:
+            return Judge(
+                self.settings.tolerance,
+                is_exact=is_exact,
+                precision=self._precision,
+                is_bitwise=is_bitwise,
+            )
+
+        return Examination(
+            self._runs_of(pairing), pairing, self.settings, judge(), judge(), preserves
+        ).run()
 
     @cached_property
     def _only_moves(self) -> bool:

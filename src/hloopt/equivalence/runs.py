@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hloopt.equivalence.amplification import find_amplifier, first_not_finite
@@ -16,11 +16,34 @@ from hloopt.equivalence.signature import place_text
 from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.evaluation import Observer
+from hloopt.interpreter.host import Host
 from hloopt.interpreter.rounding_noise import RoundingNoise
-from hloopt.interpreter.values import Value
+from hloopt.interpreter.special_values import Special
+from hloopt.interpreter.values import Value, arrays_of
+from hloopt.ir.instruction import Instruction
 
 _NOISE_SEEDS = (1, 2)
 """Runs with rounding noise that stand for all that rounding may do."""
+
+
+_MOST_KEPT = 1 << 30
+"""Bytes of inputs and results."""
+
+
+class Trial(NamedTuple):
+    """On which inputs modules run."""
+
+    seed: int
+    damping: int = 0
+    """Floats are made smaller by two to this power."""
+    special: Special | None = None
+    """Special values among them."""
+
+    def describe(self) -> str:
+        """For a message: `(seed 1)`."""
+        if self.special is not None:
+            return f" (inputs with {self.special})"
+        return f" (seed {self.seed})"
 
 
 class Run(NamedTuple):
@@ -29,6 +52,7 @@ class Run(NamedTuple):
     arguments: Sequence[Sequence[Value]]
     results: list[Value]
     record: RunRecord
+    host: Host
 
 
 class Runs:
@@ -40,30 +64,46 @@ class Runs:
         self.placement = placement
         self.plans = plans
         self._settings = settings
-        self._kept: dict[tuple[int, int], Run] = {}
+        self._kept: dict[Trial, Run] = {}
+        self._room = _MOST_KEPT
 
-    def of(self, seed: int, damping: int = 0) -> Run:
-        """A plain run; floats are made smaller by two to the power of `damping`."""
-        key = seed, damping
-        if key not in self._kept:
-            self._kept[key] = self.fresh(seed, damping)
-        return self._kept[key]
+    def of(self, trial: Trial) -> Run:
+        """A plain run."""
+        found = self._kept.get(trial)
+        if found is None:
+            found = self.fresh(trial)
+            size = sum(
+                array.nbytes for array in arrays_of((*map(tuple, found.arguments), *found.results))
+            )
+            if size <= self._room:
+                self._room -= size
+                self._kept[trial] = found
+        return found
 
-    def fresh(self, seed: int, damping: int = 0) -> Run:
+    def fresh(self, trial: Trial) -> Run:
         """The same, not kept."""
-        arguments = self._settings.arguments(self.placement, seed, self.plans, damping)
+        settings = self._settings
+        inputs = settings.inputs._replace(damping=trial.damping, special=trial.special)
+        settings = settings._replace(inputs=inputs)
+        arguments = settings.arguments(self.placement, trial.seed, self.plans)
+        host = settings.host(trial.seed)
         record = RunRecord()
-        results = self._settings.run(self.placement, arguments, record=record)
-        return Run(arguments, results, record)
+        results = settings.run(self.placement, arguments, record=record, host=host)
+        return Run(arguments, results, record, host)
 
-    def noises(self, run: Run) -> Noises:
-        """What rounding noise does to the outputs of a run, and to what it sends out."""
+    def specials(self) -> list[Special]:
+        """The kinds of special values that inputs can hold."""
+        return self._settings.inputs.specials(self.placement.module.entry, self.plans)
+
+    def noises(self, run: Run, touches: Callable[[Instruction], bool]) -> Noises:
+        """What rounding noise, in some operations, does to the outputs of a run and to what it
+        sends out."""
         plain = run
         if self._settings.engine is not None:
             plain = self._again(run)
         found = []
         for seed in _NOISE_SEEDS:
-            noisy = self._again(run, noise=RoundingNoise(seed))
+            noisy = self._again(run, noise=RoundingNoise(seed, touches))
             pairs: list[Pair] = []
             for device, (a, b) in enumerate(zip(plain.results, noisy.results, strict=True)):
                 pairs += matching(device, a, b)
@@ -79,9 +119,9 @@ class Runs:
         """The run once more, by the interpreter."""
         record = RunRecord()
         results = self._settings.interpret(
-            self.placement, run.arguments, observer=observer, noise=noise, record=record
+            self.placement, run.arguments, run.host, observer=observer, noise=noise, record=record
         )
-        return Run(run.arguments, results, record)
+        return Run(run.arguments, results, record, run.host)
 
     def amplifier_text(self, run: Run, leaf: Index) -> str:
         """Which operation makes the most of rounding in an output, in a sentence."""

@@ -12,12 +12,14 @@ from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device, Observer
+from hloopt.interpreter.host import Host
 from hloopt.interpreter.inputs import Inputs
-from hloopt.interpreter.limits import MORE_MEMORY, Limits
+from hloopt.interpreter.limits import MORE_MEMORY, Deadline, Limits
 from hloopt.interpreter.machine import run_module
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value, bytes_of
 from hloopt.ir.module import Module
+from hloopt.ir.shape import Shape
 
 Engine: TypeAlias = Callable[[Module, Sequence[Sequence[Value]], Sequence[Device]], list[Value]]
 """Runs a module on arguments by device, and gives the value of the entry's root by device."""
@@ -46,6 +48,8 @@ class RunSettings(NamedTuple):
     steps: int | None = MOST_STEPS
     memory: int | None = MOST_MEMORY
     """Bytes that values may take at one time."""
+    deadline: Deadline | None = None
+    """For all runs together."""
     on_steps: Callable[[int], None] | None = None
     engine: Engine | None = None
     """None for the interpreter."""
@@ -63,20 +67,23 @@ class RunSettings(NamedTuple):
         placement: Placement,
         seed: int,
         plans: Sequence[ArrayPlan | None],
-        damping: int = 0,
     ) -> list[list[Value]]:
         """Values for the entry's parameters, by device. Raises RunError."""
         devices = placement.devices
         self._check_size(placement.module, len(devices))
-        inputs = self.inputs._replace(damping=damping)
-        return inputs.by_device(placement.module.entry, devices, seed, plans)
+        return self.inputs.by_device(placement.module.entry, devices, seed, plans)
 
     def run_made_up(
         self, placement: Placement, seed: int, observer: Observer | None = None
     ) -> list[Value]:
         """The same as `run`, on inputs for one module alone. Raises RunError."""
         plans = placement.plans(roles_of(placement.program))
-        return self.run(placement, self.arguments(placement, seed, plans), observer)
+        arguments = self.arguments(placement, seed, plans)
+        return self.run(placement, arguments, observer, host=self.host(seed))
+
+    def host(self, seed: int) -> Host:
+        """What feeds a program that runs on the inputs of a seed."""
+        return Host(self.inputs, seed)
 
     def run(
         self,
@@ -84,6 +91,8 @@ class RunSettings(NamedTuple):
         arguments: Sequence[Sequence[Value]],
         observer: Observer | None = None,
         record: RunRecord | None = None,
+        *,
+        host: Host,
     ) -> list[Value]:
         """The value of the entry's root on each device. Raises RunError.
 
@@ -92,12 +101,13 @@ class RunSettings(NamedTuple):
         """
         if self.engine is not None:
             return self.engine(placement.program, arguments, placement.devices)
-        return self.interpret(placement, arguments, observer=observer, record=record)
+        return self.interpret(placement, arguments, host, observer=observer, record=record)
 
     def interpret(
         self,
         placement: Placement,
         arguments: Sequence[Sequence[Value]],
+        host: Host,
         *,
         observer: Observer | None = None,
         record: RunRecord | None = None,
@@ -108,11 +118,12 @@ class RunSettings(NamedTuple):
             placement.program,
             arguments,
             devices=placement.devices,
-            limits=Limits(self.steps, self.memory, self.on_steps),
+            limits=Limits(self.steps, self.memory, self.on_steps, self.deadline),
             observer=observer,
             stand_ins=self.stand_ins,
             noise=noise,
             record=record,
+            feed=host.feed,
         )
 
     def _check_size(self, module: Module, device_count: int) -> None:
@@ -126,3 +137,23 @@ class RunSettings(NamedTuple):
                 "HLO503",
                 MORE_MEMORY,
             )
+        if self.memory is None or self.inputs.given:
+            return
+        made = {p: max(map(_elements, p.shape.leaves()), default=0) * _MAKING for p in sizes}
+        largest = max(made, key=made.__getitem__, default=None)
+        if largest is not None and total + made[largest] > self.memory:
+            raise cannot_run(
+                largest,
+                f"the inputs would take {counted(total + made[largest], 'byte')} while they are "
+                f"made, the limit is {self.memory:,}",
+                "HLO503",
+                MORE_MEMORY,
+            )
+
+
+_MAKING = 16
+"""Bytes that it takes to make an element, beside its own."""
+
+
+def _elements(leaf: Shape) -> int:
+    return leaf.element_count() if leaf.is_array and not leaf.is_unbounded_dynamic else 0

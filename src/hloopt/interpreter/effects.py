@@ -1,10 +1,12 @@
-"""What a program does beside computing its result: outfeeds, custom calls with side effects."""
+"""What a program does beside computing its result: outfeeds and infeeds, transfers to and from the
+host, custom calls with side effects."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from hloopt.interpreter.values import Value
+from hloopt.ir.attribute_values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import (
     IDENTITIES,
@@ -20,13 +22,21 @@ from hloopt.ir.opcode import Opcode
 _NO_EFFECT = IDENTITIES | NEW_BUFFERS | MANUAL_BOUNDARIES | {MOVED, SHARDING_GROUP}
 
 
+Path: TypeAlias = "tuple[tuple[Instruction, int], ...]"
+"""Who called whom, from the entry on: callers, each with a number of its own for every time that it
+ran a computation."""
+
+
 class Effect(NamedTuple):
-    """Something done once, by one device."""
+    """Something done once, by one device, that the outside world can tell."""
 
     instruction: Instruction
     kind: str
-    """`outfeed`, or the target of a custom call in quotes: what has to agree between programs."""
+    """`outfeed`, `infeed`, a transfer, or the target of a custom call in quotes: what has to agree
+    between programs."""
     operands: tuple[Value, ...]
+    """What went out, or came in."""
+    path: Path = ()
 
 
 class RunRecord:
@@ -39,6 +49,8 @@ class RunRecord:
         """The computations that were run on some device."""
         self.made_up: dict[str, Instruction] = {}
         """What stand-ins were made for, each with an instruction."""
+        self.is_fed = False
+        """Whether the host gave it data."""
         self.steps = 0
         """Instructions, over all devices."""
 
@@ -46,22 +58,40 @@ class RunRecord:
         """Count another run in, effects aside."""
         self.ran |= other.ran
         self.made_up |= other.made_up
+        self.is_fed |= other.is_fed
         self.steps += other.steps
 
 
 def has_effect(instruction: Instruction) -> bool:
     """Whether the outside world can tell that an instruction ran."""
-    if instruction.opcode is Opcode.OUTFEED:
+    opcode = instruction.opcode
+    if opcode in (Opcode.OUTFEED, Opcode.INFEED):
         return True
+    if opcode in (Opcode.SEND, Opcode.RECV):
+        return is_host_transfer(instruction)
     return (
-        instruction.opcode is Opcode.CUSTOM_CALL
+        opcode is Opcode.CUSTOM_CALL
         and instruction.attributes.get("custom_call_has_side_effect") == "true"
         and custom_call_target(instruction) not in _NO_EFFECT
     )
 
 
-def effect_of(instruction: Instruction, operands: tuple[Value, ...]) -> Effect:
-    """The effect of an instruction that has one."""
-    if instruction.opcode is Opcode.OUTFEED:
-        return Effect(instruction, "outfeed", operands)
-    return Effect(instruction, f'"{custom_call_target(instruction)}"', operands)
+def is_host_transfer(transfer: Instruction) -> bool:
+    """Whether a send, a recv or the done of one exchanges data with the host."""
+    return transfer.attributes.get("is_host_transfer") == "true"
+
+
+def kind_of(instruction: Instruction) -> str:
+    """What kind of effect an instruction has: see `Effect`."""
+    if instruction.opcode in (Opcode.OUTFEED, Opcode.INFEED):
+        return str(instruction.opcode)
+    if instruction.opcode is Opcode.CUSTOM_CALL:
+        return f'"{custom_call_target(instruction)}"'
+    attributes = parse_frontend_attributes(instruction.attributes.get("frontend_attributes", "{}"))
+    name = attributes.get(_RENDEZVOUS, "")
+    toward = "send to" if instruction.opcode is Opcode.SEND else "recv from"
+    return f"{toward} the host" + (f" ({name})" if name else "")
+
+
+_RENDEZVOUS = "_xla_host_transfer_rendezvous"
+"""The name by which a program and its host know a transfer; channels may be numbered anew."""

@@ -75,6 +75,27 @@ def rounds(instruction: Instruction) -> bool:
     return before.is_floating and _NARROWED <= after.bits < before.bits
 
 
+def depends_on_layout(instruction: Instruction) -> bool:
+    """Whether NumPy may round an operation in another way where its operands lie in memory in
+    another way: sums in any order, and functions that it computes by several numbers at a time."""
+    return instruction.opcode in _BY_LAYOUT and rounds(instruction)
+
+
+_BY_LAYOUT = frozenset(
+    (
+        *(Opcode.REDUCE, Opcode.REDUCE_WINDOW, Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT),
+        *(Opcode.CONVOLUTION, Opcode.FFT, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.SCAN),
+        *(Opcode.BATCH_NORM_TRAINING, Opcode.BATCH_NORM_INFERENCE, Opcode.BATCH_NORM_GRAD),
+        *(Opcode.SELECT_AND_SCATTER, Opcode.SCATTER, Opcode.CUSTOM_CALL, Opcode.MAP),
+        *(Opcode.ACOS, Opcode.ACOSH, Opcode.ASIN, Opcode.ASINH, Opcode.ATAN2, Opcode.ATANH),
+        *(Opcode.CBRT, Opcode.COSH, Opcode.COSINE, Opcode.ERF, Opcode.EXPONENTIAL),
+        *(Opcode.EXPONENTIAL_MINUS_ONE, Opcode.LOG, Opcode.LOG_PLUS_ONE, Opcode.LOGISTIC),
+        *(Opcode.POWER, Opcode.RSQRT, Opcode.SINE, Opcode.SINH, Opcode.TAN, Opcode.TANH),
+        *(Opcode.REMAINDER, Opcode.RNG),
+    )
+)
+
+
 def rounded_types(module: Module) -> set[str]:
     """The names of the float types that a module rounds to. O(instructions)."""
     return {

@@ -13,7 +13,8 @@ from hloopt.interpreter.array_plans import ArrayPlan, array_plans
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device, guarded
 from hloopt.interpreter.parts import cut
-from hloopt.interpreter.roles import Role
+from hloopt.interpreter.roles import NO_ROLE, Role
+from hloopt.interpreter.special_values import SPECIALS, Special, takes, with_special
 from hloopt.interpreter.values import (
     Array,
     Value,
@@ -49,6 +50,8 @@ class Inputs(NamedTuple):
     given: Mapping[GivenKey, Array] = {}
     damping: int = 0
     """Random floats are divided by two to this power, for programs that amplify rounding."""
+    special: Special | None = None
+    """Which special values some of the random ones are replaced by."""
 
     def arguments(self, entry: Computation, device: Device, seed: int) -> list[Value]:
         """Values for the parameters of `entry` on one device, as `by_device` makes them."""
@@ -72,8 +75,10 @@ class Inputs(NamedTuple):
         and convolutions sum up products of are divided by the square root of their number (as a
         power of two), those under a root or logarithm are positive. Integers are small; those of
         every third seed, from 1, may be negative; from 2, they are anything their type holds, where
-        nothing but integers comes of them. Indices are within the dimension that they index.
-        Floats of `nan-trap` are NaN where the random ones would be above 15/8. Scalars that are
+        nothing but integers comes of them. Floats of every third seed, from 1, have one sign in
+        an array, another in the next. Indices are within the dimension that they index, scalar ones
+        in another third of it with each seed.
+        Floats of `nan-trap` are NaN where the random ones would be beyond 15/8. Scalars that are
         integers are the same on all devices: they steer the loops and branches that devices meet
         in. Raises RunError for a given array that does not fit.
         """
@@ -90,6 +95,25 @@ class Inputs(NamedTuple):
             take = partial(_next, arrays)
             arguments.append([make_value(parameter.shape, take) for parameter in entry.parameters])
         return arguments
+
+    def specials(self, entry: Computation, plans: Sequence[ArrayPlan | None]) -> list[Special]:
+        """The kinds of special values that made-up arrays can hold; none where `fill` says what is
+        in them."""
+        if self.fill != "random":
+            return []
+        leaves = [
+            (key, shape)
+            for parameter in entry.parameters
+            for number, shape in enumerate(parameter.shape.leaves())
+            for key in [(parameter.parameter_number, number)]
+        ]
+        given = {key[:2] for key in self.given}
+        made = [
+            (shape, plan.role)
+            for (key, shape), plan in zip(leaves, plans, strict=True)
+            if plan is not None and key not in given
+        ]
+        return [s for s in SPECIALS if any(takes(s, shape, role) for shape, role in made)]
 
     def are_all_given(self, entry: Computation) -> bool:
         """Whether no array is made up."""
@@ -128,7 +152,7 @@ class _Maker:
                 if key not in made:
                     made[key] = guarded(
                         parameter,
-                        _make_array,
+                        _with_special,
                         array_shape(shape.type_name, plan.dimensions),
                         self._inputs,
                         [self._seed, number, *key],
@@ -140,7 +164,7 @@ class _Maker:
 
     def _whose(self, device: Device, shape: Shape, plan: ArrayPlan) -> tuple[int, int]:
         """What stands for the devices that have parts of the same array."""
-        if _may_steer(shape):
+        if may_steer(shape):
             return 0, 0
         replica = 0 if plan.same_on_replicas else device.replica
         return replica, plan.shards.groups[device.partition]
@@ -161,7 +185,7 @@ class _Maker:
         return cut(array, plan.shards, device.partition)
 
 
-def _may_steer(shape: Shape) -> bool:
+def may_steer(shape: Shape) -> bool:
     """Whether an array may be a trip count or what a branch depends on."""
     element = shape.element_type
     return shape.is_scalar and element is not None and not element.is_floating
@@ -208,7 +232,15 @@ def _is_convertible(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
 # -- made up --------------------------------------------------------------------------------------
 
 
-def _make_array(shape: Shape, inputs: Inputs, key: list[int], role: Role) -> Array:
+def _with_special(shape: Shape, inputs: Inputs, key: list[int], role: Role) -> Array:
+    made = made_up(shape, inputs, key, role)
+    if inputs.special is None:
+        return made
+    return with_special(made, shape, inputs.special, key, role)
+
+
+def made_up(shape: Shape, inputs: Inputs, key: list[int], role: Role = NO_ROLE) -> Array:
+    """An array of a shape: a function of `key`, which begins with the seed."""
     dtype, dimensions, fill = dtype_of_shape(shape), shape.dimensions, inputs.fill
     if fill == "zeros":
         return np.zeros(dimensions, dtype)
@@ -218,7 +250,7 @@ def _make_array(shape: Shape, inputs: Inputs, key: list[int], role: Role) -> Arr
     assert element is not None
     random = np.random.default_rng(key)
     if element.is_integral or element.kind == "pred":
-        return _integers(shape, random, key[0], role)
+        return _integers(shape, random, key, role)
     if element.name == "f8e8m0fnu":  # powers of two only
         return np.asarray(2.0 ** random.integers(-2, 3, dimensions)).astype(dtype)
     is_wide = element.bits >= (64 if element.kind == "complex" else 32)
@@ -226,8 +258,10 @@ def _make_array(shape: Shape, inputs: Inputs, key: list[int], role: Role) -> Arr
     values = _multiples(random, steps, dimensions)
     if role.is_positive:
         values = np.abs(values) + 1 / steps
+    elif key[0] % 3 == 1:
+        values = np.abs(values) if key[1] % 2 else 0.0 - np.abs(values)  # no -0
     if fill == "nan-trap":
-        values = np.where(values > 15 / 8, np.nan, values)
+        values = np.where(np.abs(values) > 15 / 8, np.nan, values)
     if element.kind == "complex":
         values = values + 1j * _multiples(random, steps, dimensions)
     if element.bits >= _LEAST_SCALED:
@@ -239,7 +273,8 @@ _LEAST_SCALED = 16
 """Bits of the floats that can be divided by a few powers of two and stay what they are."""
 
 
-def _integers(shape: Shape, random: np.random.Generator, seed: int, role: Role) -> Array:
+def _integers(shape: Shape, random: np.random.Generator, key: list[int], role: Role) -> Array:
+    seed = key[0]
     element, dtype = shape.element_type, dtype_of_shape(shape)
     assert element is not None
     if role.branches and shape.is_scalar:
@@ -249,6 +284,9 @@ def _integers(shape: Shape, random: np.random.Generator, seed: int, role: Role) 
     low, high = [(0, 4), (-3, 4), (0, 8)][seed % 3]
     if role.bound:
         low, high = 0, min(role.bound, _LARGEST[element.bits])
+        if shape.is_scalar and high >= _THIRDS:
+            third = (seed + key[1]) % _THIRDS
+            low, high = third * high // _THIRDS, (third + 1) * high // _THIRDS
     elif element.bits < 8:
         low, high = (-1, 1) if element.name == "s1" else (0, 2)
     elif seed % 3 == 2 and role.takes_any:
@@ -260,6 +298,7 @@ def _integers(shape: Shape, random: np.random.Generator, seed: int, role: Role) 
     return np.asarray(random.integers(low, high, shape.dimensions)).astype(dtype)
 
 
+_THIRDS = 3
 _LARGEST = {bits: 1 << (bits - 1) for bits in (1, 2, 4, 8, 16, 32, 64)}
 
 

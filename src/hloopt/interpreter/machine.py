@@ -13,7 +13,7 @@ from hloopt.interpreter.devices.exchange import grid_of
 from hloopt.interpreter.devices.meetings import Going, Meetings
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import RunError
-from hloopt.interpreter.evaluation import Device, Evaluation, Observer, Run
+from hloopt.interpreter.evaluation import Device, Evaluation, Feed, Observer, Run
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.rounding_noise import RoundingNoise
@@ -48,6 +48,7 @@ def run_module(
     stand_ins: bool = False,
     noise: RoundingNoise | None = None,
     record: RunRecord | None = None,
+    feed: Feed | None = None,
 ) -> list[Value]:
     """Run a module's entry on all `devices`, by default those of its header.
 
@@ -57,11 +58,12 @@ def run_module(
     With `stand_ins`, custom calls that nobody can compute give made-up values, the same for the
     same operands, and so do constants printed as `{...}`: fit to compare programs. With `noise`,
     what operations round is disturbed. `record` is filled with what else there is to compare.
+    `feed` gives what the host does; without it, infeeds and the like cannot run.
     """
     if devices is None:
         devices = devices_of(module.replica_count, module.num_partitions)
     plans = Plans(limits, stand_ins=stand_ins, noise=noise)
-    evaluations = [Evaluation(device, plans, observer) for device in devices]
+    evaluations = [Evaluation(device, plans, observer, feed) for device in devices]
     runs = [
         evaluation.run(module.entry, values)
         for evaluation, values in zip(evaluations, arguments, strict=True)
@@ -72,6 +74,7 @@ def run_module(
         record.effects = {run.device.number: run.effects for run in evaluations}
         record.ran.update(plans.has_run())
         record.made_up.update(plans.made_up)
+        record.is_fed = any(run.is_fed for run in evaluations)
         record.steps = plans.limits.done
     return results
 

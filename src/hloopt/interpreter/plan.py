@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
+from hloopt.interpreter.costs import Cost, cost_of
 from hloopt.interpreter.dynamic_sizes import in_common_sizes, operands_read, sets_static_size
 from hloopt.interpreter.effects import has_effect
 from hloopt.interpreter.kernels import Function, kernels
@@ -35,6 +36,7 @@ class Step(NamedTuple):
     """Bytes of the value, as its shape says; 0 where it is made of values that are there."""
     freed: int
     """Bytes of the dead."""
+    work: Cost
 
 
 class Plan(NamedTuple):
@@ -145,6 +147,7 @@ class Plans:
                 tuple(unread),
                 sizes[slot],
                 sum([sizes[number] for number in unread]),
+                _FREE if instruction.opcode in _HAND_ON else cost_of(instruction),
             )
             for slot, instruction in enumerate(order)
             for unread in [dead.get(slot, ())]
@@ -152,6 +155,7 @@ class Plans:
         return Plan(steps, [slots[parameter] for parameter in computation.parameters], root)
 
 
+_FREE = Cost(1, 0)
 _HAND_ON = frozenset(
     (
         *(Opcode.PARAMETER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER),

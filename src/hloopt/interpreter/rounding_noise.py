@@ -7,6 +7,7 @@ alone: counts, masks, sums of small numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod, sqrt
 from typing import Any
 from zlib import crc32
@@ -30,16 +31,17 @@ class RoundingNoise:
     """Disturbs values, by another pattern for each `seed`.
 
     The pattern depends on the instruction and the value alone: devices that compute the same still
-    do.
+    do. `touches` says in which operations.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, touches: Callable[[Instruction], bool] = rounds) -> None:
+        self._touches = touches
         signs = np.random.default_rng(seed).integers(0, 2, _POOL, dtype=np.int8)
         self._signs = signs * np.int8(2) - np.int8(1)
 
     def around(self, instruction: Instruction, kernel: Function) -> Function:
         """A kernel whose results are disturbed."""
-        if not rounds(instruction):
+        if not self._touches(instruction):
             return kernel
         terms = _terms(instruction)
 
@@ -56,7 +58,7 @@ class RoundingNoise:
 
     def disturb(self, instruction: Instruction, value: Value) -> Value:
         """A value that devices have computed together."""
-        return self._disturbed(instruction, value) if rounds(instruction) else value
+        return self._disturbed(instruction, value) if self._touches(instruction) else value
 
     def _disturbed(self, instruction: Instruction, value: Value, error: float = 0.0) -> Value:
         """A value that is off by up to `error`, in units in the last place of 1, and one of its own

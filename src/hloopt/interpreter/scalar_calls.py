@@ -7,10 +7,12 @@ each of its instructions runs once for all elements. Any other one runs element 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from hloopt.interpreter.arithmetic.conversions import same_bits
+from hloopt.interpreter.costs import ELEMENTS_PER_STEP
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, Value, dtype_of_shape
 from hloopt.ir.computation import Computation
@@ -43,6 +45,8 @@ def apply_to_arrays(
     shapes = {argument.shape for argument in arguments}
     sizes = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     if plans.ask(only_elementwise, computation):
+        rounds = 1 + prod(sizes) // ELEMENTS_PER_STEP
+        plans.limits.spend(rounds * len(plans.of(computation).steps))
         return _spread(_run_on_arrays(plans, computation, arguments, root), sizes)
     assert root is None
     return _one_by_one(plans, computation, arguments, sizes)

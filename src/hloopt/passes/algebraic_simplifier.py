@@ -22,7 +22,7 @@ from hloopt.passes.replace import (
 _REARRANGING = frozenset((Opcode.RESHAPE, Opcode.TRANSPOSE, Opcode.BROADCAST))
 
 
-@register("algsimp")
+@register("algsimp", preserves="bits")
 class AlgebraicSimplifier(ModulePass):
     """Combine reshapes, transposes and broadcasts.
 

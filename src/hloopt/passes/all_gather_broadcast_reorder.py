@@ -18,7 +18,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.replace import attributes_for_another_value
 
 
-@register("all-gather-bcast-reorder")
+@register("all-gather-bcast-reorder", preserves="bits")
 class AllGatherBroadcastReorder(ModulePass):
     """Turn an all-gather of a broadcast into a broadcast of an all-gather.
 

@@ -18,7 +18,7 @@ _REARRANGING = frozenset(
 )
 
 
-@register("all-gather-cse")
+@register("all-gather-cse", preserves="bits")
 class AllGatherCse(ModulePass):
     """Replace all-gathers of a parameter by the first one that gathers the same.
 

@@ -14,7 +14,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.replace import attributes_for_another_value, replace_instruction
 
 
-@register("all-reduce-contiguous")
+@register("all-reduce-contiguous", preserves="bits")
 class AllReduceContiguous(ModulePass):
     """Concatenate the operands of an all-reduce of several values, and slice its result.
 

@@ -21,7 +21,7 @@ from hloopt.passes.replace import replace_instruction
 _Groups = list[tuple[int, ...]]
 
 
-@register("all-reduce-folder")
+@register("all-reduce-folder", preserves="rounding")
 class AllReduceFolder(ModulePass):
     """Fold an all-reduce whose only user is another all-reduce into that one.
 

@@ -18,7 +18,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 _OF_SHARDS = (Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
 
 
-@register("all-reduce-simplifier")
+@register("all-reduce-simplifier", preserves="rounding")
 class AllReduceSimplifier(ModulePass):
     """Replace all-reduces of values that are the same on all devices of each group.
 

@@ -29,7 +29,7 @@ _Groups = list[tuple[int, ...]]
 _Grouping = frozenset[frozenset[int]]
 
 
-@register("all-reduce-splitter")
+@register("all-reduce-splitter", preserves="rounding")
 class AllReduceSplitter(ModulePass):
     """Split an all-reduce and the dynamic-slice of its result in two all-reduces around the slice.
 

@@ -12,7 +12,7 @@ from hloopt.passes.async_pairs import share_annotations
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 
 
-@register("async-collective-annotator")
+@register("async-collective-annotator", preserves="bits")
 class AsyncCollectiveAnnotator(ModulePass):
     """Write `is_sync` into the backend_config of every collective start, as XLA:GPU does.
 

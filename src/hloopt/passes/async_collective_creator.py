@@ -30,7 +30,7 @@ _KINDS = {
 }
 
 
-@register("async-collective-creator")
+@register("async-collective-creator", preserves="bits")
 class AsyncCollectiveCreator(ModulePass):
     """Turn collectives into pairs of an asynchronous start and a done.
 

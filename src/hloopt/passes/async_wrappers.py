@@ -44,7 +44,7 @@ class _AsyncWrapper(ModulePass):
         return module.version != before
 
 
-@register("async-stream-attribute-wrapper")
+@register("async-stream-attribute-wrapper", preserves="bits")
 class AsyncStreamAttributeWrapper(_AsyncWrapper):
     """Let instructions with an `operation_queue_id` other than 0 run on the thread "parallel".
 
@@ -65,7 +65,7 @@ class AsyncStreamAttributeWrapper(_AsyncWrapper):
         return pair
 
 
-@register("explicit-stream-annotation-async-wrapper")
+@register("explicit-stream-annotation-async-wrapper", preserves="bits")
 class ExplicitStreamAnnotationAsyncWrapper(_AsyncWrapper):
     """Let calls with `_xla_stream_annotation` run on the stream it names.
 
@@ -85,7 +85,7 @@ class ExplicitStreamAnnotationAsyncWrapper(_AsyncWrapper):
         return pair
 
 
-@register("explicit-collectives-group-async-wrapper")
+@register("explicit-collectives-group-async-wrapper", preserves="bits")
 class ExplicitCollectivesGroupAsyncWrapper(_AsyncWrapper):
     """Let the collectives of a call with `_collectives_group` run as one operation.
 
@@ -105,7 +105,7 @@ class ExplicitCollectivesGroupAsyncWrapper(_AsyncWrapper):
         return AsyncPair(start, done_of(instruction, start, Opcode.ASYNC_DONE))
 
 
-@register("host-compute-asyncifier")
+@register("host-compute-asyncifier", preserves="bits")
 class HostComputeAsyncifier(_AsyncWrapper):
     """Let calls whose backend_config has the `device_type` of the host run there.
 

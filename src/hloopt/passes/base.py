@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.preserves import Preserves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,9 @@ class ModulePass:
 
     name: ClassVar[str]
 
+    preserves: ClassVar[Preserves] = "rounding"
+    """What of the results it leaves as it was: `register` says it."""
+
     Options: ClassVar[type[PassOptions]] = PassOptions
     """The class of its options, one nested in the pass where it has any."""
 
@@ -106,11 +110,12 @@ class ModulePass:
 PassClass = TypeVar("PassClass", bound=type[ModulePass])
 
 
-def register(name: str) -> Callable[[PassClass], PassClass]:
-    """Give a pass its name, which the table in `registry` repeats."""
+def register(name: str, *, preserves: Preserves = "rounding") -> Callable[[PassClass], PassClass]:
+    """Give a pass its name, which the table in `registry` repeats, and say what it preserves."""
 
     def decorate(pass_class: PassClass) -> PassClass:
         pass_class.name = name
+        pass_class.preserves = preserves
         return pass_class
 
     return decorate

@@ -26,7 +26,7 @@ from hloopt.passes.sharding_domains import isolate
 InlinePolicy = Literal["allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes"]
 
 
-@register("call-inliner")
+@register("call-inliner", preserves="bits")
 class CallInliner(ModulePass):
     """Replace each eligible `call` by a copy of the computation it calls.
 

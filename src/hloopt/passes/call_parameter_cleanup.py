@@ -13,7 +13,7 @@ from hloopt.passes.dead_parameters import remove_dead_parameters
 from hloopt.passes.tuples import keep_elements
 
 
-@register("call-parameter-cleanup")
+@register("call-parameter-cleanup", preserves="bits")
 class CallParameterCleanup(ModulePass):
     """Remove parameters of called computations that are unused, or only handed back.
 

@@ -22,7 +22,7 @@ from hloopt.verifier.async_chains import CONSUMERS
 Predicate = Callable[[Instruction], bool]
 
 
-@register("call-splitter")
+@register("call-splitter", preserves="bits")
 class CallSplitter(ModulePass):
     """Split the computations of calls in two, along a boundary of chosen instructions.
 

@@ -32,7 +32,7 @@ _TOKEN = array_shape("token")
 _CONTEXT = array_shape("u32")
 
 
-@register("collective-permute-decomposer")
+@register("collective-permute-decomposer", preserves="bits")
 class CollectivePermuteDecomposer(ModulePass):
     """Split collective-permutes in bodies of while loops into send and recv.
 

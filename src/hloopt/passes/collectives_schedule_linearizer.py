@@ -15,7 +15,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 _MAY_BEGIN = frozenset((*SYNC_COLLECTIVES, *OWN_STARTS, Opcode.ASYNC_START))
 
 
-@register("collectives-schedule-linearizer")
+@register("collectives-schedule-linearizer", preserves="bits")
 class CollectivesScheduleLinearizer(ModulePass):
     """Add control dependencies so that each collective waits for the one before it.
 

@@ -18,7 +18,7 @@ MOST_INSTRUCTIONS = 128
 MOST_CONSTANT_BYTES = 1024
 
 
-@register("computation-deduplicator")
+@register("computation-deduplicator", preserves="bits")
 class ComputationDeduplicator(ModulePass):
     """Replace each computation that equals an earlier one by that one, and remove it.
 

@@ -19,7 +19,7 @@ from hloopt.passes.branches import (
 from hloopt.passes.tuples import wrap
 
 
-@register("conditional-canonicalizer")
+@register("conditional-canonicalizer", preserves="bits")
 class ConditionalCanonicalizer(ModulePass):
     """Put arguments and results of conditionals that are no tuples into tuples of one element.
 

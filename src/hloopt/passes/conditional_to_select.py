@@ -19,7 +19,7 @@ from hloopt.passes.replace import replace_instruction
 from hloopt.passes.selects import select_between, why_no_select
 
 
-@register("conditional-to-select")
+@register("conditional-to-select", preserves="bits")
 class ConditionalToSelect(ModulePass):
     """Replace conditionals in computations that are applied to elements by selects.
 

@@ -17,7 +17,7 @@ from hloopt.passes.foldable import Foldable, FoldingOptions
 from hloopt.passes.replace import replace_instruction
 
 
-@register("constant-folding")
+@register("constant-folding", preserves="bits")
 class ConstantFolding(ModulePass):
     """Replace instructions whose operands are constants by constants.
 

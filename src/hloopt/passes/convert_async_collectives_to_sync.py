@@ -20,7 +20,7 @@ Pair = tuple[Instruction, Instruction]
 _GPU_NO_WORK = (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT)
 
 
-@register("convert-async-collectives-to-sync")
+@register("convert-async-collectives-to-sync", preserves="bits")
 class ConvertAsyncCollectivesToSync(ModulePass):
     """Make one synchronous collective of a start and a done with nothing between them.
 
@@ -51,7 +51,7 @@ class ConvertAsyncCollectivesToSync(ModulePass):
         return found
 
 
-@register("gpu-convert-async-collectives-to-sync")
+@register("gpu-convert-async-collectives-to-sync", preserves="bits")
 class GpuConvertAsyncCollectivesToSync(ModulePass):
     """Mark collective starts with nothing between them and their done as synchronous.
 

@@ -21,7 +21,7 @@ from hloopt.passes.replace import replace_instruction
 Predicate = Callable[[Instruction], bool]
 
 
-@register("cse")
+@register("cse", preserves="bits")
 class CommonSubexpressionElimination(ModulePass):
     """Replace each instruction by an earlier one that computes the same.
 

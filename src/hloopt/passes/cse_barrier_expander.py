@@ -11,7 +11,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.replace import control_dependencies_can_move
 
 
-@register("cse-barrier-expander")
+@register("cse-barrier-expander", preserves="bits")
 class CseBarrierExpander(ModulePass):
     """Replace each opt-barrier by its operand, once no pass needs to be held back any more.
 

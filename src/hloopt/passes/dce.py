@@ -18,7 +18,7 @@ from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_threa
 from hloopt.passes.dead_parameters import remove_dead_entry_parameters, remove_dead_parameters
 
 
-@register("dce")
+@register("dce", preserves="bits")
 class DeadCodeElimination(ModulePass):
     """Remove dead instructions, unused fusion outputs and parameters, and unused computations.
 

@@ -14,7 +14,7 @@ _BYTES = 16
 _STYLE = PrintOptions.canonical()._replace(print_backend_config=True, print_full_bodies=False)
 
 
-@register("fingerprint-before-lhs")
+@register("fingerprint-before-lhs", preserves="bits")
 class FingerprintBeforeLhs(ModulePass):
     """Write a fingerprint of the module into its frontend attributes, as XLA:GPU does.
 

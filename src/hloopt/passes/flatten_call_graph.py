@@ -15,7 +15,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, is_on_thread, option, register
 
 
-@register("flatten-call-graph")
+@register("flatten-call-graph", preserves="bits")
 class FlattenCallGraph(ModulePass):
     """Clone computations until each is called from one place.
 

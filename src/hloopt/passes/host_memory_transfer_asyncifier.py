@@ -12,7 +12,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 _ON_START = ("metadata", "backend_config")
 
 
-@register("host-memory-transfer-asyncifier")
+@register("host-memory-transfer-asyncifier", preserves="bits")
 class HostMemoryTransferAsyncifier(ModulePass):
     """Split copies between host and device into a start and a done.
 

@@ -34,7 +34,7 @@ _COLLECTIVES = (
 _FORMATTING = (Opcode.PARAMETER, Opcode.COPY, *ASYNC)
 
 
-@register("legalize-scheduling-annotations")
+@register("legalize-scheduling-annotations", preserves="bits")
 class LegalizeSchedulingAnnotations(ModulePass):
     """Remove scheduling groups that have no use, and complete or refuse those with gaps.
 

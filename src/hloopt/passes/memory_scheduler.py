@@ -12,7 +12,7 @@ from hloopt.memory.schedulers import Algorithm, Schedule, schedule_module
 from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
 
 
-@register("hlo-memory-scheduler")
+@register("hlo-memory-scheduler", preserves="bits")
 class MemoryScheduler(ModulePass):
     """Order the instructions of each computation so that little memory is needed.
 
@@ -45,7 +45,7 @@ class MemoryScheduler(ModulePass):
         return _apply(schedule, module, context)
 
 
-@register("hlo-trivial-scheduler")
+@register("hlo-trivial-scheduler", preserves="bits")
 class TrivialScheduler(ModulePass):
     """Order the instructions of each computation depth first, operands before users.
 
@@ -56,7 +56,7 @@ class TrivialScheduler(ModulePass):
         return _apply(schedule_module(module, Algorithm.TRIVIAL), module, context)
 
 
-@register("hlo-descheduler")
+@register("hlo-descheduler", preserves="bits")
 class Descheduler(ModulePass):
     """Drop the schedule: the order of the instructions means nothing any more."""
 

@@ -20,7 +20,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 _STEPS = (Opcode.RECV, Opcode.SEND, Opcode.RECV_DONE, Opcode.SEND_DONE)
 
 
-@register("latency-hiding-scheduler-preparation")
+@register("latency-hiding-scheduler-preparation", preserves="bits")
 class P2PSchedulePreparation(ModulePass):
     """Add control dependencies between sends, receives and what else runs collectives.
 

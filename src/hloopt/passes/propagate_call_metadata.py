@@ -9,7 +9,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.call_metadata import CallMetadata
 
 
-@register("propagate-call-metadata")
+@register("propagate-call-metadata", preserves="bits")
 class PropagateCallMetadata(ModulePass):
     """Put the op_name and stack frame of each `call` in front of those of its callee.
 

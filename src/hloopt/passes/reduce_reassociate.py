@@ -179,7 +179,7 @@ def _merged(
     return result
 
 
-@register("reduce-scatter-reassociate")
+@register("reduce-scatter-reassociate", preserves="rounding")
 class ReduceScatterReassociate(_Reassociate):
     """Replace `reduce-scatter(x) + reduce-scatter(y)` by `reduce-scatter(x + y)`.
 
@@ -198,7 +198,7 @@ class ReduceScatterReassociate(_Reassociate):
         return _why_not_same_shape(left, right)
 
 
-@register("all-reduce-reassociate")
+@register("all-reduce-reassociate", preserves="rounding")
 class AllReduceReassociate(_Reassociate):
     """Replace `all-reduce(x) + all-reduce(y)` by `all-reduce(x + y)`.
 

@@ -27,7 +27,7 @@ from hloopt.passes.shards import (
 )
 
 
-@register("reduce-scatter-creator")
+@register("reduce-scatter-creator", preserves="bits")
 class ReduceScatterCreator(ModulePass):
     """Make a reduce-scatter of an all-reduce and the dynamic-slice of its result.
 

@@ -17,7 +17,7 @@ from hloopt.passes.reorder_reduce_transpose import is_called_by_one_loop
 from hloopt.passes.replace import attributes_for_another_value, inherit
 
 
-@register("reorder-convert-reduce-add")
+@register("reorder-convert-reduce-add", preserves="rounding")
 class ReorderConvertReduceAdd(ModulePass):
     """In bodies of while loops, convert what an all-reduce takes instead of what it gives.
 

@@ -17,7 +17,7 @@ from hloopt.passes.conversions import commutes, reduction_of_type
 from hloopt.passes.replace import attributes_for_another_value, replace_instruction
 
 
-@register("reorder-reduce-transpose")
+@register("reorder-reduce-transpose", preserves="bits")
 class ReorderReduceTranspose(ModulePass):
     """In bodies of while loops, transpose what a reduce-scatter takes instead of what it gives.
 

@@ -22,7 +22,7 @@ _ELEMENTWISE = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.C
 _REARRANGING = (Opcode.RESHAPE, Opcode.TRANSPOSE)
 
 
-@register("reshape-mover")
+@register("reshape-mover", preserves="bits")
 class ReshapeMover(ModulePass):
     """Let elementwise operations work on what was there before a reshape or transpose.
 

@@ -22,12 +22,13 @@ from hloopt.ir.module import Module
 from hloopt.passes.base import PassContext, Remark
 from hloopt.passes.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
 from hloopt.passes.plugins import place_in_pass
+from hloopt.preserves import PRESERVES, Preserves
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_changes
 from hloopt.verifier.verify import VerifiedState
 
 if TYPE_CHECKING:
-    from hloopt.passes.validation import Validator
+    from hloopt.passes.validation import Validation, Validator
 
 
 @dataclass(slots=True, eq=False)
@@ -56,8 +57,8 @@ class PipelineResult:
     runs: list[PassRun] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    comparisons: int | None = None
-    """How often the module was run and compared; None where nobody asked for it."""
+    validation: Validation | None = None
+    """What running and comparing the module came to; None where nobody asked for it."""
 
     @property
     def changed(self) -> bool:
@@ -108,6 +109,9 @@ class _Execution:
         self.module = module
         self.result = PipelineResult()
         self.verified = VerifiedState()
+        self._preserved: Preserves = "bits"
+        """What all passes that changed something preserve: comparisons are with the module as it
+        was before the first one."""
         self._text: tuple[int, str] | None = None
 
     def run(self, pipeline: Pipeline) -> PipelineResult:
@@ -119,12 +123,12 @@ class _Execution:
         self._steps(pipeline.steps, None)
         if validator is not None and not validator.each and self.result.changed:
             self._validate_end(validator)
-        self.result.comparisons = validator.comparisons if validator is not None else None
+        self.result.validation = validator.found if validator is not None else None
         return self.result
 
     def _validate_end(self, validator: Validator) -> None:
         try:
-            validator.check(self.module)
+            validator.check(self.module, self._preserved)
         except Miscompiled as error:
             raise PassFailure(
                 f"the passes change what the module computes: {error.message}",
@@ -210,11 +214,14 @@ class _Execution:
             self._failed(step, run, before, error)
         run.seconds = time.perf_counter() - started
         validator = self.runner.validator
+        preserved = max(self._preserved, step.made.preserves, key=PRESERVES.index)
         if validator is not None and validator.each and run.changed:
             try:
-                validator.check(module)
+                validator.check(module, preserved)
             except Miscompiled as error:
                 self._failed(step, run, before, error)
+        if run.changed:
+            self._preserved = preserved
         run.instructions = (count, module.instruction_count())
         run.statistics = context.statistics
         if not run.failed:

@@ -19,7 +19,7 @@ from hloopt.memory.buffers import Buffer, Buffers
 from hloopt.passes.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 
 
-@register("scheduler-memory-fencing")
+@register("scheduler-memory-fencing", preserves="bits")
 class SchedulerMemoryFencing(ModulePass):
     """Let the readers of large buffers come before asynchronous operations that start later.
 

@@ -24,7 +24,7 @@ from hloopt.passes.replace import (
 from hloopt.passes.tuples import keep_elements, leaf_shardings, unwrap
 
 
-@register("simplify-sorts")
+@register("simplify-sorts", preserves="bits")
 class SortSimplifier(ModulePass):
     """Drop operands of sorts that neither the comparator nor anyone after the sort reads.
 

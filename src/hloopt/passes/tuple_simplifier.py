@@ -20,7 +20,7 @@ from hloopt.passes.replace import (
 )
 
 
-@register("tuple-simplifier")
+@register("tuple-simplifier", preserves="bits")
 class TupleSimplifier(ModulePass):
     """Forward tuple elements to their users.
 

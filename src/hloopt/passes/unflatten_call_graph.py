@@ -12,7 +12,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.passes.base import ModulePass, PassContext, register
 
 
-@register("unflatten-call-graph")
+@register("unflatten-call-graph", preserves="bits")
 class UnflattenCallGraph(ModulePass):
     """Let all `call` instructions whose computations are equal call the first of these.
 

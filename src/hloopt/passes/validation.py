@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from hloopt.diagnostics import Miscompiled, Source
-from hloopt.equivalence import Reference, RunSettings
+from hloopt.equivalence import Comparison, Reference, RunSettings
 from hloopt.interpreter.errors import RunError
+from hloopt.interpreter.special_values import Special
 from hloopt.ir.module import Module
+from hloopt.preserves import Preserves
 from hloopt.shrink import plan_shrink
 from hloopt.text import parse_module
+
+
+@dataclass(slots=True)
+class Validation:
+    """What comparisons of a module with what it was came to, where they found it to be the same."""
+
+    comparisons: int = 0
+    seeds: int = 0
+    """On how many ordinary inputs, each time."""
+    specials: list[Special] = field(default_factory=list)
+    """The kinds of special values that further inputs had."""
+    on_specials: list[str] = field(default_factory=list)
+    """What differs on special values alone, after passes that do not preserve these."""
+    notes: list[str] = field(default_factory=list)
+    """What was not compared."""
+
+    def add(self, comparison: Comparison) -> None:
+        """Count another comparison in."""
+        self.seeds = max(self.seeds, comparison.seeds)
+        for mine, new in (
+            (self.specials, comparison.specials),
+            (self.on_specials, comparison.on_specials),
+            (self.notes, comparison.notes),
+        ):
+            mine += [one for one in new if one not in mine]
 
 
 class Validator:
@@ -19,7 +48,7 @@ class Validator:
     def __init__(self, settings: RunSettings, *, each: bool, shrink: bool = False) -> None:
         self.each = each
         """Whether to compare after each pass that changed the module, not only after the last."""
-        self.comparisons = 0
+        self.found = Validation()
         self._settings = settings
         self._shrink = shrink
         self._source: Source | None = None
@@ -29,21 +58,29 @@ class Validator:
         """Take the module in `source` as the one that is right. Nothing runs before it changes."""
         self._source = source
         self._reference = None
+        self.found = Validation()
 
-    def check(self, module: Module) -> None:
-        """Raise Miscompiled if `module` computes something else, RunError if that is unknown."""
-        self.comparisons += 1
+    def check(self, module: Module, preserves: Preserves) -> None:
+        """Raise Miscompiled if `module` computes something else, RunError if that is unknown.
+
+        `preserves` says what passes have to leave as it was.
+        """
+        self.found.comparisons += 1
+        if self._settings.deadline is not None:
+            self._settings.deadline.restart()
         try:
             reference, module = self._pair(module)
-            mismatch = reference.compare(module)
+            comparison = reference.examine(module, preserves)
         except RunError as error:
             raise RunError(
                 f"cannot validate: {error.message}",
                 span=error.span,
-                help=_SMALLER if error.code == "HLO503" else "leave --validate out",
+                help=_help(error),
                 code=error.code,
             ) from error
+        mismatch = comparison.mismatch
         if mismatch is None:
+            self.found.add(comparison)
             return
         if not mismatch.is_decided:
             raise RunError(f"cannot validate: not decided: {mismatch.reason}", code="HLO508")
@@ -59,6 +96,13 @@ class Validator:
         if self._reference is None:
             self._reference = Reference(parse_module(self._source), self._settings)
         return self._reference, module
+
+
+def _help(error: RunError) -> str:
+    if error.code != "HLO503":
+        return "leave --validate out"
+    is_told = error.help is not None and "--shrink" in error.help
+    return "; ".join(filter(None, (error.help, "" if is_told else _SMALLER)))
 
 
 _SMALLER = "--shrink validates with smaller dimensions"

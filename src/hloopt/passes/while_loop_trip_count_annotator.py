@@ -17,7 +17,7 @@ from hloopt.passes.base import ModulePass, PassContext, register
 from hloopt.passes.replace import replace_instruction
 
 
-@register("while-loop-trip-count-annotator")
+@register("while-loop-trip-count-annotator", preserves="bits")
 class WhileLoopTripCountAnnotator(ModulePass):
     """Annotate while loops with their trip count and their induction variable.
 

@@ -17,7 +17,7 @@ from hloopt.passes.dce import DeadCode, DeadCodeElimination, started_by
 from hloopt.passes.replace import replace_instruction
 
 
-@register("zero-sized-hlo-elimination")
+@register("zero-sized-hlo-elimination", preserves="bits")
 class ZeroSizedHloElimination(ModulePass):
     """Replace every array without elements by a constant `{}`.
 

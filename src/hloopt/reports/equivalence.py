@@ -39,9 +39,14 @@ def render_comparison(comparison: Comparison, console: Console, *, top: int) -> 
     mismatch = comparison.mismatch
     text = _extent(comparison) if mismatch is None else mismatch.reason
     console.print(Text.assemble((f"{verdict}: ", _STYLES[verdict]), text), soft_wrap=True)
+    if comparison.specials:
+        console.print(f"also on inputs with {', '.join(comparison.specials)}")
     off = [errors for errors in comparison.outputs if errors.unequal]
     if off and top:
         _render_errors(sorted(off, key=_badness, reverse=True), console, top)
+    for difference in comparison.on_specials:
+        line = Text.assemble(("on special values alone: ", "yellow"), difference)
+        console.print(line, soft_wrap=True)
     for note in comparison.notes:
         console.print(Text.assemble(("not compared: ", "yellow"), note), soft_wrap=True)
 
@@ -124,6 +129,8 @@ def comparison_to_json(comparison: Comparison) -> dict[str, object]:
         "devices_before": comparison.devices[0],
         "devices_after": comparison.devices[1],
         "seeds": comparison.seeds,
+        "special_values": comparison.specials,
+        "on_special_values_alone": comparison.on_specials,
         "outputs": [_errors_to_json(errors) for errors in comparison.outputs],
         "not_compared": comparison.notes,
     }
@@ -132,6 +139,7 @@ def comparison_to_json(comparison: Comparison) -> dict[str, object]:
         found["difference"] = {
             "reason": mismatch.reason,
             "seed": mismatch.seed,
+            "special_values": mismatch.special,
             "device": mismatch.device,
             "output": difference and list(difference.leaf),
             "index": difference and difference.index and list(difference.index),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hloopt.driver import Outcome
     from hloopt.passes.base import Remark
     from hloopt.passes.runner import PassRun
+    from hloopt.passes.validation import Validation
 
 RemarkFilters: TypeAlias = Sequence[tuple[str, str | None]]
 """The kinds of remarks asked for, each with the one pass it is asked of, or None."""
@@ -32,11 +33,8 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
     from hloopt.reports.memory_text import render_memory
 
     console.print(_runs_table(outcome.result.runs), width=page_width(console))
-    comparisons = outcome.result.comparisons
-    if comparisons is not None:
-        times = "once" if comparisons == 1 else f"{comparisons} times"
-        equal = f"the module computes what it did (compared {times})"
-        console.print(f"validated: {equal if comparisons else 'nothing changed'}")
+    if outcome.result.validation is not None:
+        console.print(f"validated: {_extent(outcome.result.validation)}")
     console.print()
     if outcome.diff is not None:
         render_diff(outcome.diff, console, side_by_side=side_by_side, text=side_by_side, top=12)
@@ -54,6 +52,39 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
 
         render_schedule_change(outcome.schedule, console)
         console.print()
+
+
+def _extent(validation: Validation) -> str:
+    """What was compared, in a line."""
+    if not validation.comparisons:
+        return "nothing changed"
+    count = validation.comparisons
+    times = "once" if count == 1 else f"{count} times"
+    special = (
+        f"; also on inputs with {', '.join(validation.specials)}" if validation.specials else ""
+    )
+    return f"the module computes what it did (compared {times}{special})"
+
+
+def _validation_to_json(validation: Validation) -> dict[str, object]:
+    """The keys are those of `hloopt equivalent`."""
+    return {
+        "seeds": validation.seeds,
+        "special_values": validation.specials,
+        "on_special_values_alone": validation.on_specials,
+        "not_compared": validation.notes,
+    }
+
+
+def render_not_validated(outcome: Outcome, console: Console) -> None:
+    """What a validation did not see, or saw on special values alone."""
+    validation = outcome.result.validation
+    if validation is None:
+        return
+    lines = [("on special values alone: ", text) for text in validation.on_specials]
+    lines += [("not compared: ", text) for text in validation.notes]
+    for head, text in lines:
+        console.print(Text.assemble((head, "yellow"), text), soft_wrap=True)
 
 
 def _runs_table(runs: Sequence[PassRun]) -> ReportTable:
@@ -203,10 +234,12 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
     from hloopt.reports.memory_json import memory_to_json
     from hloopt.reports.schedule_diff import schedule_change_to_json
 
+    validation = outcome.result.validation
     return {
         "module": outcome.name,
         "changed": outcome.changed,
-        "comparisons": outcome.result.comparisons,
+        "comparisons": validation and validation.comparisons,
+        "validation": validation and _validation_to_json(validation),
         "passes": [
             {
                 "name": run.name,

@@ -9,7 +9,7 @@ import numpy as np
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Value, arrays_of, type_text
 from hloopt.ir.instruction import Instruction
-from hloopt.reports.values import number_text, statistics_of, value_to_json
+from hloopt.reports.values import JsonRoom, number_text, statistics_of, value_to_json
 
 
 class Trace:
@@ -22,11 +22,14 @@ class Trace:
         everything: bool,
         device_count: int,
         show: Callable[[str], object] | None,
+        room: JsonRoom,
     ) -> None:
         """`names`: instructions to show in full; `everything`: statistics of all others.
 
-        `show` gets each text at once; without it, `records` are kept instead.
+        `show` gets each text at once; without it, `records` are kept instead, as many as there is
+        `room` for.
         """
+        self._room = room
         self.records: list[dict[str, object]] = []
         self.seen: set[str] = set()
         """Which of `names` came."""
@@ -43,6 +46,7 @@ class Trace:
         if in_full:
             self.seen.add(instruction.name)
         if self._show is None:
+            self._room.take(sum(a.size if in_full else 1 for a in arrays_of(value)))
             self.records.append(_record(device, instruction, value, in_full=in_full))
         elif in_full:
             where = f" on device {device.number}" if self._has_devices else ""
@@ -73,8 +77,5 @@ _HEADS = ("min", "max", "mean", "NaN")
 def _record(
     device: Device, instruction: Instruction, value: Value, *, in_full: bool
 ) -> dict[str, object]:
-    arrays = value_to_json(value)
-    if not in_full:
-        for array in arrays:
-            del array["values"]
+    arrays = value_to_json(value, in_full=in_full)
     return {"device": device.number, "instruction": instruction.name, "arrays": arrays}

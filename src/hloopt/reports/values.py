@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from hloopt.diagnostics import counted
+from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Array, Value, arrays_of, element_name, type_text
 from hloopt.reports.units import more_text, page_width
@@ -148,14 +150,15 @@ def _scalar_text(value: Any) -> str:
     return f"{complex(value):.4g}" if value.dtype.kind == "c" else f"{float(value):.4g}"
 
 
-def value_to_json(value: Value) -> list[dict[str, object]]:
-    """The arrays of a value; what JSON has no number for is a string: `"NaN"`, `"-Infinity"`."""
+def value_to_json(value: Value, *, in_full: bool = True) -> list[dict[str, object]]:
+    """The arrays of a value, with their values if `in_full`; what JSON has no number for is a
+    string: `"NaN"`, `"-Infinity"`."""
     return [
         {
             "type": element_name(array),
             "shape": list(array.shape),
             "statistics": _finite(statistics_of(array)._asdict()),
-            "values": _nested(array),
+            **({"values": _nested(array)} if in_full else {}),
         }
         for array in arrays_of(value)
     ]
@@ -186,6 +189,29 @@ def json_number(number: float) -> object:
     if number != number:
         return "NaN"
     return number if abs(number) != float("inf") else f"{'-' * (number < 0)}Infinity"
+
+
+_JSON_BYTES = 160
+"""That a number takes as an object of Python and as text."""
+
+
+class JsonRoom:
+    """How many bytes values may take as JSON; None is no bound."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._taken = 0
+
+    def take(self, elements: int) -> None:
+        """Room for so many numbers. Raises RunError where there is none."""
+        self._taken += elements * _JSON_BYTES
+        if self._most is not None and self._taken > self._most:
+            raise RunError(
+                f"values would take {counted(self._taken, 'byte')} as JSON, the limit is "
+                f"{self._most:,}",
+                code="HLO503",
+                help="-o writes outputs into a file; --max-memory allows more",
+            )
 
 
 def results_to_json(results: Sequence[Value], devices: Iterable[Device]) -> list[dict[str, object]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from hloopt.interpreter.arithmetic.conversions import converted
 from hloopt.interpreter.values import Array, computing_type
 
+Tick: TypeAlias = "Callable[[], None] | None"
+"""Called every part of a second by what takes long; it may raise."""
 _EXACT_IN_F64 = 2**53
 _NARROWING = {
     "dot_bf16_bf16_f32": np.dtype(ml_dtypes.bfloat16),
@@ -37,15 +40,39 @@ def rounded_for(algorithm: str, operand: Array) -> Array:
     return operand if narrow is None else operand.astype(narrow, copy=False)
 
 
-def multiply(left: Array, right: Array) -> Array:
+def multiply(left: Array, right: Array, tick: Tick) -> Array:
     """The products of two stacks of matrices of one type, by BLAS; integers wrap around."""
     dtype = left.dtype
     if dtype.kind in "iu" and left.size and right.size:
         bound = _magnitude(left) * _magnitude(right) * left.shape[-1]
         if bound < _EXACT_IN_F64:
-            product = np.matmul(left.astype(np.float64), right.astype(np.float64))
+            product = _matmul(left.astype(np.float64), right.astype(np.float64), tick)
             return np.asarray(product).astype(np.int64).astype(dtype)
-    return np.asarray(np.matmul(_for_blas(left), _for_blas(right)))
+    return _matmul(_for_blas(left), _for_blas(right), tick)
+
+
+def _matmul(left: Array, right: Array, tick: Tick) -> Array:
+    """np.matmul of two stacks; with `tick`, which may stop it, some rows of the left at a time."""
+    rows, depth, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+    if rows == 1 and columns >= _WIDE and depth <= _MOST_DEPTH and left.dtype == np.float32:
+        # Threads of BLAS would wait for each other.
+        return np.asarray(np.einsum("gij,gjk->gik", left, right))
+    each = max(left.shape[0] * depth * columns, 1)
+    step = max(_MOST_PRODUCTS // each, 1)
+    if tick is None or rows <= step:
+        return np.asarray(np.matmul(left, right))
+    parts = []
+    for start in range(0, rows, step):
+        tick()
+        parts.append(np.matmul(left[:, start : start + step], right))
+    return np.concatenate(parts, 1)
+
+
+_WIDE = 1024
+_MOST_DEPTH = 1024
+"""Of sums one term after the other: BLAS makes less of rounding in longer ones."""
+_MOST_PRODUCTS = 1 << 32
+"""So many take part of a second."""
 
 
 def _magnitude(array: Array) -> int:

@@ -127,10 +127,6 @@ class Meetings:
         opcode = meeting.instruction.opcode
         match opcode:
             case Opcode.SEND | Opcode.SEND_DONE | Opcode.RECV | Opcode.RECV_DONE:
-                if meeting.instruction.attributes.get("is_host_transfer") == "true":
-                    raise cannot_run(
-                        meeting.instruction, "there is no host to exchange data with", "HLO501"
-                    )
                 yield from self._transfer(device, meeting)
             case _ if is_collective(opcode):
                 yield from self._gather(device, meeting)

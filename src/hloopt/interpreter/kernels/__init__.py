@@ -3,7 +3,8 @@
 A kernel is `kernel(instruction, *operands) -> value`. It takes types, attributes and result
 dimensions from the instruction, sizes from the operands. Those of elementwise opcodes never look at
 dimensions: `scalar_calls` runs them on arrays in place of scalars. One that applies computations
-to elements is `kernel(plans, instruction, *operands)`, for `scalar_calls.apply_to_arrays`.
+to elements, or takes long, is `kernel(plans, instruction, *operands)`: for
+`scalar_calls.apply_to_arrays`, and the limits of the run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Kernel(NamedTuple):
 
     function: Function
     calls: bool
-    """Whether it applies computations, and takes the plans of them first."""
+    """Whether it takes the plans first, to apply computations or to stop at a limit."""
 
 
 _HOMES = (

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hloopt.interpreter.arithmetic.matrices import (
+    Tick,
     joint_dtype,
     multiply,
     product_as,
@@ -15,6 +16,7 @@ from hloopt.interpreter.arithmetic.matrices import (
     rounded_for,
 )
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
 from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.instruction import Instruction
@@ -47,8 +49,8 @@ def _others(rank: int, axes: _Axes) -> list[int]:
     return [axis for axis in range(rank) if axis not in axes]
 
 
-@kernel(Opcode.DOT)
-def dot(instruction: Instruction, lhs: Array, rhs: Array) -> Array:
+@kernel(Opcode.DOT, calls=True)
+def dot(plans: Plans, instruction: Instruction, lhs: Array, rhs: Array) -> Array:
     """Sums of products; dimensions of the result are batch, free of lhs, free of rhs."""
     dtype = dtype_of_shape(instruction.shape)
     operands = joint_dtype(lhs, rhs)
@@ -56,10 +58,11 @@ def dot(instruction: Instruction, lhs: Array, rhs: Array) -> Array:
     algorithm = instruction.attributes.get("algorithm", "")
     lhs, rhs = rounded_for(algorithm, lhs), rounded_for(algorithm, rhs)
     lhs, rhs = lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
-    return product_as(dtype, _contract(_Dimensions.of(instruction), lhs, rhs), operands)
+    product = _contract(_Dimensions.of(instruction), lhs, rhs, plans.limits.tick())
+    return product_as(dtype, product, operands)
 
 
-def _contract(dimensions: _Dimensions, lhs: Array, rhs: Array) -> Array:
+def _contract(dimensions: _Dimensions, lhs: Array, rhs: Array, tick: Tick) -> Array:
     """The dot of two arrays of one type, by one multiplication of (stacks of) matrices."""
     lhs_free, rhs_free = dimensions.lhs_free(lhs.ndim), dimensions.rhs_free(rhs.ndim)
     batch = tuple(lhs.shape[axis] for axis in dimensions.lhs_batch)
@@ -71,12 +74,15 @@ def _contract(dimensions: _Dimensions, lhs: Array, rhs: Array) -> Array:
     product = multiply(
         left.reshape(prod(batch), prod(rows), depth),
         right.reshape(prod(batch), depth, prod(columns)),
+        tick,
     )
     return product.reshape((*batch, *rows, *columns))
 
 
-@kernel(Opcode.RAGGED_DOT)
-def ragged_dot(instruction: Instruction, lhs: Array, rhs: Array, group_sizes: Array) -> Array:
+@kernel(Opcode.RAGGED_DOT, calls=True)
+def ragged_dot(
+    plans: Plans, instruction: Instruction, lhs: Array, rhs: Array, group_sizes: Array
+) -> Array:
     """A dot per group of consecutive elements along the ragged dimension of lhs.
 
     A free ragged dimension takes, for each group, that group's part of rhs; a contracting one gives
@@ -125,6 +131,7 @@ def ragged_dot(instruction: Instruction, lhs: Array, rhs: Array, group_sizes: Ar
                 inner,
                 lhs[_index(part, lhs.ndim)],
                 right[group][_index(rhs_part, right.ndim - 1)],
+                plans.limits.tick(),
             )
     return product_as(dtype, result, operands)
 
@@ -143,9 +150,14 @@ def _index(parts: dict[int, slice], rank: int) -> tuple[slice, ...]:
     return tuple(parts.get(axis, slice(None)) for axis in range(rank))
 
 
-@kernel(Opcode.SCALED_DOT)
+@kernel(Opcode.SCALED_DOT, calls=True)
 def scaled_dot(
-    instruction: Instruction, lhs: Array, rhs: Array, lhs_scale: Array, rhs_scale: Array
+    plans: Plans,
+    instruction: Instruction,
+    lhs: Array,
+    rhs: Array,
+    lhs_scale: Array,
+    rhs_scale: Array,
 ) -> Array:
     """The dot of lhs and rhs, each times its scale, where one scale is for a block of elements."""
     dtype = dtype_of_shape(instruction.shape)
@@ -153,7 +165,8 @@ def scaled_dot(
     wide = product_dtype(operands, dtype)
     left = lhs.astype(wide, copy=False) * _spread(lhs_scale, lhs.shape).astype(wide, copy=False)
     right = rhs.astype(wide, copy=False) * _spread(rhs_scale, rhs.shape).astype(wide, copy=False)
-    return product_as(dtype, _contract(_Dimensions.of(instruction), left, right), operands)
+    product = _contract(_Dimensions.of(instruction), left, right, plans.limits.tick())
+    return product_as(dtype, product, operands)
 
 
 def _spread(scale: Array, sizes: tuple[int, ...]) -> Array:

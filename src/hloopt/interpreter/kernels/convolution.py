@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hloopt.interpreter.arithmetic.matrices import joint_dtype, multiply, product_as, product_dtype
+from hloopt.interpreter.arithmetic.matrices import (
+    Tick,
+    joint_dtype,
+    multiply,
+    product_as,
+    product_dtype,
+)
 from hloopt.interpreter.arithmetic.window_views import (
     count_places,
     dilated_size,
@@ -18,6 +24,7 @@ from hloopt.interpreter.arithmetic.window_views import (
 )
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
 from hloopt.ir.attribute_values import WindowDimension, parse_dim_labels, parse_int, parse_window
 from hloopt.ir.instruction import Instruction
@@ -29,8 +36,8 @@ _ALL = WindowDimension()
 """Of a window that leaves a dimension alone."""
 
 
-@kernel(Opcode.CONVOLUTION)
-def convolution(instruction: Instruction, lhs: Array, rhs: Array) -> Array:
+@kernel(Opcode.CONVOLUTION, calls=True)
+def convolution(plans: Plans, instruction: Instruction, lhs: Array, rhs: Array) -> Array:
     """The kernel as a matrix, or several, times the windows of lhs as columns of another.
 
     Feature groups and batch groups become a stack of matrices.
@@ -56,7 +63,10 @@ def convolution(instruction: Instruction, lhs: Array, rhs: Array) -> Array:
         *labels.kernel_spatial_dimensions,
     )
     kernel_ = np.flip(kernel_, tuple(2 + i for i, d in enumerate(window) if d.reversal))
-    result = _convolve(_in_groups(base, batches, features), kernel_, batches * features, window)
+    groups = batches * features
+    result = _convolve(
+        _in_groups(base, batches, features), kernel_, groups, window, plans.limits.tick()
+    )
     order = (
         labels.output_batch_dimension,
         labels.output_feature_dimension,
@@ -85,7 +95,13 @@ class _Part(NamedTuple):
     """Of a convolution of the base with that part of the kernel, to that part of the result."""
 
 
-def _convolve(base: Array, kernel_: Array, groups: int, window: Sequence[WindowDimension]) -> Array:
+def _convolve(
+    base: Array,
+    kernel_: Array,
+    groups: int,
+    window: Sequence[WindowDimension],
+    tick: Tick,
+) -> Array:
     """[batch, feature, spatial…] of a grouped base and a kernel [output, input, spatial…].
 
     As many places of the window at a time as make a product deep enough for BLAS: a whole small
@@ -100,12 +116,15 @@ def _convolve(base: Array, kernel_: Array, groups: int, window: Sequence[WindowD
     lengths = _box([d.size for d in window], -(-_WORTHWHILE_DEPTH // max(features, 1)))
     parts = map(_parts, sizes, window, lengths)
     for part in product(*parts):
+        if tick is not None:
+            tick()
         box = kernel_[:, :, *(axis.within for axis in part)]
         _add_products(
             result[:, :, *(axis.places for axis in part)],
             box.reshape(groups, outputs // groups, prod(box.shape[1:])),
             base,
             (_ALL, _ALL, *(axis.window for axis in part), _ALL),
+            tick,
         )
     return np.moveaxis(result.reshape(outputs, *places, batch), -1, 0)
 
@@ -198,7 +217,11 @@ def _parts_of_phase(size: int, phase: _Phase, outputs: int, length: int) -> Iter
 
 
 def _add_products(
-    result: Array, matrices: Array, base: Array, window: Sequence[WindowDimension]
+    result: Array,
+    matrices: Array,
+    base: Array,
+    window: Sequence[WindowDimension],
+    tick: Tick,
 ) -> None:
     """Add matrices times all windows of a grouped base to [group, output, spatial…, batch].
 
@@ -216,4 +239,4 @@ def _add_products(
         some = slice(start, start + step)
         added = result[..., some]
         laid_out = columns[..., some].reshape(groups, depth, -1)
-        added += multiply(matrices, laid_out).reshape(added.shape)
+        added += multiply(matrices, laid_out, tick).reshape(added.shape)

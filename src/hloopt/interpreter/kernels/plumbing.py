@@ -1,8 +1,7 @@
-"""Constants, tuples, tokens, copies and outside data: values handed on as they are."""
+"""Constants, tuples, tokens, copies and outfeeds: values handed on as they are."""
 
 from __future__ import annotations
 
-from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.literals import literal_value
 from hloopt.interpreter.plan import Plans
@@ -51,11 +50,6 @@ def copy_start(instruction: Instruction, operand: Value) -> Value:
 @kernel(Opcode.COPY_DONE)
 def copy_done(instruction: Instruction, started: Value) -> Value:
     return started[0]
-
-
-@kernel(Opcode.INFEED)
-def infeed(instruction: Instruction, token: Value) -> Value:
-    raise RunError("there is no host that could feed it data", code="HLO501")
 
 
 @kernel(Opcode.OUTFEED)

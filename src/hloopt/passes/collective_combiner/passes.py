@@ -145,7 +145,7 @@ def _reduction(collective: Instruction) -> tuple[Hashable, ...]:
     return reduction_kind(computation), computation.root.shape
 
 
-@register("all-gather-combiner")
+@register("all-gather-combiner", preserves="bits")
 class AllGatherCombiner(_Combiner):
     """Combine all-gathers of one computation into one with several operands.
 
@@ -182,7 +182,7 @@ class AllGatherCombiner(_Combiner):
         )
 
 
-@register("all-reduce-combiner")
+@register("all-reduce-combiner", preserves="bits")
 class AllReduceCombiner(_Combiner):
     """Combine all-reduces of one computation into one with several operands.
 
@@ -205,7 +205,7 @@ class AllReduceCombiner(_Combiner):
         return *super().kind(collective), *_reduction(collective)
 
 
-@register("reduce-scatter-combiner")
+@register("reduce-scatter-combiner", preserves="bits")
 class ReduceScatterCombiner(_Combiner):
     """Combine reduce-scatters of one computation into one with several operands.
 
@@ -233,7 +233,7 @@ class ReduceScatterCombiner(_Combiner):
         )
 
 
-@register("gpu-all-gather-combiner")
+@register("gpu-all-gather-combiner", preserves="bits")
 class GpuAllGatherCombiner(AllGatherCombiner):
     """all-gather-combiner as XLA:GPU runs it after fusion.
 
@@ -245,14 +245,14 @@ class GpuAllGatherCombiner(AllGatherCombiner):
     separates_pipelined = True
 
 
-@register("gpu-all-reduce-combiner")
+@register("gpu-all-reduce-combiner", preserves="bits")
 class GpuAllReduceCombiner(AllReduceCombiner):
     """all-reduce-combiner as XLA:GPU runs it after fusion: see gpu-all-gather-combiner."""
 
     separates_pipelined = True
 
 
-@register("gpu-reduce-scatter-combiner")
+@register("gpu-reduce-scatter-combiner", preserves="bits")
 class GpuReduceScatterCombiner(ReduceScatterCombiner):
     """reduce-scatter-combiner as XLA:GPU runs it after fusion: see gpu-all-gather-combiner."""
 

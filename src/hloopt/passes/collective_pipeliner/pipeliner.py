@@ -32,7 +32,7 @@ from hloopt.passes.collective_pipeliner.unconsidered import unconsidered
 from hloopt.passes.dce import DeadCodeElimination
 
 
-@register("collective-pipeliner")
+@register("collective-pipeliner", preserves="bits")
 class CollectivePipeliner(ModulePass):
     """Move collectives of counted while loops to other trips, so that other work can hide them.
 

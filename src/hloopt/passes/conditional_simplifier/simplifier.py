@@ -26,7 +26,7 @@ from hloopt.passes.dce import (
 )
 
 
-@register("simplify-conditional")
+@register("simplify-conditional", preserves="bits")
 class ConditionalSimplifier(ModulePass):
     """Simplify what goes into conditionals and what comes out, or do without them.
 

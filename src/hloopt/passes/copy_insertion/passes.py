@@ -24,7 +24,7 @@ _ALIAS_INFO = "which operands results may be written over: what all targets shar
 _SKIP = "copies never to remove; from Python only"
 
 
-@register("copy-insertion")
+@register("copy-insertion", preserves="bits")
 class CopyInsertion(ModulePass):
     """Add the copies without which one buffer would have to hold two values at a time.
 
@@ -58,7 +58,7 @@ class CopyInsertion(ModulePass):
         return True
 
 
-@register("remove-unnecessary-copies")
+@register("remove-unnecessary-copies", preserves="bits")
 class RemoveUnnecessaryCopies(ModulePass):
     """Replace copies by what they copy where both may lie in one place.
 
@@ -95,7 +95,7 @@ class RemoveUnnecessaryCopies(ModulePass):
         return changed
 
 
-@register("add-special-case-copies")
+@register("add-special-case-copies", preserves="bits")
 class AddSpecialCaseCopies(ModulePass):
     """Copy what lies in read-only memory, is overwritten while it is read, or returned twice.
 

@@ -39,7 +39,7 @@ _LESS_MEMORY = 0.9
 """What is left of the limit when scheduling again."""
 
 
-@register("latency-hiding-scheduler")
+@register("latency-hiding-scheduler", preserves="bits")
 class LatencyHidingScheduler(ModulePass):
     """Reorder scheduled computations so that work hides the latency of asynchronous operations.
 

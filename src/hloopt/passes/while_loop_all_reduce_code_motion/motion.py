@@ -44,7 +44,7 @@ class _DeviceFacts:
         )
 
 
-@register("while-loop-all-reduce-code-motion")
+@register("while-loop-all-reduce-code-motion", preserves="rounding")
 class WhileLoopAllReduceCodeMotion(ModulePass):
     """Run an all-reduce once after a while loop instead of in every trip.
 

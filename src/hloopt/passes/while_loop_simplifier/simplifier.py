@@ -22,7 +22,7 @@ from hloopt.passes.while_loop_simplifier.removal import remove_loop, why_not_rem
 from hloopt.passes.while_loop_simplifier.repeated import merge_repeated_elements
 
 
-@register("simplify-while-loops")
+@register("simplify-while-loops", preserves="bits")
 class WhileLoopSimplifier(ModulePass):
     """Simplify while loops: what they carry from trip to trip, and loops of at most one trip.
 

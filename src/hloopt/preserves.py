@@ -1,0 +1,17 @@
+"""What of a module's results a pass, or two programs, have to have in common."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+Preserves: TypeAlias = Literal["bits", "rounding", "finite"]
+"""`bits`: all results, whatever the inputs. `rounding`: floats up to how they are rounded.
+`finite`: the same, where nothing is NaN, infinite, -0, an extreme of its type or an index out of
+range."""
+PRESERVES: tuple[Preserves, ...] = get_args(Preserves)
+"""The most first."""
+EXPLAINED: dict[Preserves, str] = {
+    "bits": "every bit of the results",
+    "rounding": "results up to rounding",
+    "finite": "results up to rounding, on inputs without special values",
+}

@@ -1,0 +1,1 @@
+"""Miscompiles planted in small modules, and rewrites that are right."""
