@@ -16,7 +16,9 @@ TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter collectiv
 	unflatten_call_graph while_loop_all_reduce_code_motion while_loop_simplifier \
 	while_loop_trip_count_annotator shape_inference verifier
 PYTEST_WORKERS ?= 2
-FUZZ_COUNT ?= 20000
+# Of the sweeps over random inputs: the same seed gives the same inputs.
+SEED ?= 0
+COUNT ?=
 
 DEV := $(VENV)/.dev
 XLA := $(VENV)/.xla
@@ -98,21 +100,28 @@ search-table: $(DEV) ## searched schedules beside XLA's, into docs/: a minute fo
 	$(BIN)/python tools/search_table.py --shared $(HLOOPT_SHARED) --write
 
 .PHONY: agreement
-agreement: $(XLA) ## the interpreter and XLA:CPU on the whole corpus: an hour
-	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)
+agreement: $(XLA) ## the interpreter and XLA:CPU on the corpus: an hour, or COUNT modules of it
+	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS) \
+		--seed $(SEED) $(COUNT:%=--sample %)
 
 .PHONY: cost-agreement
 cost-agreement: $(XLA) ## what modules cost, and what XLA says, on the whole corpus
 	$(BIN)/python tools/cost_agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS)
 
 .PHONY: fuzz
-fuzz: $(DEV) ## break FUZZ_COUNT texts at random, see that nothing else breaks
-	$(BIN)/python tools/fuzz.py --count $(FUZZ_COUNT) --jobs $(PYTEST_WORKERS) \
+fuzz: $(DEV) ## COUNT broken texts, protos, pipelines, command lines (100000): nothing else breaks
+	$(BIN)/python tools/fuzz.py --seed $(SEED) --count $(or $(COUNT),100000) \
+		--jobs $(PYTEST_WORKERS) \
 		$(if $(wildcard $(HLOOPT_SHARED)/corpus),--shared $(HLOOPT_SHARED))
 
 .PHONY: planted-miscompiles
 planted-miscompiles: $(DEV) ## plant miscompiles, see that --validate finds them; right rewrites, too
 	$(BIN)/python tools/planted_miscompiles.py
+
+.PHONY: random-differential
+random-differential: $(DEV) ## random passes on COUNT random programs (20000) keep what these compute
+	$(BIN)/python tools/random_differential.py --seed $(SEED) --count $(or $(COUNT),20000) \
+		--jobs $(PYTEST_WORKERS)
 
 .PHONY: golden-update
 golden-update: $(DEV) ## write the CHECK lines of golden tests again

@@ -38,7 +38,8 @@ def measure_corpus(shared: str) -> dict[str, Any]:
     Nothing at all without jaxlib, or without the corpus.
     """
     sys.path.insert(0, str(ROOT / "tools"))
-    from agreement import Settings, sweep
+    from agreement import sweep
+    from agreement_lib.judge import Settings
     from corpus import choose_entries
 
     folder = Path(shared)

@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
-"""Break HLO texts at random and see that nothing breaks with them.
+"""Break HLO texts, protos and pipelines at random and see that nothing breaks with them.
 
-    tools/fuzz.py [--shared DIR] [--count N] [--jobs J] [--seed S] [--save DIR]
+    tools/fuzz.py [--shared DIR] [--count N] [--jobs J] [--seed S] [--save DIR] [--kinds K,…]
     tools/fuzz.py --against-xla …
 
-Starts from the texts of testdata/ and of DIR/corpus. Each broken text is read, verified, printed
-and read again; a share goes through all passes. An exception that is no HloError, more than 5
-seconds or 500 MB, and a print that is not read back as it is are findings. The first of each kind
-is made smaller and saved in `--save`. Exits 1 if there are findings, 2 for wrong usage. Needs
-Linux.
+Starts from the texts of testdata/ and of DIR/corpus. Inputs are of four kinds:
+
+text      a broken text is read, verified, printed, read again; a share goes through all passes
+proto     the same of a proto with broken fields, which is encoded again, too
+pipeline  a broken YAML pipeline, made up or shipped, is read and run on a valid module
+command   a random command line on a broken or valid file; a few in processes of their own
+
+An exception that is no HloError, more than 5 seconds (of a command or pipeline 20) or 500 MB, an
+invalid module after a pass, an exit code of a defect, and a print that is not read back as it is
+are findings. The first of each kind is made smaller and saved in `--save`. Answers are kept there,
+too: a sweep that was killed goes on where it was, unless the sources changed. Exits 1 if there are
+findings, 2 for wrong usage. Needs Linux.
 
 With --against-xla, asks jaxlib whether it reads each text, and counts by message where the answers
 differ. That is information, no finding.
@@ -17,81 +24,65 @@ differ. That is information, no finding.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
-from fuzz_lib.workers import Finding, Settings, run
+from fuzz_lib.inputs import KINDS, Inputs
+from sweep_lib.state import State
+from sweep_lib.sweep import Sweep, show_progress
 
 ROOT = Path(__file__).resolve().parent.parent
+_PER_SLICE = 1000
 
 
 def main() -> int:
-    """Check as many texts as the command line says; the exit code."""
+    """Check as many inputs as the command line says; the exit code."""
     arguments = _arguments()
     folders = (ROOT / "testdata", *([arguments.shared / "corpus"] if arguments.shared else []))
     if missing := [str(folder) for folder in folders if not folder.is_dir()]:
         print(f"error: no folder {', '.join(missing)}", file=sys.stderr)
         return 2
-    settings = Settings(folders, arguments.seed, thorough=arguments.thorough)
+    kinds = tuple(arguments.kinds.split(","))
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        print(f"error: no kind '{unknown[0]}': {', '.join(KINDS)}", file=sys.stderr)
+        return 2
     if arguments.against_xla:
-        return _compare_with_xla(settings, arguments.first, arguments.count)
-    report = Report(arguments.save, settings.seed)
-    started = time.monotonic()
-    for progress in run(settings, arguments.first, arguments.count, arguments.jobs):
-        report.outcomes += progress.outcomes
-        for finding in progress.findings:
-            report.add(finding)
-        _show_progress(report.done, arguments.count)
-    seconds = time.monotonic() - started
-    print(report.summary(seconds))
-    return 1 if report.kinds else 0
+        return _compare_with_xla(folders, arguments.seed, arguments.count)
+    inputs = Inputs(folders, arguments.seed, thorough=arguments.thorough, kinds=kinds)
+    path = arguments.save / f"seed-{arguments.seed}.jsonl"
+    if arguments.again:
+        path.unlink(missing_ok=True)
+    state = State(path, repr(inputs))
+    sweep = Sweep(inputs, state, folder=arguments.save, seed=arguments.seed, unit="inputs")
+    sweep.run(arguments.count, arguments.jobs, _PER_SLICE)
+    print(_commands(state.total.outcomes))
+    print(sweep.summary(_counts(state.total.outcomes)))
+    return 1 if state.kinds else 0
 
 
-class Report:
-    """Counts, and a file for the first finding of each kind."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.folder = folder
-        self.seed = seed
-        self.outcomes: Counter[str] = Counter()
-        self.kinds: Counter[str] = Counter()
-
-    @property
-    def done(self) -> int:
-        return sum(self.outcomes[o] for o in ("refused", "invalid", "valid", "lost"))
-
-    def add(self, finding: Finding) -> None:
-        kind = finding.problem.kind
-        self.kinds[kind] += 1
-        if self.kinds[kind] > 1:
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        name = re.sub(r"[^\w.\-]+", "-", kind)[:80].strip("-")
-        path = self.folder / f"{name}.{self.seed}.{finding.number}.hlo"
-        path.write_text(finding.text, encoding="utf-8", errors="surrogatepass", newline="")
-        about = f"seed {self.seed}, text {finding.number}\n{kind}\n\n{finding.problem.details}\n"
-        path.with_suffix(".txt").write_text(about, encoding="utf-8", errors="backslashreplace")
-        print(f"finding: {kind}\n  {path}", flush=True)
-
-    def summary(self, seconds: float) -> str:
-        counts = ", ".join(f"{self.outcomes[o]} {o}" for o in ("refused", "invalid", "valid"))
-        lines = [f"{count} times {kind}" for kind, count in self.kinds.most_common()]
-        rate = self.done / max(seconds, 1e-9)
-        lines.append(
-            f"{self.done} texts ({counts}) in {seconds:.0f} s, {rate:.0f} a second: "
-            f"{sum(self.kinds.values())} findings of {len(self.kinds)} kinds"
-        )
-        return "\n".join(lines)
+def _counts(outcomes: Counter[str]) -> str:
+    """What became of the inputs, by kind."""
+    shown = []
+    for kind in KINDS:
+        ends = {o.removeprefix(f"{kind} "): n for o, n in outcomes.items() if o.startswith(kind)}
+        if ends:
+            parts = ", ".join(f"{number:,} {end}" for end, number in sorted(ends.items()))
+            shown.append(f"{kind}s: {parts}")
+    return "; ".join(shown)
 
 
-def _compare_with_xla(settings: Settings, first: int, count: int) -> int:
+def _commands(outcomes: Counter[str]) -> str:
+    """How often each command ran."""
+    ran = {o.removeprefix("ran "): n for o, n in outcomes.items() if o.startswith("ran ")}
+    return "commands: " + (", ".join(f"{n:,} {name}" for name, n in sorted(ran.items())) or "none")
+
+
+def _compare_with_xla(folders: tuple[Path, ...], seed: int, count: int) -> int:
     from fuzz_lib.against_xla import compare
 
     try:
-        classes = compare(settings, range(first, first + count), _show_progress)
+        classes = compare(folders, seed, range(count), show_progress)
     except ImportError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -103,24 +94,19 @@ def _compare_with_xla(settings: Settings, first: int, count: int) -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Break HLO texts at random.")
+    parser = argparse.ArgumentParser(description="Break HLO texts, protos and pipelines at random.")
     parser.add_argument("--shared", type=Path, help="the folder of corpus/, for more texts")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other texts")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with text N")
-    parser.add_argument("--count", type=int, default=20_000, help="how many texts")
+    parser.add_argument("--seed", type=int, default=0, help="another seed, other inputs")
+    parser.add_argument("--count", type=int, default=20_000, help="how many inputs")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of inputs; default: all")
     parser.add_argument(
         "--thorough", type=float, default=0.25, help="the share of texts to run all passes on"
     )
     parser.add_argument("--save", type=Path, default=Path("build/fuzz"), help="folder for findings")
+    parser.add_argument("--again", action="store_true", help="forget what is done")
     parser.add_argument("--against-xla", action="store_true", help="compare with what jaxlib reads")
     return parser.parse_args()
-
-
-def _show_progress(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if done == total else ""
-        print(f"\r\033[K{done}/{total}", end=end, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -192,3 +192,59 @@ ENTRY e {{
     module = parse_module(abs_too)
     assert create_pass("async-stream-attribute-wrapper").run(module, PassContext())
     assert verify_module(module) == []
+
+
+def test_a_copied_group_has_fusions_and_asynchronous_work_of_its_own() -> None:
+    text = """HloModule m
+fused { z = f32[8] parameter(0)
+  ROOT d = f32[8] tanh(z) }
+there { z = f32[8] parameter(0)
+  ROOT d = f32[8] exponential(z) }
+group { x = f32[8] parameter(0)
+  y = f32[8] fusion(x), kind=kLoop, calls=fused
+  s = ((f32[8]), f32[8], u32[]) call-start(y), to_apply=there
+  ROOT r = f32[8] call-done(s) }
+ENTRY e { p = f32[8] parameter(0)
+  a = f32[8] call(p), to_apply=group
+  ROOT b = f32[8] call(a), to_apply=group, frontend_attributes={_collectives_group=""} }"""
+    module = run_checked("explicit-collectives-group-async-wrapper", text, changes=True)
+    assert verify_module(parse_module(print_module(module))) == []
+
+
+def test_asynchronous_work_inside_of_other_work_keeps_its_thread() -> None:
+    text = """HloModule m
+there { z = f32[8] parameter(0)
+  ROOT d = f32[8] exponential(z) }
+here { x = f32[8] parameter(0)
+  remote = f32[8] call(x), to_apply=there, backend_config={"device_type":"DEVICE_TYPE_HOST"}
+  ROOT r = f32[8] add(remote, x) }
+ENTRY e { p = f32[8] parameter(0)
+  s = ((f32[8]), f32[8], u32[]) call-start(p), to_apply=here
+  ROOT d = f32[8] call-done(s) }"""
+    module = run_checked("host-compute-asyncifier", text, changes=True)
+    for readable in (module, parse_module(print_module(module))):
+        threads = {c.name: c.execution_thread for c in readable.computations.values()}
+        assert threads["there"] == "host"
+        assert threads["here"] == "main"
+
+
+def test_work_that_moves_to_the_host_leaves_the_threads_of_what_it_starts() -> None:
+    text = """HloModule m
+inner { z = f32[8] parameter(0)
+  ROOT d = f32[8] exponential(z) }
+outer { x = f32[8] parameter(0)
+  s = ((f32[8]), f32[8], u32[]) call-start(x), to_apply=inner
+  ROOT d = f32[8] call-done(s) }
+ENTRY e { p = f32[8] parameter(0)
+  ROOT r = f32[8] call(p), to_apply=outer, backend_config={"device_type":"DEVICE_TYPE_HOST"} }"""
+    module = run_checked("host-compute-asyncifier", text, changes=True)
+    again = parse_module(print_module(module))
+    threads = [
+        {
+            c.name: c.execution_thread
+            for c in m.computations.values()
+            if c.name in ("inner", "outer")
+        }
+        for m in (module, again)
+    ]
+    assert threads == [{"inner": "main", "outer": "host"}] * 2

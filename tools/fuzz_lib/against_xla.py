@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from fuzz_lib.mutations import Texts, mutated
-from fuzz_lib.workers import Settings
 from hloopt.diagnostics import HloError
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
@@ -20,14 +20,17 @@ Classes = dict[tuple[str, str], list[int]]
 
 
 def compare(
-    settings: Settings, numbers: Sequence[int], show_progress: Callable[[int, int], None]
+    folders: Sequence[Path],
+    seed: int,
+    numbers: Sequence[int],
+    show_progress: Callable[[int, int], None],
 ) -> Classes:
     """Where the answers to the texts with these numbers differ. Raises ImportError."""
-    texts = Texts(settings.folders)
+    texts = Texts(folders)
     xla = XlaProcess(TIMEOUT)
     classes: Classes = defaultdict(list)
     for done, number in enumerate(numbers, 1):
-        text = mutated(texts, settings.seed, number)
+        text = mutated(texts, seed, number)
         verdict = _verdict(text, xla.read(text).error)
         if verdict is not None:
             classes[verdict].append(number)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 LONGEST = 400_000  # characters of a text that is mutated
 
@@ -82,10 +83,31 @@ def mutated(texts: Texts, seed: int, number: int) -> str:
     return text
 
 
+def break_text(dice: random.Random, text: str) -> str:
+    """One mutation of a text that is no HLO."""
+    one = _Alone(text)
+    return dice.choice(_OF_ANY_TEXT)(dice, text, one)
+
+
+class _Alone(NamedTuple):
+    """A text to take pieces from: itself."""
+
+    text: str
+
+    def choose(self, dice: random.Random) -> str:
+        return self.text
+
+
+class _Source(Protocol):
+    """Where mutations take pieces of other texts from."""
+
+    def choose(self, dice: random.Random) -> str: ...
+
+
 # -- mutations --------------------------------------------------------------------------------
 
 
-def _change_characters(dice: random.Random, text: str, texts: Texts) -> str:
+def _change_characters(dice: random.Random, text: str, texts: _Source) -> str:
     start = dice.randrange(len(text) + 1)
     end = min(len(text), start + dice.choice((0, 0, 1, 1, 1, 2, 5, 40)))
     piece = text[start:end]
@@ -104,11 +126,11 @@ def _change_characters(dice: random.Random, text: str, texts: Texts) -> str:
     return text[:start] + new + text[end:]
 
 
-def _truncate(dice: random.Random, text: str, texts: Texts) -> str:
+def _truncate(dice: random.Random, text: str, texts: _Source) -> str:
     return text[: dice.randrange(len(text) + 1)]
 
 
-def _change_token(dice: random.Random, text: str, texts: Texts) -> str:
+def _change_token(dice: random.Random, text: str, texts: _Source) -> str:
     tokens = _TOKEN.findall(text)
     if len(tokens) < 2:
         return text
@@ -129,11 +151,11 @@ def _change_token(dice: random.Random, text: str, texts: Texts) -> str:
     return "".join(tokens)
 
 
-def _change_number(dice: random.Random, text: str, texts: Texts) -> str:
+def _change_number(dice: random.Random, text: str, texts: _Source) -> str:
     return _replace_one(dice, text, re.compile(r"\d+"), lambda _: dice.choice(NUMBERS))
 
 
-def _change_word(dice: random.Random, text: str, texts: Texts) -> str:
+def _change_word(dice: random.Random, text: str, texts: _Source) -> str:
     """A word becomes another word of the text: another operand, opcode, type, key."""
     words = re.findall(r"[A-Za-z_][\w.\-]*", text)
     if not words:
@@ -141,14 +163,14 @@ def _change_word(dice: random.Random, text: str, texts: Texts) -> str:
     return _replace_one(dice, text, re.compile(r"[A-Za-z_][\w.\-]*"), lambda _: dice.choice(words))
 
 
-def _change_value(dice: random.Random, text: str, texts: Texts) -> str:
+def _change_value(dice: random.Random, text: str, texts: _Source) -> str:
     values = (*VALUES, *NUMBERS)
     if dice.random() < 0.5:
         values = tuple(_VALUE.findall(texts.choose(dice))) or values
     return _replace_one(dice, text, _VALUE, lambda _: dice.choice(values))
 
 
-def _add_attribute(dice: random.Random, text: str, texts: Texts) -> str:
+def _add_attribute(dice: random.Random, text: str, texts: _Source) -> str:
     pairs = re.findall(r", ([\w\-]+=[^\n]*?)(?=, [\w\-]+=|$)", texts.choose(dice), re.M)
     if not pairs:
         return text
@@ -158,11 +180,11 @@ def _add_attribute(dice: random.Random, text: str, texts: Texts) -> str:
     return "\n".join(lines)
 
 
-def _drop_attribute(dice: random.Random, text: str, texts: Texts) -> str:
+def _drop_attribute(dice: random.Random, text: str, texts: _Source) -> str:
     return _replace_one(dice, text, re.compile(r", [\w\-]+=[^\n,]*"), lambda _: "")
 
 
-def _change_line(dice: random.Random, text: str, texts: Texts) -> str:
+def _change_line(dice: random.Random, text: str, texts: _Source) -> str:
     lines = text.split("\n")
     at, other = dice.randrange(len(lines)), dice.randrange(len(lines))
     match dice.randrange(6):
@@ -183,7 +205,7 @@ def _change_line(dice: random.Random, text: str, texts: Texts) -> str:
     return "\n".join(lines)
 
 
-def _normalize_space(dice: random.Random, text: str, texts: Texts) -> str:
+def _normalize_space(dice: random.Random, text: str, texts: _Source) -> str:
     """Another way of writing the same, so that the other lane of the reader gets it."""
     old, new = dice.choice(
         (("\n", " "), ("\n", "\r\n"), ("  ", "\t"), (", ", ","), ("%", ""), (" = ", " =/**/ "))
@@ -191,7 +213,10 @@ def _normalize_space(dice: random.Random, text: str, texts: Texts) -> str:
     return text.replace(old, new) if len(text) < 20_000 else text
 
 
-_MUTATIONS: tuple[Callable[[random.Random, str, Texts], str], ...] = (
+_OF_ANY_TEXT: tuple[Callable[[random.Random, str, _Source], str], ...] = (
+    *(_change_characters, _change_token, _change_number, _change_word, _change_line, _truncate),
+)
+_MUTATIONS: tuple[Callable[[random.Random, str, _Source], str], ...] = (
     *(_change_characters, _change_characters, _change_token, _change_token, _change_number),
     *(_change_number, _change_word, _change_word, _change_value, _change_value, _add_attribute),
     *(_drop_attribute, _change_line, _change_line, _truncate, _normalize_space),

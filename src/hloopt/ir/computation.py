@@ -157,7 +157,8 @@ class Computation:
     def move_to_thread(self, thread: str) -> None:
         """Let it, and all it calls, run on `thread`: that of the async-start that calls it.
 
-        O(instructions of these computations).
+        What starts in there says itself on which thread it runs. O(instructions of these
+        computations).
         """
         waiting, seen = [self], {self}
         while waiting:
@@ -165,7 +166,12 @@ class Computation:
             if computation.execution_thread != thread:
                 computation.execution_thread = thread
                 computation.is_pristine = False
-            called = {callee for i in computation.instructions for callee in i.called}
+            called = {
+                callee
+                for i in computation.instructions
+                if i.opcode is not Opcode.ASYNC_START
+                for callee in i.called
+            }
             waiting += called - seen
             seen |= called
 

@@ -107,6 +107,8 @@ def _move_to_thread(body: Computation, thread: str, operation: Instruction) -> N
             if instruction.called:
                 called = tuple(own(callee, instruction) for callee in instruction.called)
                 instruction.set_called(called)
+                if instruction.opcode is Opcode.ASYNC_START:
+                    continue  # it says itself on which thread it runs
                 waiting += [c for c in dict.fromkeys(called) if c.execution_thread != thread]
 
 

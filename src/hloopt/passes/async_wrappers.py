@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.gpu_async import COLLECTIVES_GROUP, STREAM_ANNOTATION
 from hloopt.ir.backend_config import backend_config, with_gpu_fields
-from hloopt.ir.clone import clone_computation
+from hloopt.ir.clone import clone_to_change
 from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -100,7 +100,7 @@ class ExplicitCollectivesGroupAsyncWrapper(_AsyncWrapper):
         )
 
     def split(self, instruction: Instruction) -> AsyncPair:
-        body, _ = clone_computation(instruction.called[0])
+        body = clone_to_change(instruction.called[0])
         start = start_of(instruction, body, on_start=("frontend_attributes",))
         return AsyncPair(start, done_of(instruction, start, Opcode.ASYNC_DONE))
 

@@ -13,7 +13,7 @@ def reduced(text: str, still_fails: Callable[[str], bool], seconds: float) -> st
     """The smallest text found in `seconds` that still fails; `text` itself does."""
     deadline = time.monotonic() + seconds
     for split in (_lines, _TOKEN.findall, _lines, _TOKEN.findall):
-        text = _without_pieces(split(text), still_fails, deadline)
+        text = without_pieces(split(text), still_fails, deadline)
     return text
 
 
@@ -21,8 +21,8 @@ def _lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
 
 
-def _without_pieces(pieces: list[str], still_fails: Callable[[str], bool], deadline: float) -> str:
-    """Drop runs of pieces, long ones first, as long as the rest still fails."""
+def without_pieces(pieces: list[str], still_fails: Callable[[str], bool], deadline: float) -> str:
+    """Drop runs of pieces, long ones first, as long as the rest still fails; until `deadline`."""
     length = max(1, len(pieces) // 2)
     while True:
         dropped = False

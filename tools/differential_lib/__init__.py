@@ -1,0 +1,1 @@
+"""The parts of tools/random_differential.py."""

@@ -1,0 +1,1 @@
+"""What sweeps over numbered inputs share: processes, limits, a state on disk, a report."""
