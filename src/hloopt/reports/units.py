@@ -85,8 +85,10 @@ def human_ratio(number: float) -> str:
 
 
 def human_change(old: float, new: float) -> str:
-    """`+16.2%`, `-3.0%`; from ten times as much on `x12.0`, `x17.9 M`. `old` is not 0."""
+    """`+16.2%`, `-3.0%`, `-<0.1%`; from ten times as much on `x12.0`, `x17.9 M`. `old` is not 0."""
     ratio = new / old
+    if 0 < abs(ratio - 1) < 0.0005:
+        return "+<0.1%" if ratio > 1 else "-<0.1%"
     return f"x{human_count(ratio)}" if ratio >= 10 else f"{ratio - 1:+.1%}"
 
 
