@@ -14,7 +14,7 @@ from hloopt.interpreter.values import Value
 from hloopt.ir import Instruction, Module
 from hloopt.ir.device_counts import device_counts
 
-SETTINGS = RunSettings(steps=100_000, memory=1 << 28)
+SETTINGS = RunSettings(steps=10_000_000, memory=1 << 28)
 
 
 class Truth(NamedTuple):

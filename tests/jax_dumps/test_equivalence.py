@@ -15,6 +15,7 @@ from hloopt.files import read_module
 from hloopt.interpreter.array_files import read_arrays
 from hloopt.interpreter.inputs import Inputs
 from hloopt.ir import Module, Opcode
+from hloopt.preserves import Preserves
 from hloopt.xla.engine import run_with_xla
 
 pytestmark = pytest.mark.oracle
@@ -47,15 +48,19 @@ def module_of(dumps: Dumps, stage: str) -> Module:
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_stages_of_a_compilation_are_equal(dumps: Dumps, before: str, after: str) -> None:
-    found = examine(module_of(dumps, before), module_of(dumps, after))
-    assert found.mismatch is None
-    assert found.notes == []
-    assert all(output.not_finite == 0 for output in found.outputs)
     is_bf16 = dumps.program == "transformer_bf16"
+    # Where zeros in bf16 give 0/0 depends on what is computed in more than bf16 meanwhile.
+    preserves: Preserves = "finite" if is_bf16 else "rounding"
+    left, right = module_of(dumps, before), module_of(dumps, after)
+    found = Reference(left, RunSettings()).examine(right, preserves)
+    assert found.mismatch is None
+    assert all(note.startswith(("inputs with zeros: ", "the signs of")) for note in found.notes)
+    assert all(output.not_finite == 0 for output in found.outputs)
     for output in found.outputs:
         if output.absolute is not None:
             assert output.relative is not None
-            assert output.absolute.value < (0.1 if is_bf16 else 1e-5), output
+            largest = max(1.0, abs(float(output.absolute.left)))
+            assert output.absolute.value < (0.1 if is_bf16 else 1e-5) * largest, output
 
 
 @pytest.mark.slow

@@ -129,6 +129,18 @@ def test_a_loop_that_is_the_root_results_in_what_it_did(direction: str) -> None:
     assert len(module.entry.root.shape.elements) == 3
 
 
+@pytest.mark.parametrize("direction", ["forward", "forward-sink"])
+def test_what_reads_the_whole_state_stays(direction: str) -> None:
+    """The state would have to hold itself."""
+    body = """  element = f32[4,8] get-tuple-element(p), index=2
+  row = f32[1,8] slice(element), slice={[0:1], [0:8]}
+  stored = f32[4,8] dynamic-update-slice(x, row, i, zero)"""
+    options: dict[str, Any] = {"should_process": ("get-tuple-element",)}
+    _, remarks = pipelined(loop(body), changes=False, pipelining_direction=direction, **options)
+    [remark] = [remark for remark in remarks if "%element" in remark]
+    assert "it reads the whole state of the loop" in remark
+
+
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_counters_at_the_end_of_their_type(direction: str) -> None:
     text = loop(counter="u8", start=252, limit=255)

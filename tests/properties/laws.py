@@ -245,7 +245,8 @@ def assert_laws(name: str, options: dict[str, Any], subject: Subject) -> bool:
     try:
         changed = run(name, options, module)
     except PassRefused:
-        assert options.get("hard_memory_limit"), f"{name} refuses a valid module"
+        if not options.get("hard_memory_limit"):
+            raise
         return False  # the driver would take the module back; `test_schedules` looks at limits
     after = print_module(module, FULL)
     if name in ALWAYS_CHANGE:

@@ -8,6 +8,7 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir import Module
 from hloopt.text import parse_module, parser, print_module
 from hloopt.text.fast_lane import read_computation
+from hloopt.verifier import verify_module
 
 PLUS = "%plus (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n"
 PLUS += "  %y = f32[] parameter(1)\n  ROOT %s = f32[] add(%x, %y)\n}"
@@ -65,6 +66,7 @@ def test_it_reads_what_xla_prints(lines: str) -> None:
         "  %p = f33[] parameter(0)",
         "  %__p = f32[] parameter(0)",
         "  %t = f32[] after-all()",
+        "  %t = token[] after-all(), calls=%plus",
         "  %t = token[] after-all()\n  %i = (f32[2]{0}, f32[]) infeed(%t)",
         "\n",
         "    %p = f32[] parameter(0)",
@@ -99,6 +101,13 @@ def test_both_lanes_read_closing_comments_alike(monkeypatch: pytest.MonkeyPatch)
     fast = print_module(parse_module(text))
     monkeypatch.setattr(parser, "read_computation", lambda module, text, start: None)
     assert print_module(parse_module(text)) == fast
+
+
+@pytest.mark.parametrize("name", ["plus", "missing"])
+def test_a_name_where_none_may_stand_is_refused(name: str) -> None:
+    text = f"HloModule m\n\n{PLUS}\n\nENTRY %e {{\n  %p = f32[] parameter(0)\n"
+    module = parse_module(f"{text}  ROOT %n = f32[] negate(%p), calls=%{name}\n}}\n")
+    assert "negate has no attribute 'calls'" in str(verify_module(module)[0])
 
 
 def test_a_refused_computation_leaves_no_trace() -> None:

@@ -45,10 +45,9 @@ def render_comparison(comparison: Comparison, console: Console, *, top: int) -> 
     if off and top:
         _render_errors(sorted(off, key=_badness, reverse=True), console, top)
     for difference in comparison.on_specials:
-        line = Text.assemble(("on special values alone: ", "yellow"), difference)
-        console.print(line, soft_wrap=True)
+        console.print(Text.assemble(("on special values alone: ", "yellow"), difference))
     for note in comparison.notes:
-        console.print(Text.assemble(("not compared: ", "yellow"), note), soft_wrap=True)
+        console.print(Text.assemble(("not compared: ", "yellow"), note))
 
 
 def _extent(comparison: Comparison) -> str:

@@ -203,16 +203,14 @@ def _read_rows(
                 instruction.operands = _find_operands(operands, scope)
         if kind == _CALLS:
             callers.append(instruction)
-        elif kind == _IMPLIED and not _has_implied_shape(instruction):
+        elif kind == _IMPLIED and (
+            implied_shape(instruction, instruction.shape) is not instruction.shape
+            or "calls=" in attributes
+        ):
             raise KeyError(shape)
         if is_root:
             roots.append(instruction)
         scope[name] = instruction
-
-
-def _has_implied_shape(instruction: Instruction) -> bool:
-    """Whether the shape that is written is the one that the operands give."""
-    return implied_shape(instruction, instruction.shape) is instruction.shape
 
 
 def _find_operands(operands: str, scope: dict[str, Instruction]) -> list[Instruction]:

@@ -60,6 +60,10 @@ def _move_of(
 ) -> Move:
     if len(moved.operands) != 1:
         raise NotPipelined(f"it has {counted(len(moved.operands), 'operand')}, not one")
+    if moved.operands[0] is loop.state:
+        raise NotPipelined(
+            "it reads the whole state of the loop, which cannot hold itself for the next trip"
+        )
     check_control_dependencies(moved)
     if len(moved.users) != 1 and not options.pipeline_use_tree:
         raise NotPipelined("it has several users, and pipeline_use_tree is off")
