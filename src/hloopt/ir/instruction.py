@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.indexed_operands import MANY_OPERANDS, IndexedOperands
-from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, Opcode
 from hloopt.ir.shape import Shape
 
 if TYPE_CHECKING:
@@ -296,8 +296,9 @@ def _without(items: Mapping[Instruction, None], item: Instruction) -> Mapping[In
 def _fill_attributes(instruction: Instruction) -> Mapping[str, str]:
     attributes = split_attributes(instruction.attribute_text or "")
     if not REFERENCE_ATTRIBUTES.isdisjoint(attributes):
-        may_name = instruction.called or instruction.opcode in ASYNC
-        kept = REFERENCE_ATTRIBUTES if may_name else _CONTROL  # elsewhere they are out of place
+        opcode = instruction.opcode
+        calls = opcode in CONTROL_FLOW_CALLERS or opcode in EMBEDDED_CALLERS
+        kept = REFERENCE_ATTRIBUTES if calls else _CONTROL  # elsewhere they are out of place
         attributes = {k: v for k, v in attributes.items() if k not in kept}
     instruction.attributes = attributes
     return attributes
