@@ -52,4 +52,4 @@ FORMS: dict[str, Callable[[Module], str]] = {
     "no metadata": _with(print_metadata=False),
     "short-parsable": _short_parsable,
 }
-"""What prints a module in a form, by the name of the form."""
+"""Functions that print a module in a form, by the name of the form."""

@@ -67,7 +67,7 @@ def text_table(title: str, figures: list[TextFigures]) -> str:
 
 
 def forms_table(title: str, forms: dict[str, list[TextFigures]]) -> str:
-    """How many times as fast as XLA each form is read and printed, and where that is least."""
+    """A table of how many times as fast as XLA each form is read and printed."""
     rows = []
     for form, figures in forms.items():
         worst = min(figures, key=lambda f: ratio(f.xla, f.warm))

@@ -36,7 +36,7 @@ _MOST_CONSTANT_ELEMENTS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one module."""
+    """The verdict on one module."""
 
     id: str
     status: str

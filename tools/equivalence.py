@@ -77,7 +77,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one module."""
+    """The verdict on one module."""
 
     id: str
     status: str

@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _counts(outcomes: Counter[str]) -> str:
-    """What became of the inputs, by kind."""
+    """Counts of outcomes, by kind of input."""
     shown = []
     for kind in KINDS:
         ends = {o.removeprefix(f"{kind} "): n for o, n in outcomes.items() if o.startswith(kind)}
@@ -73,7 +73,7 @@ def _counts(outcomes: Counter[str]) -> str:
 
 
 def _commands(outcomes: Counter[str]) -> str:
-    """How often each command ran."""
+    """Counts of runs, by command."""
     ran = {o.removeprefix("ran "): n for o, n in outcomes.items() if o.startswith("ran ")}
     return "commands: " + (", ".join(f"{n:,} {name}" for name, n in sorted(ran.items())) or "none")
 

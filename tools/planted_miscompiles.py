@@ -35,7 +35,7 @@ _MOST_UNFOUND = 3
 
 
 class Verdict(NamedTuple):
-    """What validation said of a case."""
+    """The verdict of validation on a case."""
 
     name: str
     kind: str
@@ -58,7 +58,7 @@ class _Planted(ModulePass):
 
 
 def judge(case: Case) -> Verdict:
-    """What `--validate each` says of a case."""
+    """The verdict of `--validate each` on a case."""
     steps = (PassStep(_Planted(case)),) if case.edits else parse_passes(case.passes, _none).steps
     validator = Validator(RunSettings(), each=True)
     runner = PipelineRunner(validator=validator)

@@ -74,7 +74,7 @@ class Programs(NamedTuple):
 
             def still_fails(candidate: str, fewer: object) -> bool:
                 with limits:
-                    found = judge(candidate, fewer).problem  # type: ignore[arg-type]
+                    found = judge(candidate, fewer).problem  # type: ignore[arg-type]  # what it was called with
                 return found is not None and found.kind == problem.kind
 
             text, steps = shrunk(text, steps, still_fails, self.shrinking_seconds)
@@ -107,7 +107,7 @@ def main() -> int:
 
 
 def _coverage(outcomes: Counter[str]) -> str:
-    """What the passes did, and what could not be run."""
+    """A table of what the passes did and what could not be run."""
     names = pass_names(plugins=False)
     wide = max(map(len, names))
     lines = [f"{'pass':{wide}} {'ran':>7} {'changed':>8} {'refused':>8}"]

@@ -230,7 +230,7 @@ def printable(text: str) -> str:
 
 
 def printable_line(line: str) -> str:
-    """The same for a line of a file, whose tabulators stay."""
+    """A line of a file without control characters; tabulators stay."""
     return "\t".join(map(printable, line.split("\t")))
 
 

@@ -51,11 +51,11 @@ class Settings(NamedTuple):
     shrink: bool = False
     """Whether it is validated with smaller dimensions."""
     fill: Fill = "random"
-    """What its inputs are made of."""
+    """The filling and files that its inputs are made of."""
     steps: int | None = None
     memory_limit: int | None = None
     time_limit: float | None = None
-    """How far it is run; None for as far as anything is."""
+    """The step at which running stops; None where it runs to its end."""
     devices: tuple[int, int] | None = None
     """The replicas and partitions it is validated on; None for as many as the module is for."""
 
@@ -72,7 +72,7 @@ class Settings(NamedTuple):
 
 
 def _finder() -> FindPipeline:
-    """What finds the pipelines of one command line, which share a budget."""
+    """A lookup of the pipelines of one command line, which share a budget."""
     budget: list[Budget] = []
 
     def find(name: str) -> Pipeline:

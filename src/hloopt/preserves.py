@@ -1,4 +1,4 @@
-"""What of a module's results a pass, or two programs, have to have in common."""
+"""The agreement of results that a pass declares, or that two programs must have."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from yaml import Node
 
 _DEEPEST = 100
-"""How deep nodes may be nested: libyaml's composer dies of more than the stack can hold."""
+"""The most levels of nested nodes: libyaml's composer dies of more than the stack can hold."""
 
 
 class NotYaml(Exception):
-    """What is wrong with a text, and at which character."""
+    """A mistake in a text, and its character."""
 
     def __init__(self, problem: str, offset: int | None = None, *, is_depth: bool = False) -> None:
         super().__init__(problem)

@@ -24,7 +24,7 @@ ENTRY e { p = f32[100000] parameter(0)  z = f32[] constant(0)
 
 
 def limited(module: Module, *arguments: Array, **bounds: object) -> Limits:
-    limits = Limits(**bounds)  # type: ignore[arg-type]
+    limits = Limits(**bounds)  # type: ignore[arg-type]  # parametrized
     run_module(module, [list(arguments)], limits=limits)
     return limits
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -200,8 +201,7 @@ def test_a_state_knows_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def _of_each_kind(folder: Path) -> list[tuple[str, Callable[[], Progress]]]:
     return [
-        (kind, lambda kind=kind: Inputs((folder,), 1, kinds=(kind,)).examine(4, set()))  # type: ignore[misc]
-        for kind in KINDS
+        (kind, partial(Inputs((folder,), 1, kinds=(kind,)).examine, 4, set())) for kind in KINDS
     ]
 
 

@@ -35,7 +35,7 @@ _STATEFUL = frozenset((Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How to run modules; picklable."""
+    """Settings for running modules; picklable."""
 
     oracle: Path
     """The folder of xla_oracle.py."""
@@ -44,11 +44,11 @@ class Settings:
     timeout: float = 60.0
     """Seconds for one run on XLA."""
     cache: Path | None = None
-    """Where to keep what XLA answered, by module text and inputs."""
+    """The folder of answers of XLA, by module text and inputs."""
 
 
 class Answer(NamedTuple):
-    """What XLA made of one input."""
+    """The answer of XLA for one input."""
 
     outputs: list[list[Any]]
     """The arrays of the result, by device."""
@@ -130,7 +130,7 @@ class Judge:
     def _ask(
         self, text: str, arguments: list[list[Value]], replicas: int, partitions: int
     ) -> Answer:
-        """What XLA makes of the arguments. Raises OracleError."""
+        """Run XLA on the arguments. Raises OracleError."""
         inputs = [list(arrays_of(tuple(values))) for values in arguments]
         path = None
         if self._settings.cache is not None:

@@ -1,4 +1,4 @@
-"""What an output of a program is computed from."""
+"""The instructions that an output of a program is computed from."""
 
 from __future__ import annotations
 

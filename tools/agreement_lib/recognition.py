@@ -1,4 +1,4 @@
-"""Why a module differs from XLA:CPU, or cannot be run: recognized from the module and its run."""
+"""Kinds of differences from XLA:CPU, recognized from the module and its run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Difference(NamedTuple):
 
 
 class Rerun(NamedTuple):
-    """How to run the module again on the inputs that differ."""
+    """A function that runs the module again on the inputs that differ."""
 
     module: Module
     arguments: Sequence[Sequence[Value]]

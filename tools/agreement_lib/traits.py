@@ -1,4 +1,4 @@
-"""What XLA:CPU is known to do otherwise, recognized where it happens: in the values of one run.
+"""Known differences of XLA:CPU, recognized in the values of one run.
 
 A trait names an operation and what its operands must be for the results to differ: that a module
 has a sort explains nothing, that it has an unstable one of equal keys does.

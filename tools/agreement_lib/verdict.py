@@ -1,4 +1,4 @@
-"""What came of comparing one module with XLA:CPU."""
+"""The verdict of comparing one module with XLA:CPU."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one module."""
+    """The verdict on one module."""
 
     id: str
     status: str
     """"agree", "differ", "not ours" or "not runnable"."""
     reason: str = ""
     kind: str = ""
-    """Why it differs or is not ours, where that is recognized: see `recognition`."""
+    """The kind of its difference, where that is recognized: see `recognition`."""
     devices: int = 1
     ours: float = 0.0
     """Seconds the interpreter took for the first seed, parsing included."""

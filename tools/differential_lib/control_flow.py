@@ -233,7 +233,7 @@ def _take(scope: Scope, state: str, *, count: int) -> None:
 
 
 def recipes(scope: Scope) -> tuple[Callable[[Scope, Fill], None], ...]:
-    """What may be written here: nothing that nests where it is deep, or large, already."""
+    """The patterns that may stand here: none that nest where it is deep, or large, already."""
     if scope.depth >= _DEEPEST or scope.program.instructions > 150:
         return (fusion,)
     return (

@@ -9,7 +9,7 @@ _GRIDS = ((1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (1, 2), (1, 3), (1, 4), (1, 4)
 
 
 class Devices:
-    """What decides how collectives name devices, one choice for a program."""
+    """The way in which collectives name devices, one choice for a program."""
 
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice

@@ -25,7 +25,7 @@ _SEEDS = 2
 
 
 class Verdict:
-    """What came of one program."""
+    """The outcome for one program."""
 
     def __init__(self) -> None:
         self.outcome = "invalid"

@@ -66,7 +66,7 @@ class Scope:
 
     program: Program
     depth: int
-    """How many loops, calls and branches are around it."""
+    """The number of loops, calls and branches around it."""
     may_meet: bool = True
     """Whether all devices get here, so that collectives are allowed."""
     may_tell: bool = True

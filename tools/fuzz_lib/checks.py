@@ -18,7 +18,7 @@ _LARGEST_EXPANDED = 20_000  # instructions
 
 
 class State:
-    """How far a check came."""
+    """The last step that a check reached."""
 
     def __init__(self) -> None:
         self.outcome = "refused"

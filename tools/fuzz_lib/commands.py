@@ -156,7 +156,7 @@ def _apart(arguments: Sequence[str]) -> int:
 
 
 def _check_written(arguments: Sequence[str]) -> None:
-    """What opt and fmt wrote is read again."""
+    """Read again what opt and fmt wrote."""
     if arguments[0] not in ("opt", "fmt") or "--no-verify" in arguments:
         return
     for flag, path in pairwise(arguments):

@@ -34,7 +34,7 @@ _Result = TypeVar("_Result")
 
 
 class Inputs(NamedTuple):
-    """What to fuzz, and the limits; what a sweep examines. Picklable."""
+    """Inputs of the fuzzer and their limits, for a sweep. Picklable."""
 
     folders: tuple[Path, ...]
     seed: int
@@ -44,7 +44,7 @@ class Inputs(NamedTuple):
     seconds: float = 5.0
     """Of processor time, for one input; four times as much for command lines and pipelines."""
     megabytes: int = 500
-    """That one input may add to a worker's memory."""
+    """The most bytes that one input may add to a worker's memory."""
     reduction_seconds: float = 20.0
 
     @property

@@ -99,7 +99,7 @@ class _Alone(NamedTuple):
 
 
 class _Source(Protocol):
-    """Where mutations take pieces of other texts from."""
+    """Other texts, of which mutations take pieces."""
 
     def choose(self, dice: random.Random) -> str: ...
 

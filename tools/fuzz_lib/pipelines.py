@@ -79,7 +79,7 @@ def _mutated(dice: random.Random, text: str) -> str:
 
 
 def check_pipeline(yaml: str, module_text: str) -> tuple[str, Problem | None]:
-    """What became of a pipeline (refused, valid), and the first promise that is broken."""
+    """The outcome for a pipeline (refused, valid), and the first promise that is broken."""
     outcome, step = "refused", "pipeline"
     try:
         try:

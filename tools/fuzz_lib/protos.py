@@ -1,4 +1,4 @@
-"""What must hold for any proto: an answer or an HloError, and a text and a proto that come back."""
+"""Checks of any proto: an answer or an HloError, and a text and a proto that come back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def broken_proto(dice: random.Random, text: str) -> bytes:
 
 
 def check_proto(data: bytes) -> tuple[str, Problem | None]:
-    """What became of a proto (refused, invalid, valid), and the first promise that is broken."""
+    """The outcome for a proto (refused, invalid, valid), and the first promise that is broken."""
     state = State()
     try:
         try:

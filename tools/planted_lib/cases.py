@@ -1,4 +1,4 @@
-"""What a case is, and the modules that several cases are made of."""
+"""Cases, and the modules that several of them are made of."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Case(NamedTuple):
     edits: tuple[tuple[str, str], ...]
     """Texts of the module, each there once, and what stands in their place afterwards."""
     preserves: Preserves = "bits"
-    """What the pass says that it preserves."""
+    """The agreement that the pass declares to preserve."""
     passes: str = ""
     """Passes of ours that do it, where there are no edits."""
 
@@ -177,5 +177,5 @@ ENTRY e {
 
 
 def by_passes(name: str, text: str, passes: str) -> Case:
-    """What passes of ours make of a module."""
+    """The module that our passes make of one."""
     return Case(name, text, (), passes=passes)

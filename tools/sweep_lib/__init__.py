@@ -1,1 +1,1 @@
-"""What sweeps over numbered inputs share: processes, limits, a state on disk, a report."""
+"""Sweeps over numbered inputs: processes, limits, a state on disk, a report."""

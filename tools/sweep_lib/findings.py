@@ -1,4 +1,4 @@
-"""What a sweep reports: problems, the inputs that have them, and counts."""
+"""Findings of a sweep: problems, the inputs that have them, and counts."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Finding(NamedTuple):
     number: int
     problem: Problem
     content: bytes
-    """What goes into the file of the finding."""
+    """The content of the file of the finding."""
     suffix: str = ".hlo"
 
 
 @dataclass(slots=True)
 class Progress:
-    """What came of some inputs."""
+    """The outcomes of some inputs."""
 
     done: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)

@@ -25,7 +25,7 @@ class Sweep:
         """For the first finding of each kind."""
         self.seed = seed
         self.unit = unit
-        """What the inputs are called, in the plural."""
+        """The name of the inputs, in the plural."""
         self._rate = ""
         self._saved: set[str] = set()
 
@@ -59,7 +59,7 @@ class Sweep:
         print(f"finding: {kind}\n  {path}", flush=True)
 
     def summary(self, outcomes: str) -> str:
-        """What was found, then the total with `outcomes`, and the rate of this run."""
+        """The report: findings, the total with `outcomes`, and the rate of this run."""
         kinds: Counter[str] = self.state.kinds
         lines = [f"{count:,} times {kind}" for kind, count in kinds.most_common()]
         lines.append(

@@ -122,7 +122,7 @@ def _start_worker(workers: dict[Connection, BaseProcess]) -> Connection:
 
 
 def _work(connection: Connection, inherited: Sequence[Connection]) -> None:
-    """What a worker process does until the pipe is closed; on a signal it unwinds quietly.
+    """Run jobs in a worker process until the pipe is closed; unwind quietly on a signal.
 
     It ends with the main process, even one that was killed and could not tell.
     """

@@ -59,7 +59,7 @@ def _documentation(name: str) -> str:
 
 
 def _summary(name: str) -> str:
-    """What a pass does in a sentence."""
+    """The first sentence of the documentation of a pass."""
     return _documentation(name).split("\n\n")[0].replace("\n", " ")
 
 

@@ -39,6 +39,6 @@ class Comparison:
     specials: list[Special] = field(default_factory=list)
     """The kinds of special values that further inputs had."""
     on_specials: list[str] = field(default_factory=list)
-    """What differs on special values alone, and is no mismatch, in sentences."""
+    """Differences on special values alone, which are no mismatch, in sentences."""
     devices: tuple[int, int] = (0, 0)
     """That ran the first module, and the second."""

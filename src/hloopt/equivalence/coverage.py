@@ -1,4 +1,4 @@
-"""What a comparison did not see: branches, loop bodies and calls that no input led into."""
+"""Branches, loop bodies and calls that no input of a comparison led into."""
 
 from __future__ import annotations
 

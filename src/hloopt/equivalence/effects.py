@@ -1,4 +1,4 @@
-"""What two runs did to the outside world, compared: outfeeds and infeeds, transfers to and from the
+"""Comparison of the side effects of two runs: outfeeds and infeeds, transfers to and from the
 host, custom calls with side effects."""
 
 from __future__ import annotations

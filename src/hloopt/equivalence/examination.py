@@ -52,7 +52,7 @@ class Examination:
         self._damped: list[str] = []
         """What larger inputs did not tell."""
         self._left_open: list[str] = []
-        """What inputs with special values did not tell."""
+        """Differences that inputs with special values left undecided."""
 
     def run(self) -> Comparison:
         """Compare seed by seed. Raises RunError where the first module cannot be run."""

@@ -96,7 +96,7 @@ class Runs:
         return self._settings.inputs.specials(self.placement.module.entry, self.plans)
 
     def noises(self, run: Run, touches: Callable[[Instruction], bool]) -> Noises:
-        """What rounding noise, in some operations, does to the outputs of a run and to what it
+        """The effect of rounding noise, in some operations, on the outputs of a run and on what it
         sends out."""
         plain = run
         if self._settings.engine is not None:

@@ -82,7 +82,7 @@ class RunSettings(NamedTuple):
         return self.run(placement, arguments, observer, host=self.host(seed))
 
     def host(self, seed: int) -> Host:
-        """What feeds a program that runs on the inputs of a seed."""
+        """The host that feeds a program which runs on the inputs of a seed."""
         return Host(self.inputs, seed)
 
     def run(

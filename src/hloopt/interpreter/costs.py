@@ -1,4 +1,4 @@
-"""What an operation takes, told by shapes before it runs: steps, and bytes for what is temporary.
+"""The cost of an operation, by its shapes, before it runs: steps, and bytes of temporaries.
 
 A step is what Python takes for one instruction, about a microsecond; NumPy does an operation on
 ELEMENTS_PER_STEP numbers in that time. Computations applied to elements (of a reduce, sort, map, …)
@@ -30,7 +30,7 @@ _DEPTH = 512
 
 
 class Cost(NamedTuple):
-    """What one operation takes."""
+    """The cost of one operation."""
 
     steps: int
     scratch: int

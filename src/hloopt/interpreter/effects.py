@@ -1,4 +1,4 @@
-"""What a program does beside computing its result: outfeeds and infeeds, transfers to and from the
+"""The side effects of a program: outfeeds and infeeds, transfers to and from the
 host, custom calls with side effects."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_EFFECT = IDENTITIES | NEW_BUFFERS | MANUAL_BOUNDARIES | {MOVED, SHARDING_GRO
 
 
 Path: TypeAlias = "tuple[tuple[Instruction, int], ...]"
-"""Who called whom, from the entry on: callers, each with a number of its own for every time that it
+"""Call stacks from the entry on: callers, each with a number of its own for every time that it
 ran a computation."""
 
 
@@ -35,7 +35,7 @@ class Effect(NamedTuple):
     """`outfeed`, `infeed`, a transfer, or the target of a custom call in quotes: what has to agree
     between programs."""
     operands: tuple[Value, ...]
-    """What went out, or came in."""
+    """The values that went out, or came in."""
     path: Path = ()
 
 
@@ -82,7 +82,7 @@ def is_host_transfer(transfer: Instruction) -> bool:
 
 
 def kind_of(instruction: Instruction) -> str:
-    """What kind of effect an instruction has: see `Effect`."""
+    """The kind of effect of an instruction: see `Effect`."""
     if instruction.opcode in (Opcode.OUTFEED, Opcode.INFEED):
         return str(instruction.opcode)
     if instruction.opcode is Opcode.CUSTOM_CALL:

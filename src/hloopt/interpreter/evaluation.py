@@ -67,7 +67,7 @@ class Evaluation:
         self.effects: list[Effect] = []
         self._feed = feed
         self._fed: Counter[str] = Counter()
-        """How often the host gave something of a kind."""
+        """The number of times that the host gave something of a kind."""
         self._path: list[tuple[Instruction, int]] = []
         self._entered = 0
 

@@ -1,4 +1,4 @@
-"""What a program gets from its host while it runs: infeeds, and data received from it."""
+"""The host of a running program: feeds infeeds, and sends data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Host(NamedTuple):
     seed: int
 
     def feed(self, device: Device, queue: str, number: int, shape: Shape) -> Value:
-        """What a device gets with the `number`-th request of a queue.
+        """The values of the `number`-th request of a device to a queue.
 
         Integer scalars are the same on all devices: they may steer loops that devices meet in.
         """

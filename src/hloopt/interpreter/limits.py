@@ -12,7 +12,7 @@ from hloopt.ir.instruction import Instruction
 
 
 class Deadline:
-    """When to stop, by the clock on the wall: `seconds` from its making or last restart on."""
+    """A deadline by the clock on the wall: `seconds` from its making or last restart on."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -72,7 +72,7 @@ class Limits:
             self._look(steps)
 
     def tick(self) -> Callable[[], None] | None:
-        """What raises RunError, without a place, behind the deadline; None where there is none."""
+        """A function that raises RunError behind the deadline; None where there is no deadline."""
         return None if self.deadline is None else self._check_time
 
     def _check_time(self) -> None:

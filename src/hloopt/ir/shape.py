@@ -196,7 +196,7 @@ class Shape:
 
 
 _DEEPEST = 500
-"""How deep tuples may be nested where their elements are looked at one by one."""
+"""The most levels of nested tuples whose elements are looked at one by one."""
 
 
 _ARRAYS: dict[tuple[object, ...], Shape] = {}

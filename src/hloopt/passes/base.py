@@ -90,7 +90,7 @@ class ModulePass:
     name: ClassVar[str]
 
     preserves: ClassVar[Preserves] = "rounding"
-    """What of the results it leaves as it was: `register` says it."""
+    """The part of the results that it leaves as it was, as `register` says."""
 
     Options: ClassVar[type[PassOptions]] = PassOptions
     """The class of its options, one nested in the pass where it has any."""

@@ -27,7 +27,7 @@ _PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float"
 
 
 class Budget:
-    """How much may still be read for one pipeline, all files together that it includes."""
+    """The characters that may still be read for one pipeline with all files that it includes."""
 
     MOST_VALUES = 10_000
     """YAML values: aliases count as often as they are used, files as often as they are included."""

@@ -58,7 +58,7 @@ class PipelineResult:
     remarks: list[Remark] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     validation: Validation | None = None
-    """What running and comparing the module came to; None where nobody asked for it."""
+    """The result of running and comparing the module; None where nobody asked for it."""
 
     @property
     def changed(self) -> bool:
@@ -110,8 +110,8 @@ class _Execution:
         self.result = PipelineResult()
         self.verified = VerifiedState()
         self._preserved: Preserves = "bits"
-        """What all passes that changed something preserve: comparisons are with the module as it
-        was before the first one."""
+        """The least that all passes preserve which changed something: comparisons are with the
+        module as it was before the first one."""
         self._text: tuple[int, str] | None = None
 
     def run(self, pipeline: Pipeline) -> PipelineResult:

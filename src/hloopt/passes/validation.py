@@ -16,7 +16,7 @@ from hloopt.text import parse_module
 
 @dataclass(slots=True)
 class Validation:
-    """What comparisons of a module with what it was came to, where they found it to be the same."""
+    """The result of comparisons that found a module to compute what it did."""
 
     comparisons: int = 0
     seeds: int = 0
@@ -24,9 +24,9 @@ class Validation:
     specials: list[Special] = field(default_factory=list)
     """The kinds of special values that further inputs had."""
     on_specials: list[str] = field(default_factory=list)
-    """What differs on special values alone, after passes that do not preserve these."""
+    """Differences on special values alone, after passes that do not preserve these."""
     notes: list[str] = field(default_factory=list)
-    """What was not compared."""
+    """Notes on values and code that were not compared."""
 
     def add(self, comparison: Comparison) -> None:
         """Count another comparison in."""

@@ -51,7 +51,7 @@ def render_comparison(comparison: Comparison, console: Console, *, top: int) -> 
 
 
 def _extent(comparison: Comparison) -> str:
-    """What was compared, in a line."""
+    """The extent of the comparison, in a line."""
     left, right = comparison.devices
     outputs = [errors for errors in comparison.outputs if errors.leaf[:1] != (-1,)]
     devices = counted(left, "device") if left == right else f"{left} and {right} devices"

@@ -55,7 +55,7 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
 
 
 def _extent(validation: Validation) -> str:
-    """What was compared, in a line."""
+    """The extent of the comparison, in a line."""
     if not validation.comparisons:
         return "nothing changed"
     count = validation.comparisons
@@ -77,7 +77,7 @@ def _validation_to_json(validation: Validation) -> dict[str, object]:
 
 
 def render_not_validated(outcome: Outcome, console: Console) -> None:
-    """What a validation did not see, or saw on special values alone."""
+    """Notes on what a validation did not compare, or saw on special values alone."""
     validation = outcome.result.validation
     if validation is None:
         return

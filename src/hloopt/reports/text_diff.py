@@ -8,7 +8,7 @@ from hloopt.diagnostics import printable, printable_line
 
 
 def unified_diff(before: str, after: str, path: str) -> str:
-    """What became of the file at `path`; every line of the result ends in a line end.
+    """The outcome for the file at `path`; every line of the result ends in a line end.
 
     It is for people: what no eye sees is escaped.
     """

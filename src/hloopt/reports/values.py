@@ -192,11 +192,11 @@ def json_number(number: float) -> object:
 
 
 _JSON_BYTES = 160
-"""That a number takes as an object of Python and as text."""
+"""Bytes of a number as an object of Python and as text."""
 
 
 class JsonRoom:
-    """How many bytes values may take as JSON; None is no bound."""
+    """The most bytes that values may take as JSON; None is no bound."""
 
     def __init__(self, most: int | None) -> None:
         self._most = most

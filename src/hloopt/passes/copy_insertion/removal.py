@@ -165,7 +165,7 @@ class CopyRemover:
         return True
 
     def _why_not(self) -> str:
-        """Why the copy that was tried last stays."""
+        """The reason why the copy that was tried last stays."""
         if self.overlap is None:
             return "it stays: both what it reads and what it writes lie between other values"
         needed, computed = (self.flow.definer[node.value].name for node in self.overlap)
