@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 
-from sweep_lib.findings import Finding, Problem, Progress
+from sweep_lib.findings import Finding, Problem, Progress, TooSlow
 from sweep_lib.limits import clock
 
 
@@ -28,7 +28,10 @@ class Subject(Protocol):
         """The input, for the file of a finding."""
 
     def examine(self, number: int, known: set[str]) -> Progress:
-        """Examine one input; a problem of a kind that is not in `known` is reduced, and added."""
+        """Examine one input; a problem of a kind that is not in `known` is reduced, and added.
+
+        An exception is a finding, too.
+        """
 
 
 def run(subject: Subject, slices: Iterable[range], jobs: int) -> Iterator[tuple[range, Progress]]:
@@ -109,8 +112,7 @@ class _Worker:
     def _lost(self, kind: str) -> None:
         """Blame the input at hand, go on with the next one."""
         self.connection.close()
-        finding = Finding(self.next, Problem(kind, kind), self.subject.content(self.next))
-        self.progress.add(Progress(1, Counter(lost=1), [finding]))
+        self.progress.add(_lost_to(self.subject, self.next, Problem(kind, kind)))
         self.next += 1
         if self.next < self.numbers.stop:
             self._launch()
@@ -126,7 +128,24 @@ def _work(subject: Subject, numbers: range, known: set[str], out: Connection) ->
         with clock():
             for number in numbers:
                 out.send(number)
-                out.send(subject.examine(number, known))
+                out.send(_examined(subject, number, known))
         out.send(numbers.stop)
     except BrokenPipeError:  # the parent was killed
         return
+
+
+def _examined(subject: Subject, number: int, known: set[str]) -> Progress:
+    """What comes of one input; an exception that the examination lets through is a finding."""
+    try:
+        return subject.examine(number, known)
+    except (Exception, TooSlow) as error:
+        return _lost_to(subject, number, Problem.of("the examination", error))
+
+
+def _lost_to(subject: Subject, number: int, problem: Problem) -> Progress:
+    """An input without an outcome. Where making it is what fails, its file is empty."""
+    try:
+        content = subject.content(number)
+    except (Exception, TooSlow):
+        content = b""
+    return Progress(1, Counter(lost=1), [Finding(number, problem, content)])
