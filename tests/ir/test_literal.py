@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.literal import canonical_literal, check_literal
+from hloopt.ir.literal_bits import float_code, float_texts
+from hloopt.ir.literal_values import float_text
 from hloopt.ir.shape_parser import parse_shape
 
 
@@ -129,3 +132,24 @@ def test_elements_without_a_value_are_the_smallest_scale_where_there_is_no_zero(
     text = canonical_literal("1", shape)
     assert text == "{1, 5.877471754111438e-39, 5.877471754111438e-39}"
     assert canonical_literal(text, shape) == text
+
+
+_SMALL_FLOATS = [e.name for e in ELEMENT_TYPES.values() if e.is_floating and e.bits <= 8]
+_TOKENS = ("1e-300", "1e-45", "5.9e-39", "1", "nan", "-nan", "0.1")
+_NOT_OF_SCALES = ("0", "-0.0", "-1e-300")
+
+
+@pytest.mark.parametrize(
+    ("name", "token"),
+    [
+        (name, token)
+        for name in _SMALL_FLOATS
+        for token in (*_TOKENS, *(() if name == "f8e8m0fnu" else _NOT_OF_SCALES))
+    ],
+)
+def test_what_a_small_number_is_printed_as_has_bits_and_is_read_as_these(
+    name: str, token: str
+) -> None:
+    code = float_code(name)(float_text(token, name))
+    (again,) = float_texts([code], name)
+    assert float_code(name)(float_text(again, name)) == code

@@ -211,6 +211,7 @@ def test_an_instruction_with_its_attributes_comes_back(line: str) -> None:
         ("f8e4m3fn[3]{0}", "{nan, -nan, 448}"),
         ("f8e4m3fnuz[2]{0}", "{-nan, 240}"),
         ("f8e8m0fnu[2]{0}", "{nan, 2}"),
+        ("f8e8m0fnu[2]{0}", "{1, 5.877471754111438e-39}"),
         ("f4e2m1fn[3]{0}", "{0.5, -6, -0}"),
         ("c64[2]{0}", "{(1, -2), (inf, 0.5)}"),
         ("c128[]", "(0.1, nan)"),
@@ -233,6 +234,13 @@ def test_a_constant_comes_back(shape: str, value: str | None) -> None:
     assert value in through_proto(text) or shape.startswith("s32[2,1")
     once = decode(encode(parse_module(text)))
     assert encode(once) == encode(parse_module(print_module(once)))
+
+
+def test_a_huge_array_given_as_one_value_is_zero_bits_behind_it() -> None:
+    shape = parse_shape(f"f8e8m0fnu[{(1 << 20) + 1}]")
+    proto = message("LiteralProto")()
+    write_literal("2", shape, proto)
+    assert proto.f8e8m0fnus == b"\x80" + bytes(1 << 20)
 
 
 @given(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from hloopt.diagnostics import LiteralError
 from hloopt.ir.attribute_text import scan_literal
+from hloopt.ir.element_type import ElementType
 from hloopt.ir.literal_values import SMALLEST_SCALE, value_formatter
 from hloopt.ir.plain_literals import PLAIN_VALUE, is_plain
 from hloopt.ir.shape import Shape
@@ -95,8 +96,16 @@ def _from_scalar(
         return ELIDED
     if count > _LARGEST_SPELLED:
         return value
-    rest = SMALLEST_SCALE if shape.type_name == "f8e8m0fnu" else "0"
+    assert shape.element_type is not None
+    rest = zero_bits_text(shape.element_type)
     return nest_values([value] + [rest] * (count - 1), shape.dimensions)
+
+
+def zero_bits_text(element: ElementType) -> str:
+    """The value of this type whose bits are all 0, as XLA prints it."""
+    if element.kind == "complex":
+        return "(0, 0)"
+    return SMALLEST_SCALE if element.name == "f8e8m0fnu" else "0"
 
 
 _OPEN, _COMMA, _CLOSE = ("(", "( "), (",", ", "), (")", " )")

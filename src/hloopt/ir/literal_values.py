@@ -163,10 +163,8 @@ def _to_f32(value: float, token: str) -> float:
 
 
 def _format_small_float(value: float, token: str, name: str) -> str:
-    if name == "f8e8m0fnu" and value == _SMALLEST_F8E8M0FNU:
+    if name == "f8e8m0fnu" and 0 < value <= _SMALLEST_F8E8M0FNU:
         return SMALLEST_SCALE
-    if name == "f8e8m0fnu" and 0 < value < _SMALLEST_F8E8M0FNU:
-        value = _SMALLEST_F8E8M0FNU
     rounded = _ROUNDING.get(name, _round_with_ml_dtypes)(value, name)
     if math.isfinite(value) and not math.isfinite(rounded):
         raise LiteralError(f"{token} is out of the range of {name}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.element_type import ElementType
-from hloopt.ir.literal import ELIDED, canonical_literal, nest_values
+from hloopt.ir.literal import ELIDED, canonical_literal, nest_values, zero_bits_text
 from hloopt.ir.literal_bits import float_code, float_texts
 from hloopt.ir.shape import Shape
 from hloopt.patterns import pattern
@@ -137,7 +137,7 @@ def _write(canonical: str, shape: Shape, proto: Any) -> None:
     tokens = _VALUE.findall(_COMMENT.sub("", canonical))
     count = shape.element_count()
     if len(tokens) == 1 and count > 1:  # one scalar stands for itself and zeros behind it
-        tokens += ["(0, 0)" if element.kind == "complex" else "0"] * (count - 1)
+        tokens += [zero_bits_text(element)] * (count - 1)
     order = shape.layout.minor_to_major
     if not _is_row_major(order):
         places = _places(shape.dimensions, order)
