@@ -59,6 +59,12 @@ def test_a_text_that_is_not_hlo_is_named(text: str, what: str) -> None:
     assert caught.value.message.endswith(", not HLO")
     assert caught.value.help
     assert caught.value.code == "HLO016"
+    assert caught.value.location is not None
+    line, column = caught.value.location
+    begin = text.splitlines()[line - 1]
+    assert column == 1
+    assert begin
+    assert not begin.startswith("// ")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +125,7 @@ def test_each_command_says_so_and_exits_with_2(
     path.write_text(STABLEHLO)
     assert main([*command.split(), str(path)]) == 2
     err = capsys.readouterr().err
-    assert f"error[HLO016]: {path} is StableHLO (MLIR), not HLO\n" in err
+    assert f"error[HLO016]: {path} is StableHLO (MLIR), not HLO\n --> {path}:1:1\n" in err
     assert "lower it first: in JAX `jax.jit(f).lower(…).compile().as_text()`" in err
 
 

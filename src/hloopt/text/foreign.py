@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hloopt.diagnostics import HloSyntaxError
+from hloopt.diagnostics import HloSyntaxError, Source, Span
 from hloopt.patterns import pattern
 
 
@@ -117,14 +117,20 @@ _KINDS = (
 )
 
 
-def recognized(name: str, text: str) -> NotHlo | None:
-    """The error for a text that is not HLO, where it is of a known kind. O(length of the text)."""
-    begin = _COMMENTS.sub("", text, 1)
+def recognized(source: Source) -> NotHlo | None:
+    """The error for a text that is not HLO, where it is of a known kind, with the sign's place.
+
+    O(length of the text).
+    """
+    text = source.text
+    comments = _COMMENTS.match(text)
+    begin = comments.end() if comments else 0
     for kind in _KINDS:
-        is_text = kind.text is not None and kind.text.match(begin)
-        if is_text and (kind.contains is None or kind.contains.search(text)):
-            return _error(name, kind)
-    return _by_name(name)
+        sign = kind.text.match(text, begin) if kind.text is not None else None
+        if sign and (kind.contains is None or kind.contains.search(text)):
+            return _error(source.name, kind).at(Span(source, sign.start(), sign.end()))
+    by_name = _by_name(source.name)
+    return by_name and by_name.at(Span(source, begin, begin))
 
 
 def recognized_data(name: str, data: bytes) -> NotHlo | None:

@@ -43,7 +43,7 @@ def parse_module(source: Source | str, places: list[Place] | None = None) -> Mod
         except HloSyntaxError as error:
             from hloopt.text.foreign import recognized
 
-            raise recognized(source.name, source.text) or error from None
+            raise recognized(source) or error from None
 
 
 class ModuleParser:
