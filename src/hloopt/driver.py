@@ -139,11 +139,12 @@ def optimize(
     text = print_module(module, settings.print_options())
     written = clock()
     outcome = Outcome(module.name, source, before, text, result, changed=text != before)
-    if outcome.changed and settings.print_style == "keep" and not settings.print_changes:
+    is_kept = settings.print_style == "keep" and not settings.print_changes
+    if outcome.changed and is_kept:
         _read_back(text, settings)
     checked = clock()
-    if settings.wants_report:
-        _report(outcome, settings.memory, pipeline)
+    if settings.wants_report:  # other styles leave things out, or cannot be read at all
+        _report(outcome, text if is_kept else print_module(module), settings.memory, pipeline)
     outcome.seconds = {
         "read": parsed - started,
         "passes": ran - parsed,
@@ -225,14 +226,15 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
     return observers
 
 
-def _report(outcome: Outcome, memory: bool | None, pipeline: Pipeline) -> None:
+def _report(outcome: Outcome, result: str, memory: bool | None, pipeline: Pipeline) -> None:
+    """Compare the module before with `result`, which has all that the passes left."""
     from hloopt.reports.memory_diff import compare_memory
     from hloopt.reports.module_diff import diff_modules
     from hloopt.reports.schedule_diff import NotCompared, compare_schedules
 
     name = outcome.source.name if outcome.source else outcome.name
     before = parse_module(Source(name, outcome.before))
-    after = parse_module(Source(name, outcome.text)) if outcome.changed else before
+    after = parse_module(Source(name, result)) if result != outcome.before else before
     outcome.diff = diff_modules(before, after)
     outcome.memory, note = compare_memory(before, after, memory)
     if note is not None:

@@ -165,3 +165,66 @@ def test_what_xla_prints_but_does_not_read_is_written_to_be_read(tmp_path: Path,
     assert main(["fmt", str(path), "-o", output]) == 0
     assert main(["verify", output]) == 0
     assert main(["fmt", "--check", output]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--print", "fingerprint"], "print_ids=false"),
+        (["--print", "module-fingerprint"], "print_ids=false"),
+        (
+            ["--print", "default", "--print-option", "print_result_shape=false"],
+            "print_result_shape",
+        ),
+        (
+            ["--print", "default", "--print-option", "print_operand_names=false"],
+            "print_operand_nam",
+        ),
+        (
+            ["--print", "default", "--print-option", "print_extra_attributes=false"],
+            "print_extra_at",
+        ),
+        (["--print", "default", "--print-option", "print_full_bodies=true"], "print_full_bodies"),
+        (["--print", "default", "--print-option", "compact_operands=true"], "compact_operands"),
+    ],
+)
+@pytest.mark.parametrize("command", [["fmt"], ["opt", "--passes", "dce"]])
+def test_styles_that_no_reader_takes_say_so(
+    command: list[str],
+    options: list[str],
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, output = tmp_path / "in.hlo", str(tmp_path / "out.hlo")
+    path.write_text(CALLS)
+    assert main([*command, str(path), "-o", output, *options]) == 0
+    assert f"note: what is written cannot be read again: {reason}" in capsys.readouterr().err
+    assert main(["verify", output]) != 0
+
+
+@pytest.mark.parametrize("style", ["keep", "formatted", "default", "short-parsable", "canonical"])
+def test_other_styles_are_read_again(
+    style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, output = tmp_path / "in.hlo", str(tmp_path / "out.hlo")
+    path.write_text(CALLS)
+    assert main(["fmt", str(path), "-o", output, "--print", style]) == 0
+    assert "note:" not in capsys.readouterr().err
+    assert main(["verify", output]) == 0
+
+
+CALLS = """HloModule m
+
+%f (a: f32[2], b: f32[2]) -> (f32[2], f32[2], f32[2], f32[2], f32[2]) {
+  %a = f32[2]{0} parameter(0)
+  %b = f32[2]{0} parameter(1)
+  ROOT %t = (f32[2]{0}, f32[2]{0}, f32[2]{0}, f32[2]{0}, f32[2]{0}) tuple(%a, %b, %a, %b, %a)
+}
+
+ENTRY %e (x: f32[2]) -> (f32[2], f32[2], f32[2], f32[2], f32[2]) {
+  %x = f32[2]{0} parameter(0)
+  %y = f32[2]{0} negate(%x)
+  ROOT %c = (f32[2], f32[2], f32[2], f32[2], f32[2]) fusion(%x, %y), kind=kLoop, calls=%f
+}
+"""

@@ -141,6 +141,8 @@ def test_what_a_command_writes_has_to_be_read_again(folder: Path) -> None:
     target = folder / "out.hlo"
     line = ["opt", str(folder / "a.hlo"), "--passes", "dce", "-o", str(target)]
     assert commands.check_command(line) == ("exit 0", None)
+    unread = ["fmt", str(folder / "a.hlo"), "-o", str(target), "--print", "fingerprint"]
+    assert commands.check_command(unread) == ("exit 0", None)
     target.write_text("HloModule m, x")
     with pytest.raises(prints.Broken, match="what it wrote is refused"):
         commands._check_written(line)

@@ -18,6 +18,7 @@ import click
 from hloopt import cli
 from hloopt.diagnostics import HloError
 from hloopt.files.reading import load
+from hloopt.text.print_options import print_options
 from sweep_lib.findings import Problem, TooSlow
 from sweep_lib.prints import Broken, first_line
 
@@ -156,10 +157,15 @@ def _apart(arguments: Sequence[str]) -> int:
 
 
 def _check_written(arguments: Sequence[str]) -> None:
-    """Read again what opt and fmt wrote."""
+    """Read again what opt and fmt wrote, unless the style of it is not meant to be read."""
     if arguments[0] not in ("opt", "fmt") or "--no-verify" in arguments:
         return
-    for flag, path in pairwise(arguments):
+    given = list(pairwise(arguments))
+    styles = [value for flag, value in given if flag == "--print"]
+    changes = [value for flag, value in given if flag == "--print-option"]
+    if print_options(styles[-1] if styles else "formatted", changes).unreadable():
+        return
+    for flag, path in given:
         if flag in ("-o", "--output") and path.endswith(".hlo") and Path(path).is_file():
             try:
                 load(path, verify=arguments[0] == "opt")

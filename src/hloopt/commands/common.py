@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from hloopt.diagnostics import HloError
+    from hloopt.text.print_options import PrintOptions
 
 EXIT_FOUND = 1
 EXIT_USAGE = 2
@@ -160,6 +161,12 @@ def print_style_option(command: Function) -> Function:
     ):
         command = option(command)
     return command
+
+
+def note_unreadable(options: PrintOptions) -> None:
+    """Say on stderr that nothing reads what is printed so, where that is the case."""
+    if reasons := options.unreadable():
+        say(f"note: what is written cannot be read again: {', '.join(reasons)}")
 
 
 def seeds_option(command: Function) -> Function:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from hloopt.commands.common import EXIT_FOUND, EXIT_USAGE, HloCommand, print_style_option, say
+from hloopt.commands.common import (
+    EXIT_FOUND,
+    EXIT_USAGE,
+    HloCommand,
+    note_unreadable,
+    print_style_option,
+    say,
+)
 from hloopt.diagnostics import HloError, Source, counted, render_error
+
+if TYPE_CHECKING:
+    from hloopt.text.print_options import PrintOptions
 
 
 @click.command(cls=HloCommand)
@@ -29,7 +39,8 @@ def command(
 
     FILE is a file, a folder or - (standard input, written to standard output). The result has
     XLA's default form with constants in full; comments stay, and nothing moves that need not.
-    With --print it is what XLA itself would print in that style, without comments.
+    With --print it is what XLA itself would print in that style, without comments. The styles
+    fingerprint and module-fingerprint leave names out: no reader of HLO takes them.
 
     \b
     hloopt fmt tests/
@@ -38,6 +49,7 @@ def command(
     """
     from hloopt.files import STANDARD_STREAM, find_inputs, read_source, write_whole
     from hloopt.reports.text_diff import unified_diff
+    from hloopt.text.print_options import print_options
 
     paths = find_inputs(files)
     writes = not (check or show_diff)
@@ -45,11 +57,14 @@ def command(
         raise click.UsageError("-o takes a single input")
     if writes and print_style and output is None and paths != [STANDARD_STREAM]:
         raise click.UsageError("--print drops comments, some styles more: give -o PATH")
+    options = print_options(print_style or "formatted", print_changes)
+    if writes:
+        note_unreadable(options)
     changed, failed = [], 0
     for path in paths:
         try:
             source = read_source(path)
-            text = _format(source, print_style, print_changes)
+            text = _format(source, options, is_canonical=print_style is not None)
             if writes and (output or path == STANDARD_STREAM or text != source.text):
                 write_whole(output or path, text)
         except HloError as error:
@@ -69,14 +84,12 @@ def command(
     return EXIT_FOUND if changed and not writes else 0
 
 
-def _format(source: Source, style: str | None, changes: Sequence[str]) -> str:
+def _format(source: Source, options: PrintOptions, *, is_canonical: bool) -> str:
     from hloopt.split import split_source
     from hloopt.text import parse_module, print_module
     from hloopt.text.formatter import format_source
-    from hloopt.text.print_options import print_options
 
-    options = print_options(style or "formatted", changes)
-    if style is None:
+    if not is_canonical:
         return format_source(source, options)
     file = split_source(source)
     return file.join([print_module(parse_module(chunk), options) for chunk in file.chunks])

@@ -16,6 +16,7 @@ from hloopt.commands.common import (
     has_titles,
     make_console,
     memory_option,
+    note_unreadable,
     print_json,
     print_style_option,
     print_title,
@@ -173,7 +174,7 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         memory_limit=options["max_memory"],
         time_limit=options["time_limit"],
     )
-    settings.print_options()
+    note_unreadable(settings.print_options())
     pipeline = settings.pipeline()  # mistakes are reported once, before any file is read
     _warn_of_absent(options, pipeline)
     return Job(

@@ -53,6 +53,16 @@ class PrintOptions(NamedTuple):
     canonicalize_computations: bool = False
     """Computations in the order in which they were made."""
 
+    def unreadable(self) -> list[str]:
+        """Options by which the text lacks what every reader of HLO needs, XLA's too."""
+        kept = ("print_result_shape", "print_operand_names", "print_extra_attributes", "print_ids")
+        found = [f"{name}=false" for name in kept if not getattr(self, name)]
+        if self.compact_operands:
+            found.append("compact_operands=true")
+        if self.print_full_bodies and self.print_program_shape:
+            found.append("print_full_bodies=true with print_program_shape=true")
+        return found
+
     @classmethod
     def keep(cls) -> PrintOptions:
         """The text as it was read, but for what has changed."""
