@@ -109,3 +109,14 @@ def test_frames_that_are_their_own_ancestors_vanish() -> None:
 def test_tables_need_every_field() -> None:
     with pytest.raises(HloSyntaxError, match="end_column"):
         StackFrames.parse(TEXT.replace(" end_column=9", ""))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [("end_line=4", "end_line=2147483648"), ("parent_frame_id=2", "parent_frame_id=99999999999")],
+)
+def test_numbers_of_more_than_32_bits_are_refused_with_a_place(broken: tuple[str, str]) -> None:
+    text = f"HloModule m\n\n{TEXT.replace(*broken)}\n\nENTRY e {{ ROOT p = f32[] parameter(0) }}"
+    with pytest.raises(HloSyntaxError, match="does not fit into 32 bits") as caught:
+        parse_module(text)
+    assert caught.value.location == (3, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -295,3 +296,56 @@ def test_what_is_decoded_verifies_and_can_be_changed() -> None:
     root = module.entry.root
     root.replace_operand(0, root.operands[1])
     assert "tuple(%a, %a)" in print_module(module)
+
+
+def _header_proto() -> Any:
+    return message("HloModuleProto").FromString(encode(parse_module(HEADER)))
+
+
+@pytest.mark.parametrize("number", [(1 << 31) - 1, -(1 << 31), 1_234_567_890, 0])
+def test_frame_tables_have_numbers_of_32_bits(number: int) -> None:
+    proto = _header_proto()
+    proto.stack_frame_index.file_locations[1].end_line = number
+    module = decode(proto.SerializeToString())
+    text = print_module(module, WHOLE)
+    assert f"end_line={number} " in text
+    assert print_module(parse_module(text), WHOLE) == text
+    again = message("HloModuleProto").FromString(encode(parse_module(text)))
+    assert number in [at.end_line for at in again.stack_frame_index.file_locations]
+
+
+def test_a_parent_of_32_bits_that_is_no_frame_vanishes() -> None:
+    proto = _header_proto()
+    proto.stack_frame_index.stack_frames[1].parent_frame_id = (1 << 31) - 1
+    kept = print_module(decode(proto.SerializeToString()), PrintOptions.keep())
+    assert "parent_frame_id=2147483648}" in kept
+    assert print_module(parse_module(kept), PrintOptions.keep()) == kept
+    again = message("HloModuleProto").FromString(encode(parse_module(kept)))
+    assert again.stack_frame_index.stack_frames[1].parent_frame_id == (1 << 31) - 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "s = (f32[8]{0:L(7)}, u32[], token[]) send(p, t), channel_id=2",
+        "s = f32[8]{0:L(7)} add-dependency(p, t)",
+    ],
+)
+def test_a_shape_that_operands_imply_is_the_same_in_a_proto_as_in_text(line: str) -> None:
+    """Another layout in the message counts as little as one in the text."""
+    text = f"""HloModule m
+ENTRY e {{
+  p = f32[8]{{0:L(7)}} parameter(0)
+  t = token[] after-all()
+  {line}
+  ROOT r = f32[8]{{0:L(7)}} negate(p)
+}}
+"""
+    proto = message("HloModuleProto").FromString(encode(parse_module(text)))
+    (stated,) = (i.shape for c in proto.computations for i in c.instructions if i.name == "s")
+    for part in (stated, *stated.tuple_shapes):
+        part.layout.ClearField("tail_padding_alignment_in_elements")
+    module = decode(proto.SerializeToString())
+    printed = print_module(module, WHOLE)
+    assert line.partition(" ")[2].replace("(p", "(%p").replace(" t)", " %t)") in printed
+    assert print_module(parse_module(printed), WHOLE) == printed

@@ -13,7 +13,7 @@ from hloopt.patterns import pattern
 
 _ENTRY = pattern(rf"\d+\s+({STRING})", re.S)
 _RECORD = pattern(r"\d+\s*\{([^{}]*)\}")
-_FIELD = pattern(r"(\w+)=(-?\d{1,9})\b")
+_FIELD = pattern(r"(\w+)=(-?\d{1,18})\b")
 _SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _GAP = r"(?:\s|/\*.*?\*/|//[^\r\n]*)*"
 _NAMES = rf"{_GAP}((?:\d+{_GAP}(?:{STRING}){_GAP})*)"
@@ -145,14 +145,22 @@ def _format_location(at: Location) -> str:
 
 
 def _frame(record: str) -> tuple[int, int]:
-    location, parent = _fields(record, "file_location_id", "parent_frame_id")
-    return location, parent - 1
+    location, parent = _fields(record, "file_location_id", _PARENT)
+    return location, parent
+
+
+_PARENT = "parent_frame_id"
+"""One more in the text than the number of the parent, which is 0 where there is none."""
 
 
 def _fields(record: str, *names: str) -> list[int]:
-    found = {name: int(value) for name, value in _FIELD.findall(record)}
+    """The numbers of an entry, each of 32 bits, as protos have them. Raises HloSyntaxError."""
+    found = {name: int(value) - (name == _PARENT) for name, value in _FIELD.findall(record)}
     if found.keys() != set(names):
         raise HloSyntaxError(f"expected {'=… '.join(names)}=… in the table, found '{record[:60]}'")
+    for name, value in found.items():
+        if not -(1 << 31) <= value < 1 << 31:
+            raise HloSyntaxError(f"{name} does not fit into 32 bits in the table: '{record[:60]}'")
     return [found[name] for name in names]
 
 

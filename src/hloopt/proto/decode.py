@@ -25,6 +25,7 @@ from hloopt.proto.literals import read_literal
 from hloopt.proto.schema import message
 from hloopt.proto.shapes import ShapeReader
 from hloopt.text.fast_lane import link_control
+from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
 from hloopt.text.unique_names import make_names_unique
 
 _ILLEGAL = pattern(r"[^A-Za-z0-9_.\-]")
@@ -181,6 +182,8 @@ class _Decoder:
         instruction.name = _legal(proto.name, opcode.value)
         instruction.shape = self.shapes.read(proto.shape)
         instruction.operands = [_find(scope, i, "an operand") for i in proto.operand_ids]
+        if opcode in IMPLIED_SHAPE:
+            instruction.shape = implied_shape(instruction, instruction.shape) or instruction.shape
         instruction.text = None
         instruction.attributes = attributes = read_attributes(opcode, proto)
         if opcode is Opcode.PARAMETER:
