@@ -144,7 +144,7 @@ def optimize(
         _read_back(text, settings)
     checked = clock()
     if settings.wants_report:  # other styles leave things out, or cannot be read at all
-        _report(outcome, text if is_kept else print_module(module), settings.memory, pipeline)
+        _report(outcome, text if is_kept else print_module(module), settings, pipeline)
     outcome.seconds = {
         "read": parsed - started,
         "passes": ran - parsed,
@@ -226,7 +226,7 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
     return observers
 
 
-def _report(outcome: Outcome, result: str, memory: bool | None, pipeline: Pipeline) -> None:
+def _report(outcome: Outcome, result: str, settings: Settings, pipeline: Pipeline) -> None:
     """Compare the module before with `result`, which has all that the passes left."""
     from hloopt.reports.memory_diff import compare_memory
     from hloopt.reports.module_diff import diff_modules
@@ -235,8 +235,11 @@ def _report(outcome: Outcome, result: str, memory: bool | None, pipeline: Pipeli
     name = outcome.source.name if outcome.source else outcome.name
     before = parse_module(Source(name, outcome.before))
     after = parse_module(Source(name, result)) if result != outcome.before else before
+    if not settings.verify and (problem := _first_problem(before, after)):
+        outcome.notes.append(f"no report: {problem}")
+        return
     outcome.diff = diff_modules(before, after)
-    outcome.memory, note = compare_memory(before, after, memory)
+    outcome.memory, note = compare_memory(before, after, settings.memory)
     if note is not None:
         outcome.notes.append(note)
     times, preset = _scheduled_by(outcome, pipeline)
@@ -244,6 +247,14 @@ def _report(outcome: Outcome, result: str, memory: bool | None, pipeline: Pipeli
         outcome.schedule = compare_schedules(before, after, times, preset=preset, are_versions=True)
     except NotCompared as reason:
         outcome.notes.append(reason.message)
+
+
+def _first_problem(*modules: Module) -> str | None:
+    """The message of the first rule that one of the modules breaks."""
+    from hloopt.verifier import ANY_TARGET, verify_module
+
+    errors = (error for module in modules for error in verify_module(module, ANY_TARGET))
+    return next((error.message for error in errors), None)
 
 
 def _scheduled_by(

@@ -72,7 +72,8 @@ def command(
     equals. Names are no difference: `--with names` counts them. Where modules differ,
     their memory is compared, too: each size, and what entered or left the peak. So are schedules
     with asynchronous operations, or all where times are asked for: how long they take, and how long
-    they wait. Both are run by one model of times, on the streams of one preset.
+    they wait. Both are run by one model of times, on the streams of one preset. Of modules that
+    break a rule (`hloopt verify`) only the texts are compared.
 
     \b
     hloopt diff before.hlo after.hlo --target h100_sxm --preset xla-gpu
@@ -93,15 +94,24 @@ def command(
         render_schedule_change,
         schedule_change_to_json,
     )
+    from hloopt.verifier.well_formed import why_invalid
 
     check_pair(before, after)
     cost_model.resolved()
     ignored = as_classes(ignored_classes) | (NAMES - as_classes(with_classes))
     modules = read_module(before), read_module(after)
+    invalid = [error for error in map(why_invalid, modules) if error is not None]
     diff = diff_modules(*modules, ignored)
-    reports, note = compare_memory(*modules, False if diff.is_identical else memory)
+    reports, note = None, None
     schedule, why_no_schedule = None, None
-    if not diff.is_identical:
+    if diff.is_identical:
+        pass
+    elif invalid:
+        note = f"no memory report: {invalid[0].message}" if memory is not False else None
+        if any(module.is_scheduled for module in modules):
+            why_no_schedule = f"schedules are not compared: {invalid[0].message}"
+    else:
+        reports, note = compare_memory(*modules, memory)
         try:
             schedule = compare_schedules(*modules, cost_model, preset=preset)
         except NotCompared as reason:

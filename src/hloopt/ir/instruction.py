@@ -99,8 +99,15 @@ class Instruction:
 
     @property
     def tuple_index(self) -> int:
-        """The element a get-tuple-element reads."""
-        return int(self.attributes["index"])
+        """The element a get-tuple-element reads. Raises HloVerifyError."""
+        try:
+            return int(self.attributes["index"])
+        except (KeyError, ValueError):
+            raise HloVerifyError(
+                f"{self.opcode} needs the attribute 'index', a number",
+                span=self.parent.module.span_of(self),
+                code="HLO106",
+            ) from None
 
     def called_attributes(self) -> Iterator[tuple[str, tuple[Computation, ...]]]:
         """The called computations under the names of their attributes, as printed."""
