@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -19,10 +20,10 @@ from fuzz_lib.pipelines import check_pipeline
 from hloopt.commands import fmt
 from hloopt.passes.cse import CommonSubexpressionElimination
 from hloopt.proto import encode
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
 from sweep_lib import prints
-from sweep_lib.findings import Progress
-from sweep_lib.limits import clock
+from sweep_lib.findings import Progress, TooSlow
+from sweep_lib.limits import Limits, clock, next_step
 from sweep_lib.reduction import reduced
 from sweep_lib.state import State
 from sweep_lib.workers import run
@@ -214,6 +215,56 @@ def test_each_kind_of_input_is_examined(folder: Path) -> None:
             assert progress.done == 1
             assert [o for o in progress.outcomes if o.startswith(kind)] != []
             assert progress.findings == []
+
+
+def _busy(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_each_of_many_steps_has_all_of_the_time() -> None:
+    with clock(), Limits(0.5, 500):
+        for _ in range(4):
+            next_step()
+            _busy(0.2)
+    with clock(), pytest.raises(TooSlow), Limits(0.5, 500):
+        _busy(8)
+    next_step()  # no limits are in force
+    assert signal.getitimer(signal.ITIMER_PROF)[0] == 0
+
+
+ASYNC_CALL = """HloModule m
+
+g {
+  ROOT a = f32[] parameter(0)
+}
+
+w {
+  b = f32[] parameter(0)
+  ROOT c = f32[] call(b), to_apply=g, frontend_attributes={s="1"}
+}
+
+ENTRY e {
+  p = f32[] parameter(0)
+  t = ((f32[]), f32[]) async-start(p), calls=w, frontend_attributes={s="1"}
+  ROOT d = f32[] async-done(t), frontend_attributes={s="1"}
+}
+"""
+
+
+def test_what_readers_give_to_wrapped_operations_is_no_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = parse_module(ASYNC_CALL)
+    for instruction in list(module.entry.instructions)[1:]:
+        instruction.set_attribute("frontend_attributes", '{g="1",s="1"}')
+    again = prints.check_print(module, prints.FULL)
+    assert again is not None
+    assert 'frontend_attributes={g="1",s="1"}' in print_module(again)
+    monkeypatch.setattr(prints, "parse_module", lambda text: parse_module(ASYNC_CALL))
+    with pytest.raises(prints.Broken, match="the second print differs"):
+        prints.check_print(parse_module(ASYNC_CALL.replace('"1"', '"2"')), prints.FULL)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from hloopt.reports.module_diff import diff_modules
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 from sweep_lib.findings import Problem, TooSlow
+from sweep_lib.limits import next_step
 from sweep_lib.prints import FORMS, FULL, Broken, check_print, first_line
 
 _LARGEST_EXPANDED = 20_000  # instructions
@@ -51,6 +52,7 @@ def _check(text: str, state: State, thorough: bool) -> None:
     if state.outcome == "valid" and thorough and _expanded_size(module) < _LARGEST_EXPANDED:
         _check_passes(text, state)
         state.step = "memory"
+        next_step()
         try:
             analyze_memory(module)
         except HloError as error:
@@ -97,6 +99,7 @@ def check_message(error: HloError) -> None:
 def _check_passes(text: str, state: State) -> None:
     for name in pass_names(plugins=False):
         state.step = name
+        next_step()
         module = parse_module(text)
         before = print_module(module, FULL)
         try:

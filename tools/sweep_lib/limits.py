@@ -26,7 +26,10 @@ def _too_slow(signum: int, frame: object) -> None:
 
 
 class Limits:
-    """A context that raises TooSlow after `seconds`, and MemoryError beyond `megabytes`."""
+    """A context that raises TooSlow after `seconds`, and MemoryError beyond `megabytes`.
+
+    `next_step` begins the seconds anew. Contexts cannot be nested.
+    """
 
     def __init__(self, seconds: float, megabytes: int) -> None:
         self.seconds = seconds
@@ -35,11 +38,26 @@ class Limits:
     def __enter__(self) -> None:
         limit = _address_space() + (self.megabytes << 20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        _seconds.append(self.seconds)
         signal.setitimer(signal.ITIMER_PROF, self.seconds)
 
     def __exit__(self, *_: object) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        _seconds.pop()
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def next_step() -> None:
+    """Give what follows as much time as the limits allow for all, where they are in force.
+
+    For an input that is put to many things, each of which has to be fast.
+    """
+    if _seconds and signal.getitimer(signal.ITIMER_PROF)[0]:
+        signal.setitimer(signal.ITIMER_PROF, _seconds[-1])
+
+
+_seconds: list[float] = []
+"""Of the limits in force."""
 
 
 def _address_space() -> int:
