@@ -86,6 +86,14 @@ def _name_a_missing_payload(proto: Any) -> None:
             lambda m: setattr(entry(m, "p").shape.layout, "memory_space", 2**63 - 1),
             "a layout has the number 9223372036854775807, which is too large",
         ),
+        *(
+            (
+                lambda m, kind=kind, field=field: setattr(entry(m, "p").shape.layout, field, kind),
+                f"a layout has the unknown element type {kind}",
+            )
+            for kind in (13, 34, 99)
+            for field in ("index_primitive_type", "pointer_primitive_type")
+        ),
         (lambda m: entry(m, "p").shape.layout.split_configs.add(dimension=1), "splits dimension 1"),
     ],
 )

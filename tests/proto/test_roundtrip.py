@@ -349,3 +349,9 @@ ENTRY e {{
     printed = print_module(module, WHOLE)
     assert line.partition(" ")[2].replace("(p", "(%p").replace(" t)", " %t)") in printed
     assert print_module(parse_module(printed), WHOLE) == printed
+
+
+@pytest.mark.parametrize("part", ["#(opaque)", "*(opaque)", "#(token)", "*(u32)", "#(pred)*(s4)"])
+def test_element_types_in_layouts_come_back(part: str) -> None:
+    text = f"HloModule m\nENTRY e {{ ROOT p = f32[2]{{0:{part}}} parameter(0) }}"
+    assert f"{{0:{part}}} parameter" in through_proto(text)

@@ -39,7 +39,7 @@ def _read(proto: Any) -> Shape:
         if inner is None or not inner.is_array or inner.is_buffer:
             raise HloSyntaxError("a buffer shape holds one array shape")
         return array_shape(inner.type_name, inner.dimensions, inner.dynamic, inner.layout, True)
-    name = "opaque" if kind == "OPAQUE_TYPE" else kind.lower()
+    name = _name_of(proto.element_type)
     if name not in ELEMENT_TYPES:
         raise HloSyntaxError(f"a shape has the unknown element type {proto.element_type}")
     sizes = tuple(-1 if size == _UNBOUNDED else size for size in proto.dimensions)
@@ -92,7 +92,26 @@ def _natural(number: int) -> int:
 
 
 def _type_name(number: int) -> str:
-    return enum_names("PrimitiveType").get(number, "").lower() if number else ""
+    """The name of an element type in a layout; empty for none."""
+    if not number:
+        return ""
+    name = _name_of(number)
+    if name not in ELEMENT_TYPES:
+        raise HloSyntaxError(f"a layout has the unknown element type {number}")
+    return name
+
+
+def _name_of(number: int) -> str:
+    """The name of a PrimitiveType in text; empty for an unknown one."""
+    name = enum_names("PrimitiveType").get(number, "")
+    return "opaque" if name == _OPAQUE else name.lower()
+
+
+def _number_of(name: str) -> int:
+    return enum_numbers("PrimitiveType")[_OPAQUE if name == "opaque" else name.upper()]
+
+
+_OPAQUE = "OPAQUE_TYPE"
 
 
 def write_shape(shape: Shape, proto: Any) -> None:
@@ -107,7 +126,7 @@ def write_shape(shape: Shape, proto: Any) -> None:
         proto.element_type = types["BUFFER"]
         proto = proto.tuple_shapes.add()
     name = shape.type_name
-    proto.element_type = types["OPAQUE_TYPE" if name == "opaque" else name.upper()]
+    proto.element_type = _number_of(name)
     proto.dimensions.extend(_UNBOUNDED if size < 0 else size for size in shape.dimensions)
     proto.is_dynamic_dimension.extend(shape.dynamic)
     if shape.is_array:
@@ -115,7 +134,6 @@ def write_shape(shape: Shape, proto: Any) -> None:
 
 
 def _write_layout(layout: Layout, proto: Any) -> None:
-    types = enum_numbers("PrimitiveType")
     proto.minor_to_major.extend(layout.minor_to_major)
     for tile in layout.tiles:
         sizes = [size for size in tile[1:-1].split(",") if size]
@@ -123,8 +141,10 @@ def _write_layout(layout: Layout, proto: Any) -> None:
             _UNBOUNDED if size == "*" else int(size) for size in sizes
         )
     proto.tail_padding_alignment_in_elements = layout.tail_padding
-    proto.index_primitive_type = types.get(layout.index_type.upper(), 0)
-    proto.pointer_primitive_type = types.get(layout.pointer_type.upper(), 0)
+    if layout.index_type:
+        proto.index_primitive_type = _number_of(layout.index_type)
+    if layout.pointer_type:
+        proto.pointer_primitive_type = _number_of(layout.pointer_type)
     proto.element_size_in_bits = layout.element_bits
     proto.memory_space = layout.memory_space
     proto.dynamic_shape_metadata_prefix_bytes = layout.dynamic_metadata_bytes
