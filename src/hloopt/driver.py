@@ -235,10 +235,10 @@ def _report(outcome: Outcome, result: str, settings: Settings, pipeline: Pipelin
     name = outcome.source.name if outcome.source else outcome.name
     before = parse_module(Source(name, outcome.before))
     after = parse_module(Source(name, result)) if result != outcome.before else before
-    if not settings.verify and (problem := _first_problem(before, after)):
-        outcome.notes.append(f"no report: {problem}")
+    if settings.verify:
+        outcome.diff = diff_modules(before, after)
+    elif not _compare_unverified(outcome, before, after):
         return
-    outcome.diff = diff_modules(before, after)
     outcome.memory, note = compare_memory(before, after, settings.memory)
     if note is not None:
         outcome.notes.append(note)
@@ -249,12 +249,20 @@ def _report(outcome: Outcome, result: str, settings: Settings, pipeline: Pipelin
         outcome.notes.append(reason.message)
 
 
-def _first_problem(*modules: Module) -> str | None:
-    """The message of the first rule that one of the modules breaks."""
-    from hloopt.verifier import ANY_TARGET, verify_module
+def _compare_unverified(outcome: Outcome, before: Module, after: Module) -> bool:
+    """Compare the texts, if the modules have all that is needed; whether both are valid."""
+    from hloopt.reports.module_diff import diff_modules
+    from hloopt.verifier.well_formed import why_invalid
 
-    errors = (error for module in modules for error in verify_module(module, ANY_TARGET))
-    return next((error.message for error in errors), None)
+    try:
+        invalid = [error for error in map(why_invalid, (before, after)) if error is not None]
+    except HloError as malformed:
+        outcome.notes.append(f"no report: {malformed.message}")
+        return False
+    outcome.diff = diff_modules(before, after)
+    if invalid:
+        outcome.notes.append(f"no report of memory and schedule: {invalid[0].message}")
+    return not invalid
 
 
 def _scheduled_by(

@@ -171,6 +171,11 @@ def test_a_report_of_what_is_not_verified_is_left_out_if_it_is_invalid(
     )
     assert main(["opt", "--no-verify", "--passes", "dce", str(path), "-o", out]) == 0
     assert "no report: %g: get-tuple-element needs the attribute" in capsys.readouterr().err
+    path.write_text(ELEMENT.replace("ROOT c", "d = f32[7] abs(p)\n  ROOT c"))
+    assert main(["opt", "--no-verify", "--passes", "dce", str(path), "-o", out]) == 0
+    err = capsys.readouterr().err
+    assert "no report of memory and schedule: %d: " in err
+    assert "abs" in err, "the difference is reported"
 
 
 @pytest.mark.slow
