@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 from time import monotonic
+from typing import TypeAlias
 
 from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.ir.instruction import Instruction
+
+Tick: TypeAlias = "Callable[[], None] | None"
+"""Called every part of a second by operations that take long; it may raise."""
 
 
 class Deadline:
@@ -71,7 +75,7 @@ class Limits:
         if self.done >= self._pause:
             self._look(steps)
 
-    def tick(self) -> Callable[[], None] | None:
+    def tick(self) -> Tick:
         """A function that raises RunError behind the deadline; None where there is no deadline."""
         return None if self.deadline is None else self._check_time
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from hloopt.interpreter.arithmetic.matrices import (
-    Tick,
     joint_dtype,
     multiply,
     product_as,
@@ -24,6 +23,7 @@ from hloopt.interpreter.arithmetic.window_views import (
 )
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
 from hloopt.ir.attribute_values import WindowDimension, parse_dim_labels, parse_int, parse_window
