@@ -21,6 +21,7 @@ from hloopt.equivalence.measures import (
     tight_tolerance,
     turned_zero,
 )
+from hloopt.equivalence.room import Room
 from hloopt.equivalence.settings import Tolerance
 from hloopt.interpreter.values import Array, type_text
 
@@ -98,11 +99,12 @@ class Judge:
         """Where a zero first has another sign, if that is no difference."""
 
     def judge(
-        self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises]
+        self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises], room: Room
     ) -> list[Difference]:
         """What differs in the outputs of a seed, in their order.
 
-        `noise` is called at most once, if something is off more than the last few bits.
+        `noise` is called at most once, if something is off more than the last few bits. Raises
+        RunError where there is no `room` to compare.
         """
         found: list[Difference] = []
         suspects: list[tuple[Pair, Errors]] = []
@@ -114,6 +116,7 @@ class Judge:
                     Difference(pair.name, pair.leaf, None, *texts, device=pair.device, seed=seed)
                 )
                 continue
+            room.check(pair)
             errors = errors_of(pair.left, pair.right, signed_zeros=self._is_bitwise)
             if not self._is_bitwise and self.turned is None:
                 self.turned = _turned(pair)
@@ -123,6 +126,7 @@ class Judge:
             self.errors[key].add(pair, errors, seed)
             if errors.unequal and self._is_off(pair, errors).any():
                 suspects.append((pair, errors))
+                room.keep(errors)
         if not suspects:
             return found
         if self._is_exact or self._tolerance is not None:
@@ -203,10 +207,11 @@ def _turned(pair: Pair) -> str | None:
     return f"{pair.name}{place} was {pair.left[index]}, it is {pair.right[index]}"
 
 
-def noise_of(plain: Iterable[Pair]) -> Noises:
+def noise_of(plain: Iterable[Pair], room: Room) -> Noises:
     """What noise did to each output: pairs of a plain and a disturbed run."""
     found: Noises = {}
     for pair in plain:
+        room.check(pair)
         errors = errors_of(pair.left, pair.right)
         key = pair.name, pair.leaf
         known = found.get(key, Noise())

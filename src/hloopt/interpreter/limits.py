@@ -45,14 +45,16 @@ class Limits:
         memory: int | None = None,
         on_steps: Callable[[int], None] | None = None,
         deadline: Deadline | None = None,
+        held: int = 0,
     ) -> None:
         self.steps = inf if steps is None else steps
         self.memory = inf if memory is None else memory
         self.on_steps = on_steps
         self.deadline = deadline
         self.done = 0
-        self.held = 0
-        """Bytes of all values that are still to be read; whoever drops one takes its size off."""
+        self.held = held
+        """Bytes of all values that are still to be read, `held` at the beginning; whoever drops one
+        takes its size off."""
         self._pause = self._next_pause()
 
     def begin(self, instruction: Instruction, size: int, steps: int = 1, scratch: int = 0) -> None:
