@@ -39,9 +39,10 @@ LAYERS = {
 """What each package or module may import beside itself."""
 
 INTERPRETER = {
-    "arithmetic": {"values"},
+    "arithmetic": {"limits", "values"},
     "kernels": {
         *("arithmetic", "values", "errors", "literals", "stand_ins", "plan", "evaluation"),
+        "limits",
         *("dynamic_sizes", "scalar_calls", "reducers", "updates"),
     },
 }
