@@ -26,6 +26,7 @@ class Computation:
         "_linked",
         "_listed",
         "_members",
+        "async_starts",
         "callers",
         "execution_thread",
         "is_pristine",
@@ -55,6 +56,8 @@ class Computation:
         """Whether the computation is still exactly what its source says."""
         self.version = 0
         """Counts changes of the computation and its instructions."""
+        self.async_starts: tuple[int, dict[Instruction, Instruction]] = (0, {})
+        """What `async_chains.find_async_start` found, with the version it found it at."""
         self._listed: list[Instruction] | None = None  # as read, until membership matters
         self._members: dict[Instruction, None] = {}
         self._linked = False
