@@ -210,7 +210,9 @@ class _Execution:
             run.changed = answer
             if self.runner.verify and run.changed:
                 verify_changes(module, self.verified, self.runner.verifier_options)
-        except (Exception, SystemExit) as error:  # the border where any failure is reported
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the border where any failure is reported
             self._failed(step, run, before, error)
         run.seconds = time.perf_counter() - started
         validator = self.runner.validator

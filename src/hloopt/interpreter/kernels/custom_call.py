@@ -100,7 +100,9 @@ def _called(
     package = (getattr(function, "__module__", None) or "").partition(".")[0]
     try:
         return function(instruction, *operands)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # packages of users may raise anything
         if isinstance(error, HloError) or package == "hloopt":
             raise
         raise RunError(
@@ -129,7 +131,9 @@ def _plugin(target: str) -> CustomCall | None:
     for entry in entry_points(group=ENTRY_POINTS, name=target):
         try:
             function: CustomCall = entry.load()
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # packages of users may raise anything
             package = entry.value.partition(":")[0].partition(".")[0]
             raise RunError(
                 f'custom call "{target}" cannot be loaded from {entry.value}: {error}'
