@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from hloopt.commands.common import EXIT_FOUND, EXIT_USAGE, HloCommand, print_style_option, say
 from hloopt.diagnostics import HloError, Source, counted, render_error
+
+if TYPE_CHECKING:
+    from hloopt.ir.module import Module
 
 
 @click.command(cls=HloCommand)
@@ -29,14 +33,15 @@ def command(
 
     FILE is a file, a folder or - (standard input, written to standard output). The result has
     XLA's default form with constants in full; comments stay, and nothing moves that need not.
-    With --print it is what XLA itself would print in that style, without comments.
+    With --print it is what XLA itself would print in that style, without comments. A proto becomes
+    text: give -o PATH.
 
     \b
     hloopt fmt tests/
     hloopt fmt --check dumps/
     hloopt fmt step.hlo --print canonical -o -
     """
-    from hloopt.files import STANDARD_STREAM, find_inputs, read_source, write_whole
+    from hloopt.files import STANDARD_STREAM, find_inputs, read_text_or_module, write_whole
     from hloopt.reports.text_diff import unified_diff
 
     paths = find_inputs(files)
@@ -48,18 +53,27 @@ def command(
     changed, failed = [], 0
     for path in paths:
         try:
-            source = read_source(path)
-            text = _format(source, print_style, print_changes)
-            if writes and (output or path == STANDARD_STREAM or text != source.text):
+            found = read_text_or_module(path)
+            before = found.text if isinstance(found, Source) else ""
+            if not isinstance(found, Source) and not (
+                writes and (output or path == STANDARD_STREAM)
+            ):
+                raise HloError(
+                    f"{path} is an HLO proto, where text is needed",
+                    help="-o PATH writes its module as text",
+                    code="HLO012",
+                )
+            text = _format(found, print_style, print_changes)
+            if writes and (output or path == STANDARD_STREAM or text != before):
                 write_whole(output or path, text)
         except HloError as error:
             print(render_error(error), file=sys.stderr)
             failed += 1
             continue
-        if text != source.text:
+        if text != before:
             changed.append(path)
             if show_diff:
-                write_whole(STANDARD_STREAM, unified_diff(source.text, text, path))
+                write_whole(STANDARD_STREAM, unified_diff(before, text, path))
             elif check:
                 say(f"would reformat: {path}")
     if output is None and paths != [STANDARD_STREAM]:
@@ -69,13 +83,18 @@ def command(
     return EXIT_FOUND if changed and not writes else 0
 
 
-def _format(source: Source, style: str | None, changes: Sequence[str]) -> str:
+def _format(source: Source | Module, style: str | None, changes: Sequence[str]) -> str:
     from hloopt.split import split_source
     from hloopt.text import parse_module, print_module
     from hloopt.text.formatter import format_source
     from hloopt.text.print_options import print_options
 
     options = print_options(style or "formatted", changes)
+    if not isinstance(source, Source):
+        text = print_module(source, options)
+        if style is not None:
+            return text
+        source = Source("", text)
     if style is None:
         return format_source(source, options)
     file = split_source(source)

@@ -8,6 +8,7 @@ from hloopt.files.reading import (
     load,
     read_module,
     read_source,
+    read_text_or_module,
 )
 from hloopt.files.writing import is_stdout, make_folder, save, write_bytes, write_whole
 
@@ -21,6 +22,7 @@ __all__ = [
     "make_folder",
     "read_module",
     "read_source",
+    "read_text_or_module",
     "save",
     "write_bytes",
     "write_whole",
