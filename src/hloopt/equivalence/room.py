@@ -44,7 +44,7 @@ class Room:
             raise cannot_run(
                 self._root,
                 f"comparing {pair.name} would take {counted(needed, 'byte')}, of these "
-                f"{self.held:,} for the values of both programs; the limit is {self._bound:,}",
+                f"{self.held:,} for what both programs take and give; the limit is {self._bound:,}",
                 "HLO503",
                 MORE_MEMORY,
             )
