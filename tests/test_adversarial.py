@@ -152,7 +152,7 @@ def test_endless_numbers_are_refused(line: str, digits: int) -> None:
 
 
 def ratio(make: Callable[[int], str], size: int, act: Callable[[str], object]) -> float:
-    """How many times as long four times the size takes, in processor time; best of three."""
+    """The number of times as long four times the size takes, in processor time; best of three."""
     times: dict[int, float] = {}
     for scale in (1, 4):
         text = make(size * scale)

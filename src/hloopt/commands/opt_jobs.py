@@ -159,7 +159,7 @@ def _lost(path: str) -> JobResult:
 
 
 def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) -> list[str | None]:
-    """Where each input goes: the output itself, or into the output as a folder."""
+    """The output of each input: the output itself, or into the output as a folder."""
     from hloopt.files import make_folder
 
     if output is None:

@@ -21,8 +21,8 @@ _SAMPLE = 512
 _MOST = 200_000
 """Values that are kept of a run."""
 _JUMP = 64
-"""How many times more than its operands a result has to be off, as a part of its size, to be to
-blame alone."""
+"""The number of times more than its operands a result has to be off, as a part of its size, to be
+to blame alone."""
 
 Watched = Callable[[Observer], object]
 """Runs a program with an observer."""

@@ -11,7 +11,7 @@ from hloopt.interpreter.special_values import Special
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Why two modules were not found to compute the same."""
+    """The reason why two modules were not found to compute the same."""
 
     reason: str
     """In a sentence, the values included."""

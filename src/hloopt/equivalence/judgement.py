@@ -26,14 +26,14 @@ from hloopt.equivalence.settings import Tolerance
 from hloopt.interpreter.values import Array, type_text
 
 _MARGIN = 8
-"""How many times what noise did another program may be off: noise is a sample, or a few."""
+"""The number of times what noise did another program may be off: noise is a sample, or a few."""
 _INTEGER_MARGIN = 16
 """The same for the number of integers that it changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where an output first differs."""
+    """The place where an output first differs."""
 
     name: str
     leaf: Index
@@ -45,7 +45,7 @@ class Difference:
     device: int
     seed: int
     count: int = 0
-    """How many elements of the array differ, of how many."""
+    """The number of elements of the array that differ, and of all."""
     total: int = 0
     error: float = 0.0
     """The largest absolute error of the array."""
@@ -96,7 +96,7 @@ class Judge:
         of the largest value."""
         self.errors: dict[tuple[str, Index], OutputErrors] = {}
         self.turned: str | None = None
-        """Where a zero first has another sign, if that is no difference."""
+        """The place where a zero first has another sign, if that is no difference."""
 
     def judge(
         self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises], room: Room
@@ -142,7 +142,7 @@ class Judge:
         return found
 
     def _is_off(self, pair: Pair, errors: Errors) -> Array:
-        """Which elements differ more than any two correct programs do."""
+        """The elements that differ more than any two correct programs do."""
         if self._is_exact or self._is_bitwise or is_integral(pair.left):
             return np.asarray(errors.absolute > 0)
         if self._tolerance is not None:

@@ -20,8 +20,8 @@ LOOSE = {
 """By type of NumPy: how far a value may be off, as a part of itself and of the largest value of its
 array, where rounding explains it. Several times what sums of a few hundred elements lose."""
 _STEPS = 4
-"""How many machine epsilons of itself and of the largest value of its array a value may be off,
-whatever explains it: exp, tanh and the like are off by some in all implementations."""
+"""The number of machine epsilons of itself and of the largest value of its array a value may be
+off, whatever explains it: exp, tanh and the like are off by some in all implementations."""
 
 
 def loose_tolerance(dtype: np.dtype[Any]) -> float:
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
     left: Array
     right: Array
     offset: Index
-    """Where the arrays begin in the whole one."""
+    """The place where the arrays begin in the whole one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Errors(NamedTuple):
     ulps: Array | None
 
     def within(self, most: Array | float) -> Array:
-        """Which elements are no further apart than they may be; NaN and infinities never are."""
+        """The elements that are no further apart than they may be; NaN and infinities never are."""
         close = (self.absolute <= most) & np.isfinite(self.absolute)
         return np.asarray(close | (self.absolute == 0))
 
@@ -192,7 +192,7 @@ def _other_signs(x: Array, y: Array) -> Array:
 
 
 def _ulps(left: Array, right: Array, same: Array) -> Array | None:
-    """How many representable numbers apart; infinite for NaN against a number."""
+    """The number of representable numbers apart; infinite for NaN against a number."""
     if left.dtype.kind == "c":
         return None
     finite = np.isfinite(left) & np.isfinite(right)

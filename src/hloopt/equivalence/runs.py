@@ -146,7 +146,7 @@ class Runs:
         return Run(run.arguments, results, record, run.host, bytes_held(results))
 
     def amplifier_text(self, run: Run, leaf: Index) -> str:
-        """Which operation makes the most of rounding in an output, in a sentence."""
+        """The operation that makes the most of rounding in an output, in a sentence."""
         noise = RoundingNoise(_NOISE_SEEDS[0])
         found = find_amplifier(
             self.placement.program,

@@ -1,4 +1,4 @@
-"""How modules are run, alone or to be compared."""
+"""The way modules are run, alone or to be compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Engine: TypeAlias = Callable[[Module, Sequence[Sequence[Value]], Sequence[Device
 
 
 MOST_STEPS = 100_000_000
-"""Where to stop, unless somebody says otherwise: minutes."""
+"""The place to stop, unless somebody says otherwise: minutes."""
 MOST_MEMORY = 8 << 30
 
 
@@ -39,7 +39,7 @@ class Tolerance(NamedTuple):
 
 
 class RunSettings(NamedTuple):
-    """How to run modules that are compared."""
+    """The way to run modules that are compared."""
 
     seeds: int = 3
     """On how many inputs, of the seeds 0, 1, 2, …; on one where all inputs are given."""

@@ -33,7 +33,7 @@ FILLS: tuple[Fill, ...] = get_args(Fill)
 
 
 class GivenKey(NamedTuple):
-    """Which array a given value is for."""
+    """The array that a given value is for."""
 
     parameter: int
     """The number of a parameter."""
@@ -44,14 +44,14 @@ class GivenKey(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Where the values of an entry's parameters come from."""
+    """The place where the values of an entry's parameters come from."""
 
     fill: Fill = "random"
     given: Mapping[GivenKey, Array] = {}
     damping: int = 0
     """Random floats are divided by two to this power, for programs that amplify rounding."""
     special: Special | None = None
-    """Which special values some of the random ones are replaced by."""
+    """The special values that some of the random ones are replaced by."""
 
     def arguments(self, entry: Computation, device: Device, seed: int) -> list[Value]:
         """Values for the parameters of `entry` on one device, as `by_device` makes them."""

@@ -119,7 +119,7 @@ _SOLVERS = frozenset(
 
 
 def _terms(instruction: Instruction) -> int:
-    """How many terms an element of the result is summed up of, at the most."""
+    """The number of terms an element of the result is summed up of, at the most."""
     opcode, attributes = instruction.opcode, instruction.attributes
     dimensions = [o.shape.dimensions for o in instruction.operands if o.shape.is_array]
     if opcode in (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT):

@@ -87,7 +87,7 @@ class CallInliner(ModulePass):
         inliner.metadata.finish()
 
     def why_not(self, call: Instruction, call_sites: int) -> str | None:
-        """Why `call` must stay, or None where it may be inlined.
+        """The reason why `call` must stay, or None where it may be inlined.
 
         `call_sites` is how often its callee was called before anything was inlined.
         """

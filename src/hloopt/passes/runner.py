@@ -46,7 +46,7 @@ class PassRun:
     seconds: float = 0.0
     statistics: dict[str, int] = field(default_factory=dict)
     skipped: str | None = None
-    """Why the pass did not run (an unmet condition) or has no effect (an error)."""
+    """The reason why the pass did not run (an unmet condition) or has no effect (an error)."""
     failed: bool = False
 
 
@@ -274,7 +274,8 @@ def _names(step: FixpointStep) -> str:
 
 
 def describe_failure(error: BaseException, module: Module) -> str:
-    """Why a pass failed: the exception, the instruction it was looking at, the module."""
+    """The reason why a pass failed: the exception, the instruction it was looking at, the
+    module."""
     if isinstance(error, HloVerifyError):
         return f"the module it leaves is invalid: {error.message} (module {module.name})"
     if isinstance(error, Miscompiled):

@@ -76,7 +76,7 @@ class ScheduleFindings:
     devices: Grid
     """The devices that the program is for."""
     cost_model: CostModelChoice
-    """Where times are from."""
+    """The origin of times."""
     unit: CycleUnit
     simulation: Simulation
     paths: CriticalPaths

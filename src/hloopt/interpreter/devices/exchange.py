@@ -46,7 +46,7 @@ class Incoming(NamedTuple):
 
 
 class Parties(NamedTuple):
-    """How the devices work together in one collective. All numbers are those of devices."""
+    """The way the devices work together in one collective. All numbers are those of devices."""
 
     group_of: Mapping[int, tuple[int, ...]]
     """The devices that wait for each other, by each of them, in the order of their ranks."""

@@ -28,7 +28,7 @@ _TRANSFORMS: dict[str, tuple[_OfLanes, _OfLanes]] = {
 """By kind: the transform along the last dimension, and along the others. That to reals comes after
 the others, any other one before them."""
 _BLOCK = 128
-"""How many rows of a triangular matrix are inverted together."""
+"""The number of rows of a triangular matrix that are inverted together."""
 
 
 @kernel(Opcode.FFT, calls=True)

@@ -168,7 +168,8 @@ def _insertion_points(
     start: Array,
     width: int,
 ) -> Array:
-    """How many elements of the run of `width` at `start` stay before the element at `right`."""
+    """The number of elements of the run of `width` at `start` stay before the element at
+    `right`."""
     low = np.zeros((len(rows[0]), len(right)), np.int64)
     high = np.full_like(low, width)
     elements = [row[:, right] for row in rows]

@@ -30,7 +30,7 @@ class _Given:
     part: ParameterPart
     value: int
     last: int
-    """When it is read for the last time."""
+    """The time when it is read for the last time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Wanted:
     index: tuple[int, ...]
     value: int
     first: int
-    """When something is first written into its buffer."""
+    """The time when something is first written into its buffer."""
 
 
 def find_donations(

@@ -190,7 +190,7 @@ class SchedulerConfig(PassOptions):
 
     @property
     def model_choice(self) -> CostModelChoice:
-        """Which model of time is meant."""
+        """The model of time that is meant."""
         return CostModelChoice(
             name=self.cost_model,
             target=self.target,

@@ -91,7 +91,7 @@ class Groups:
         return True
 
     def failure(self) -> PassRefused:
-        """Why the first ready group cannot be scheduled."""
+        """The reason why the first ready group cannot be scheduled."""
         state, group = self.state, self.ready[0]
         sentences = ""
         for resource, count in self._needs(group, most=False).items():

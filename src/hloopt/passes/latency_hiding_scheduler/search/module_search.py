@@ -23,7 +23,7 @@ _GROWTH = 1.5
 
 
 class Budget:
-    """How long a search may go on: for a number of steps, or a time."""
+    """The time a search may go on: for a number of steps, or a time."""
 
     def __init__(self, options: SearchOptions, context: PassContext) -> None:
         self._steps = options.iterations
