@@ -66,7 +66,7 @@ def use(text: str) -> Module:
 
 
 def messages(text: str) -> list[str]:
-    """What is wrong with a text, read or verified, as it is shown."""
+    """The fault of a text, read or verified, as it is shown."""
     try:
         return [render_error(problem) for problem in verify_module(parse_module(text))]
     except HloError as error:

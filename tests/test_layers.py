@@ -1,4 +1,4 @@
-"""Which packages of hloopt may know which others: dependencies point downwards only."""
+"""The packages of hloopt that may know others: dependencies point downwards only."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _finder() -> FindPipeline:
 
 @dataclass(slots=True, eq=False)
 class Outcome:
-    """What became of one module."""
+    """The fate of one module."""
 
     name: str
     source: Source | None

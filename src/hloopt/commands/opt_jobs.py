@@ -46,7 +46,7 @@ class Job(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class JobResult:
-    """What became of one file."""
+    """The fate of one file."""
 
     path: str
     output: str | None = None

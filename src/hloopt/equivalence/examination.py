@@ -49,7 +49,7 @@ class Examination:
         self._special_judge = special_judge
         self._preserves = preserves
         self._done = RunRecord(), RunRecord()
-        """What either module did, on all seeds."""
+        """The records of either module, over all seeds."""
         self._damped: list[str] = []
         """What larger inputs did not tell."""
         self._left_open: list[str] = []

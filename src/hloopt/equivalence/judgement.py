@@ -66,7 +66,7 @@ class Difference:
 
 
 class Noise(NamedTuple):
-    """What rounding alone did to an output."""
+    """The effect of rounding alone on an output."""
 
     largest: float = 0.0
     """The largest absolute error."""

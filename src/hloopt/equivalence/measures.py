@@ -1,4 +1,4 @@
-"""How far the outputs of two runs are apart: absolute, relative, in units in the last place."""
+"""The distances between the outputs of two runs: absolute, relative, in units in the last place."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Largest:
 
 @dataclass(slots=True)
 class OutputErrors:
-    """How far one output is off, over all devices and seeds."""
+    """The errors of one output, over all devices and seeds."""
 
     name: str
     leaf: Index
@@ -82,7 +82,8 @@ class OutputErrors:
     relative: Largest | None = None
     ulps: Largest | None = None
     rounding: float | None = None
-    """How far rounding alone moves an element of it; None where that was not needed."""
+    """The distance by which rounding alone moves an element of it; None where that was not
+    needed."""
     devices: set[int] = field(default_factory=set)
 
     def add(self, pair: Pair, errors: Errors, seed: int) -> None:
@@ -209,7 +210,7 @@ def _places(array: Array) -> Array:
 
 
 def allowed(errors: Errors, tolerance: float) -> Array:
-    """How far each element may be off: a part of it and of the largest."""
+    """The error that each element may have: a part of it and of the largest."""
     finite = np.where(np.isfinite(errors.sizes), errors.sizes, 0.0)
     return np.asarray(tolerance * (finite.max(initial=0.0) + finite))
 

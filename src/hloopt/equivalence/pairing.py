@@ -126,7 +126,8 @@ def matching(device: int, left: Value, right: Value) -> Iterator[Pair]:
 
 
 def _recognize(everything: Array, parts: Sequence[Array]) -> Shards:
-    """Who has which part of an array, each as often as the others: by the smallest errors."""
+    """The part of an array that each device has, each as often as the others: by the smallest
+    errors."""
     counts = part_counts(everything.shape, parts[0].shape)
     assert counts is not None
     places = list(product(*map(range, counts)))

@@ -32,7 +32,7 @@ def pair(left: Module, right: Module, settings: RunSettings) -> Pairing | str:
 
 
 class Reference:
-    """What a module computes, to compare others with. Keeps what it did for every seed.
+    """A module whose results others are compared with. Keeps what it did for every seed.
 
     Nothing runs before something is compared with it. Running it raises RunError; what is compared
     with it may fail, which is a mismatch.

@@ -50,7 +50,7 @@ class Trial(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a module did on one seed."""
+    """The run of a module on one seed."""
 
     arguments: Sequence[Sequence[Value]]
     results: list[Value]

@@ -32,7 +32,8 @@ MOST_MEMORY = 8 << 30
 
 
 class Tolerance(NamedTuple):
-    """How far apart floats may be: `absolute` plus `relative` times what the first module gave."""
+    """The distance that floats may have: `absolute` plus `relative` times what the first module
+    gave."""
 
     relative: float = 0.0
     absolute: float = 0.0

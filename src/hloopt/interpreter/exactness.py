@@ -1,4 +1,4 @@
-"""Which operations round floats, and which hand them on as they are."""
+"""Operations that round floats, and those that hand them on as they are."""
 
 from __future__ import annotations
 

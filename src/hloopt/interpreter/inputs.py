@@ -38,7 +38,7 @@ class GivenKey(NamedTuple):
     parameter: int
     """The number of a parameter."""
     leaf: int = 0
-    """Which array of it, counted over its leaves in pre-order."""
+    """The number of its array, counted over its leaves in pre-order."""
     device: int | None = None
     """Whose; None for every device that has none of its own."""
 

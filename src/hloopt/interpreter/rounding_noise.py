@@ -139,7 +139,7 @@ _CONTRACTING = "lhs_contracting_dims"
 
 
 def _error_of_sum(instruction: Instruction, terms: int, operands: tuple[Value, ...]) -> float:
-    """How far sums of products, or of elements, may be off, in units in the last place of 1.
+    """The error that sums of products, or of elements, may have, in units in the last place of 1.
 
     0 where they are exact in any order.
     """

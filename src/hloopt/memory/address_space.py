@@ -1,4 +1,4 @@
-"""Which addresses are in use during which time."""
+"""The addresses that are in use, over time."""
 
 from __future__ import annotations
 

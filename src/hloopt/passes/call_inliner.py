@@ -139,7 +139,7 @@ class InlinedClone(NamedTuple):
     clones: dict[Instruction, Instruction]
     """The instruction of the clone, as it was before inlining, for each of the original."""
     copies: dict[Instruction, list[Instruction]]
-    """What became of each instruction of an inlined callee, once for each call; a parameter is the
+    """The fate of each instruction of an inlined callee, once for each call; a parameter is the
     operand of the call. What nothing uses has left the module."""
 
 

@@ -155,7 +155,7 @@ class CollectivePermuteDecomposer(ModulePass):
 
 
 class _Split(NamedTuple):
-    """What became of a permute."""
+    """The fate of a permute."""
 
     recv: Instruction
     send: Instruction

@@ -37,7 +37,7 @@ class PassRun:
 
     name: str
     iteration: int | None = None
-    """Which round of a fixpoint, from 1."""
+    """The round of a fixpoint, from 1."""
     options: Mapping[str, object] = field(default_factory=dict)
     """As the pipeline gives them."""
     changed: bool = False
@@ -52,7 +52,7 @@ class PassRun:
 
 @dataclass(slots=True, eq=False)
 class PipelineResult:
-    """What a pipeline did."""
+    """The record of a run of a pipeline."""
 
     runs: list[PassRun] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)

@@ -39,7 +39,7 @@ class Call:
     trips: int
     """Of a loop how often the body runs; else 1."""
     scale: float
-    """How much slower it is here than by itself, where bandwidth is shared; else 1."""
+    """The factor by which it is slower here than by itself, where bandwidth is shared; else 1."""
 
     @property
     def rounds(self) -> int:

@@ -126,7 +126,7 @@ class Dataflow:
         return [Position(self.definer[value], self.slot[value]), *elsewhere.get(value, ())]
 
     def uses(self, value: int) -> list[Use]:
-        """Who reads a value, by its positions.
+        """The readers of a value, by its positions.
 
         Tuples and domains read nothing, get-tuple-elements and copies of tuples the outermost
         pointer table only; but what the root of a computation holds itself, it uses. O(uses), and

@@ -134,7 +134,7 @@ class CollectiveTimes:
         return Time(size / rates[step] * 1e6, Origin.COLLECTIVE_TABLE)
 
     def _reach(self, collective: Instruction) -> _Reach | None:
-        """How far the groups go; None where they are not alike."""
+        """The reach of the groups; None where they are not alike."""
         module = collective.parent.module
         groups = named_groups(collective)
         if not any(groups):

@@ -87,7 +87,7 @@ class KernelTimes:
         return count / (lanes * FLOPS_PER_CYCLE * gpu.clock / 1e6)
 
     def _cache_speed(self, size: int) -> float:
-        """How much faster than memory an array of `size` bytes is read again."""
+        """The factor by which an array of `size` bytes is read again faster than from memory."""
         if size > self._gpu.l2_size:
             return 1.0
         return _LEVEL_2_SPEED if size > _LEVEL_1_SIZE else _LEVEL_1_SPEED

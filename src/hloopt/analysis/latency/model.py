@@ -75,7 +75,7 @@ class LatencyModel(ABC):
 
     @abstractmethod
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
-        """How long after `source` an instruction that depends on it, `target`, may run."""
+        """The time after `source` at which an instruction that depends on it, `target`, may run."""
 
     def whole_time(self, collective: Instruction) -> Time:
         """The time an operation holds up what runs it that is not split, or whose start waits for

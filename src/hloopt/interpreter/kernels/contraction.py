@@ -26,7 +26,7 @@ _Axes = tuple[int, ...]
 
 
 class _Dimensions(NamedTuple):
-    """Which dimensions of the two sides are contracted, and which are paired."""
+    """The dimensions of the two sides that are contracted, and those that are paired."""
 
     lhs_batch: _Axes
     rhs_batch: _Axes

@@ -63,7 +63,7 @@ def top_values(operand: Array, count: int, tick: Tick, *, largest: bool) -> tupl
 
 
 class _Key(NamedTuple):
-    """What a comparator compares."""
+    """The key that a comparator compares."""
 
     root: Instruction
     """A function of the parameters of one side."""

@@ -148,7 +148,7 @@ class ReplicaGroups:
 
 
 def row_major_strides(sizes: tuple[int, ...]) -> list[int]:
-    """How far apart neighbours of each dimension are when the last one is dense."""
+    """The distances between neighbours of each dimension when the last one is dense."""
     return [prod(sizes[d + 1 :]) for d in range(len(sizes))]
 
 

@@ -75,7 +75,7 @@ class _Trials:
         self.left = _WORK // len(analysis.flow.definer)
 
     def best(self, donations: list[Donation]) -> Donation | None:
-        """That which saves most alone, or the first untried where that is too much work."""
+        """The one which saves most alone, or the first untried where that is too much work."""
         best, most = None, 0
         for donation in donations:
             if self.left <= 0:

@@ -19,7 +19,7 @@ _CHECKED = ("collective_broadcast", "all_to_all", "all_gather", "all_reduce", "r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerConfig(PassOptions):
-    """What steers the scheduler. Names and defaults are those of XLA."""
+    """The options of the scheduler. Names and defaults are those of XLA."""
 
     preset: Literal["xla-generic", "xla-gpu"] = option(
         "xla-generic", "whose resources, times and defaults: those all targets share, or XLA:GPU's"

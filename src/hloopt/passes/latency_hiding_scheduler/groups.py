@@ -75,7 +75,7 @@ class Groups:
         return False
 
     def dissolve_smallest(self) -> bool:
-        """Where the configuration says so, free the smallest group with a ready member."""
+        """Free the smallest group with a ready member, where the configuration says so."""
         state = self.state
         if not state.config.deannotate_group_if_blocked:
             return False

@@ -1,4 +1,5 @@
-"""Which of the ready nodes is scheduled next: a chain of rules, the first that decides counts.
+"""The choice of the ready node that is scheduled next: a chain of rules, the first that decides
+counts.
 
 Candidates are narrowed by one rule after the other; from a rule on that orders them by no key they
 are compared in pairs, the best so far with the next, as XLA compares all.

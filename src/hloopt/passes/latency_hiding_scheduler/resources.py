@@ -95,7 +95,7 @@ _TRACKED_WHEN_SYNC = (*SYNC_COLLECTIVES, Opcode.COPY)
 
 
 class ResourceTracker:
-    """Which resources instructions of a module use: the rules that all targets share."""
+    """The resources that instructions of a module use: the rules that all targets share."""
 
     def __init__(self, config: SchedulerConfig) -> None:
         self.config = config
