@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.proto.decode import decode
+from hloopt.proto.encode import encode
 from hloopt.text import parse_module
+from hloopt.verifier import verify_module
 
 TYPE = "((f32[8]), f32[8], u32[])"
 
@@ -63,3 +69,24 @@ def test_a_chain_that_changes_has_another_start() -> None:
     assert find_async_start(named["d"]) is named["second"]
     assert find_async_start(named["p"]) is None
     assert find_async_start(named["second"]) is named["second"]
+
+
+def test_two_starts_of_one_computation_are_refused_in_text_alone() -> None:
+    """As XLA does it, which takes such a module from a proto, and verifies it."""
+    text = f"""HloModule m
+w {{ x = f32[8] parameter(0)  ROOT n = f32[8] negate(x) }}
+v {{ x = f32[8] parameter(0)  ROOT n = f32[8] negate(x) }}
+ENTRY e {{
+  p = f32[8] parameter(0)
+  a = {TYPE} async-start(p), calls=w
+  b = {TYPE} async-start(p), calls=v
+  c = f32[8] async-done(a)
+  d = f32[8] async-done(b)
+  ROOT r = f32[8] add(c, d)
+}}
+"""
+    with pytest.raises(HloSyntaxError, match="computation '%w' belongs to another async-start"):
+        parse_module(text.replace("calls=v", "calls=w"))
+    module = parse_module(text)
+    by_name(module)["b"].set_called((module.computations["w"],))
+    assert verify_module(decode(encode(module))) == []
