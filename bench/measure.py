@@ -137,7 +137,7 @@ class InterpreterFigures:
     modules: list[RunFigures]
     """Those that both ran; none without jaxlib or corpus."""
     not_ours: int
-    """How many only XLA ran."""
+    """The number of those that only XLA ran."""
     matmul: float
     numpy_matmul: float
     step: float

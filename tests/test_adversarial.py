@@ -66,7 +66,7 @@ def use(text: str) -> Module:
 
 
 def messages(text: str) -> list[str]:
-    """What is wrong with a text, read or verified, as it is shown."""
+    """The fault of a text, read or verified, as it is shown."""
     try:
         return [render_error(problem) for problem in verify_module(parse_module(text))]
     except HloError as error:
@@ -152,7 +152,7 @@ def test_endless_numbers_are_refused(line: str, digits: int) -> None:
 
 
 def ratio(make: Callable[[int], str], size: int, act: Callable[[str], object]) -> float:
-    """How many times as long four times the size takes, in processor time; best of three."""
+    """The number of times as long four times the size takes, in processor time; best of three."""
     times: dict[int, float] = {}
     for scale in (1, 4):
         text = make(size * scale)

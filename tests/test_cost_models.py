@@ -1,4 +1,4 @@
-"""Which model of time is meant, and what is refused."""
+"""The model of time that is meant, and what is refused."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ ENTRY %e (p: f32[4,2]) -> f32[4,2] {
 
 
 def problems(line: str) -> list[str]:
-    """What is wrong with the module around `line`, read or verified."""
+    """The fault of the module around `line`, read or verified."""
     try:
         return [error.message for error in verify_module(parse_module(TEXT.replace("LINE", line)))]
     except HloError as error:

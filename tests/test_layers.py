@@ -1,4 +1,4 @@
-"""Which packages of hloopt may know which others: dependencies point downwards only."""
+"""The packages of hloopt that may know others: dependencies point downwards only."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ LAYERS = {
 """What each package or module may import beside itself."""
 
 INTERPRETER = {
-    "arithmetic": {"values"},
+    "arithmetic": {"limits", "values"},
     "kernels": {
         *("arithmetic", "values", "errors", "literals", "stand_ins", "plan", "evaluation"),
+        "limits",
         *("dynamic_sizes", "scalar_calls", "reducers", "updates"),
     },
 }

@@ -36,7 +36,7 @@ _LEAST = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one program compares. Sizes are bytes."""
+    """The way one program compares. Sizes are bytes."""
 
     program: str
     copies: int

@@ -79,7 +79,7 @@ class Judge:
 
 
 def known_costs() -> dict[str, str]:
-    """Why modules differ, by id: what known_costs.yaml says."""
+    """The reason why modules differ, by id: what known_costs.yaml says."""
     path = Path(__file__).with_name("known_costs.yaml")
     reasons: dict[str, list[str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {id: reason for reason, ids in reasons.items() for id in ids}

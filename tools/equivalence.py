@@ -83,7 +83,7 @@ class Verdict:
     status: str
     """One of STATUSES."""
     kind: str = ""
-    """Why it is not runnable, in a word."""
+    """The reason why it is not runnable, in a word."""
     reason: str = ""
     texts: tuple[str, str] | None = None
     """Before and after, where they differ."""

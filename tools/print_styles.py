@@ -1,4 +1,4 @@
-"""How many modules we print as XLA does, character for character, in each of its styles.
+"""The number of modules we print as XLA does, character for character, in each of its styles.
 
     tools/print_styles.py --shared FOLDER [--every N] [--style STYLE…] [--verbose]
 

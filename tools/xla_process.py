@@ -65,7 +65,7 @@ class Answer(NamedTuple):
     """What XLA makes of a text or proto."""
 
     error: str | None = None
-    """Why it refuses: its message, or DIED; None where it does not."""
+    """The reason why it refuses: its message, or DIED; None where it does not."""
     text: str | None = None
     """Its print, where one is asked for."""
     proto: bytes = b""

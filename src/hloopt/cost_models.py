@@ -1,4 +1,4 @@
-"""Which model of time is meant: its name, with the target and files it needs.
+"""The model of time that is meant: its name, with the target and files it needs.
 
     choice = CostModelChoice(name="sol", target="h100_sxm")
     model = latency_model(choice, module, is_gpu=True)

@@ -59,7 +59,7 @@ class HloError(Exception):
     file: str | None = None
     """What to name as its place where there is no span."""
     note: str | None = None
-    """What else there is to know of it."""
+    """Notes about it."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class Settings(NamedTuple):
         return Pipeline(name="command line", steps=(*steps, *rest))
 
     def print_options(self) -> PrintOptions:
-        """How the result is written. Raises HloError."""
+        """The way the result is written. Raises HloError."""
         return print_options(self.print_style, self.print_changes)
 
 
@@ -88,7 +88,7 @@ def _finder() -> FindPipeline:
 
 @dataclass(slots=True, eq=False)
 class Outcome:
-    """What became of one module."""
+    """The fate of one module."""
 
     name: str
     source: Source | None

@@ -23,7 +23,7 @@ class Truth(NamedTuple):
     wrong: list[str]
     """A sentence for each claim that a run shows to be false."""
     checked: int
-    """How many claims about an array were held against a run."""
+    """The number of claims about an array that were held against a run."""
 
 
 def check_claims(module: Module, seed: int, settings: RunSettings = SETTINGS) -> Truth:

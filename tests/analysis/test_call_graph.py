@@ -1,4 +1,4 @@
-"""Who calls whom."""
+"""Callers and callees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the ways from several nodes meet."""
+"""The place where the ways from several nodes meet."""
 
 from __future__ import annotations
 

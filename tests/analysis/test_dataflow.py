@@ -1,4 +1,4 @@
-"""Which values there are, their numbers, and who holds them."""
+"""The values of a module, their numbers, and who holds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which results lie where an operand lies."""
+"""The results that lie where an operand lies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How many trips loops make: against counting them, and the reasons where that is not known."""
+"""The number of trips loops make: against counting them, and the reasons where that is not
+known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values are the same on all devices; the rules that XLA's own tests leave open."""
+"""The values that are the same on all devices; the rules that XLA's own tests leave open."""
 
 from __future__ import annotations
 
@@ -369,7 +369,7 @@ b{level}_ {{ p{level} = {state} parameter(0)
 
 
 def evaluations(module: Module, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often the rule of an instruction is applied."""
+    """The number of times the rule of an instruction is applied."""
     count = 0
 
     def counting(self: Rules, instruction: Instruction, values: Values) -> Value:

@@ -179,7 +179,7 @@ def test_what_stand_ins_make_other_is_not_decided(write: Write, capsys: Capture)
 
 def test_smaller_dimensions_show_the_same_difference(write: Write, capsys: Capture) -> None:
     large = (BEFORE.replace("2,2", "9000,9000"), DIFFERENT.replace("2,2", "9000,9000"))
-    memory = ["--max-memory", "10MB"]
+    memory = ["--max-memory", "100MB"]
     assert main(["equivalent", *write(*large), *memory]) == 2
     assert "--shrink" in capsys.readouterr().err
     assert main(["equivalent", *write(*large), *memory, "--shrink"]) == 1

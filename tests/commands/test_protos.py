@@ -193,3 +193,28 @@ def test_text_needs_no_protobuf(tmp_path: Path) -> None:
     path.write_text(TEXT)
     result = run("", "opt", str(path), "--passes", "dce")
     assert (result.returncode, result.stderr) == (0, "False\n")
+
+
+def test_fmt_writes_a_proto_as_text(
+    step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "step.hlo"
+    assert main(["fmt", str(step), "-o", str(out)]) == 0
+    assert main(["fmt", "--check", str(out)]) == 0
+    assert main(["verify", str(out)]) == 0
+    before = step.read_bytes()
+    capsys.readouterr()
+    for options in ([], ["--check"], ["--diff", "-o", str(out)]):
+        assert main(["fmt", str(step), *options]) == 2
+        assert "is an HLO proto, where text is needed" in capsys.readouterr().err
+    assert step.read_bytes() == before
+
+
+def test_fmt_names_the_field_at_fault_in_a_proto(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "thread.pb"
+    text = TEXT.replace("\n}", '\n}, execution_thread="x y"', 1)
+    path.write_bytes(encode_file(parse_module(text)).replace(b"x y", b'x"y'))
+    assert main(["fmt", str(path), "-o", "-"]) == 2
+    assert "execution thread 'x\"y' cannot stand in text" in capsys.readouterr().err

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from tests.interpreter.running import run
 
+from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import convolution
 from hloopt.interpreter.values import Array
+from hloopt.text import parse_module
 
 
 @dataclass(frozen=True)
@@ -171,3 +173,29 @@ ENTRY e { p = f32[1,64,3,3] parameter(0)
     met = np.minimum(np.arange(62) + 1, 3)
     met = np.minimum(met, met[::-1])
     np.testing.assert_array_equal(found[0, 0], 64 * np.outer(met, met))
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "operands", "window"),
+    [
+        ("wgrad", "f32[3,3,3,5]", ("f32[2,4,4,3]", "f32[2,4,4,5]"), "4x4"),
+        ("dgrad", "f32[2,4,4,3]", ("f32[2,4,4,5]", "f32[3,3,3,5]"), "3x3"),
+    ],
+)
+def test_gradients_with_labels_of_the_forward_convolution_are_refused(
+    kind: str, result: str, operands: tuple[str, str], window: str
+) -> None:
+    lhs, rhs = operands
+    text = f"""HloModule m
+ENTRY e {{
+  p = {lhs} parameter(0)
+  q = {rhs} parameter(1)
+  ROOT r = {result} convolution(p, q), window={{size={window} pad=1_1x1_1}},
+    dim_labels=b01f_i01o->b01f, convolution_kind={kind}
+}}"""
+    parameters = parse_module(text).entry.parameters
+    arguments = [np.ones(p.shape.dimensions, np.float32) for p in parameters]
+    message = rf"%r: convolution_kind={kind} with the dim_labels of the forward convolution, b01f_"
+    with pytest.raises(RunError, match=message) as caught:
+        run(text, *arguments)
+    assert caught.value.span is not None

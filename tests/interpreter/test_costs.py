@@ -74,6 +74,13 @@ def test_a_reducer_counts_for_each_element() -> None:
             ),
             20 << 10,
         ),
+        (
+            (
+                "p = c64[1048573] parameter(0)",  # a prime number
+                "ROOT r = c64[1048573] fft(p), fft_type=FFT, fft_length={1048573}",
+            ),
+            200 << 10,
+        ),
         (("p = f32[1,300,300] parameter(0)", "ROOT r = f32[1,300,300] cholesky(p)"), 4800),
     ],
 )

@@ -113,6 +113,30 @@ def test_a_function_that_fails_names_its_line() -> None:
         run(_text("test.fails"), ONES)
 
 
+class _Unusual(BaseException):
+    """No Exception, as those of some libraries that end programs."""
+
+
+@pytest.mark.parametrize("raised", [GeneratorExit, SystemExit, _Unusual, StopIteration])
+def test_a_function_may_raise_anything(raised: type[BaseException]) -> None:
+    @custom_call("test.raises")
+    def raises(instruction: Instruction, operand: Array) -> Array:
+        raise raised("no more")
+
+    said = rf'"test.raises" failed: {raised.__name__}: no more; raised at '
+    with pytest.raises(RunError, match=said):
+        run(_text("test.raises"), ONES)
+
+
+def test_ctrl_c_stays_ctrl_c() -> None:
+    @custom_call("test.interrupted")
+    def interrupted(instruction: Instruction, operand: Array) -> Array:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(_text("test.interrupted"), ONES)
+
+
 def test_a_package_that_cannot_be_imported_names_its_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -37,7 +37,7 @@ ENTRY e {
 
 
 def steps_of(text: str, devices: int = 1, steps: int | None = None) -> int:
-    """How many steps a module of one integer takes from 0 on."""
+    """The number of steps a module of one integer takes from 0 on."""
     counted = Limits(steps)
     arguments = [[np.int32(0)]] * devices
     run_module(parse_module(text), arguments, devices=devices_of(devices, 1), limits=counted)

@@ -1,4 +1,4 @@
-"""Which devices meet in collectives, and how many."""
+"""The devices that meet in collectives, and how many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the metadata of an instruction says that it is from."""
+"""The origin of an instruction, as its metadata says."""
 
 from __future__ import annotations
 

@@ -134,4 +134,4 @@ PROGRAMS: dict[str, Callable[[], jax.stages.Lowered]] = {
     "transformer_bf16": partial(lower_transformer, UNROLLED),
     "moe": lower_moe,
 }
-"""How to lower each program."""
+"""The way to lower each program."""

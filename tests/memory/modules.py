@@ -30,7 +30,7 @@ def assign(
 
 
 def name_of(assignment: BufferAssignment, value: int) -> str:
-    """Where a value is defined: `add`, `start.0.1`, `while?` for a phi."""
+    """The place where a value is defined: `add`, `start.0.1`, `while?` for a phi."""
     flow = assignment.flow
     index = "".join(f".{i}" for i in flow.index(value))
     return flow.definer[value].name + index + "?" * (value in flow.phis)
@@ -50,6 +50,6 @@ def allocations(assignment: BufferAssignment) -> list[tuple[str, int, list[str]]
 
 
 def offsets(assignment: BufferAssignment) -> dict[str, int]:
-    """Where each temporary lies."""
+    """The place where each temporary lies."""
     heap = next(a for a in assignment.allocations if a.kind.value == "temporary")
     return {name_of(assignment, v): offset for v, offset in heap.offsets.items()}

@@ -1,4 +1,4 @@
-"""Which allocations there are, and what lies in them."""
+"""The allocations of a module, and what lies in them."""
 
 from __future__ import annotations
 

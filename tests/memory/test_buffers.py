@@ -1,4 +1,4 @@
-"""Which values must share memory."""
+"""The values that must share memory."""
 
 from __future__ import annotations
 

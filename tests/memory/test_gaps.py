@@ -1,4 +1,4 @@
-"""When nothing touches what is kept in memory."""
+"""The time when nothing touches what is kept in memory."""
 
 from __future__ import annotations
 

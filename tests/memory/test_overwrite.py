@@ -1,4 +1,4 @@
-"""Which results may be written over operands that are needed no more."""
+"""The results that may be written over operands that are needed no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where temporaries are placed."""
+"""The place where temporaries are placed."""
 
 from __future__ import annotations
 

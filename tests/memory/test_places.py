@@ -1,4 +1,4 @@
-"""Where buffers lie and when: what pictures of the memory show."""
+"""The place where buffers lie and when: what pictures of the memory show."""
 
 from __future__ import annotations
 

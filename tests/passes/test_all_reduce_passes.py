@@ -21,7 +21,7 @@ def entry(body: str, replicas: int = 4, partitions: int = 1) -> str:
 
 
 def missed(name: str, text: str, **options: object) -> list[str]:
-    """Why a pass leaves a module as it is."""
+    """The reason why a pass leaves a module as it is."""
     context = PassContext()
     assert not create_pass(name, options).run(parse_module(text), context)
     return [remark.reason for remark in context.remarks]

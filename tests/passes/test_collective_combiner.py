@@ -35,7 +35,7 @@ def gathers(*notes: str, module: str = "num_partitions=2") -> str:
 
 
 def sizes(text: str, name: str = "all-gather-combiner", **options: object) -> list[int]:
-    """How many operands the all-gathers of the result have."""
+    """The number of operands the all-gathers of the result have."""
     module = parse_module(text)
     create_pass(name, options).run(module, PassContext())
     return [len(i.operands) for i in module.instructions(Opcode.ALL_GATHER)]

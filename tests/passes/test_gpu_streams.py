@@ -1,4 +1,4 @@
-"""Which collectives have to be apart where each has a stream of its own."""
+"""The collectives that have to be apart where each has a stream of its own."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _BINARY = ("add", "multiply", "subtract", "maximum")
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a module is written; the default is XLA's own way."""
+    """The way a module is written; the default is XLA's own way."""
 
     sigil: str = "%"
     indent: str = "  "

@@ -25,7 +25,7 @@ SETTINGS = RunSettings(seeds=3)
 
 
 def told(module: Module) -> Counter[int]:
-    """How many side effects a module has on each device."""
+    """The number of side effects a module has on each device."""
     found: Counter[int] = Counter()
 
     def note(device: Device, instruction: Instruction, _value: Value) -> None:

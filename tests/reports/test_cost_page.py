@@ -143,7 +143,7 @@ def test_measured_times_make_points_at_the_rate_that_was_reached() -> None:
 
 
 def _units(page: Page) -> tuple[float, float]:
-    """How far powers of ten are apart in the roofline, across and up."""
+    """The distances between powers of ten in the roofline, across and up."""
     html = page.html[page.html.index("Roofline") :]
     lines = re.findall(
         r'class="grid" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', html

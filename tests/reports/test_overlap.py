@@ -1,4 +1,4 @@
-"""How much of its collectives a module hides: alone, and before and after passes."""
+"""The part of its collectives a module hides: alone, and before and after passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why the scheduler puts instructions where it does, as text and as data."""
+"""The reason why the scheduler puts instructions where it does, as text and as data."""
 
 from __future__ import annotations
 

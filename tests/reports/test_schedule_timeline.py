@@ -47,7 +47,7 @@ def by_lane(timeline: Timeline) -> dict[int, list[Piece]]:
 
 
 def runs_in(timeline: Timeline) -> Counter[str]:
-    """How often each computation is there, by name."""
+    """The number of times each computation is there, by name."""
     visits = [visit for visit in timeline.visits() if isinstance(visit, Visit)]
     return Counter(visit.frame.run.computation.name for visit in visits)
 

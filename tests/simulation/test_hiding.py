@@ -1,4 +1,4 @@
-"""Why operations are not better hidden."""
+"""The reason why operations are not better hidden."""
 
 from __future__ import annotations
 

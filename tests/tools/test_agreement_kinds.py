@@ -1,4 +1,5 @@
-"""Why a module differs from XLA:CPU is recognized from what it does, not from its name."""
+"""The reason why a module differs from XLA:CPU is recognized from what it does, not from its
+name."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Tolerance:
 
 
 def differences(found: Module, expected: Module, tolerance: Tolerance) -> Iterator[str]:
-    """How `found` differs from `expected`, a few messages per computation.
+    """The way `found` differs from `expected`, a few messages per computation.
 
     Computations are matched from the entry on through calls, instructions by their order: that of
     the schedule, else post-order. O(instructions + operands).

@@ -8,7 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 
 
 def unmatched(lines: str, text: str) -> str | None:
-    """Why `text` does not satisfy the CHECK lines in `lines`, or None where it does."""
+    """The reason why `text` does not satisfy the CHECK lines in `lines`, or None where it does."""
     from filecheck.finput import FInput
     from filecheck.matcher import Matcher
     from filecheck.options import Options

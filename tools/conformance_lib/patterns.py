@@ -15,7 +15,7 @@ from hloopt.ir.shape import compatible
 
 
 def mismatch(scene: Scene, pattern: Any, instruction: Instruction) -> str | None:
-    """Why `instruction` does not match a pattern, or None where it does.
+    """The reason why `instruction` does not match a pattern, or None where it does.
 
     Raises RecordError for a malformed pattern.
     """

@@ -37,7 +37,7 @@ class Record:
 
     @property
     def skip(self) -> str | None:
-        """Why there is nothing to run, or None."""
+        """The reason why there is nothing to run, or None."""
         reason: str | None = self.fields.get("skip")
         return reason
 

@@ -56,7 +56,8 @@ class Outcome:
     remarks: list[str] = field(default_factory=list)
     """What is worth knowing of a record that passed."""
     difference: str | None = None
-    """Why something else is expected of hloopt than of XLA; None where it is the same."""
+    """The reason why something else is expected of hloopt than of XLA; None where it is the
+    same."""
     not_modelled: str | None = None
     """What the record is about that hloopt does not have; None where it was run."""
     has_xla_words: bool | None = None
@@ -64,7 +65,7 @@ class Outcome:
 
     @property
     def skip(self) -> str | None:
-        """Why nothing was run, or None."""
+        """The reason why nothing was run, or None."""
         return self.record.skip or self.not_modelled
 
     @property

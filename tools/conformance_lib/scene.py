@@ -25,7 +25,7 @@ class Scene:
     reference: Callable[[Mapping[str, Any] | None], Module] | None = None
     """The record's module as it was, or after the record's pass with other options."""
     error: HloError | None = None
-    """Why the pass failed; None where it did not."""
+    """The reason why the pass failed; None where it did not."""
 
     def find(self, name: str, computation: str | None = None) -> Instruction:
         """The instruction of the source text called `name`, or a new one of that name.

@@ -42,7 +42,7 @@ def select_one(scene: Scene, selector: str) -> Instruction:
 
 
 def follow(start: Instruction, steps: str) -> Instruction:
-    """Where steps without a base (`op(0).op(1)`) lead from an instruction."""
+    """The place where steps without a base (`op(0).op(1)`) lead from an instruction."""
     rest, found = _peel(f".{steps}", lambda _: False)
     if rest:
         raise RecordError(f"'{steps}' is not a list of selector steps")

@@ -1,4 +1,4 @@
-"""Which instruction a name of the source text means.
+"""The instruction that a name of the source text means.
 
 Reading renames clashing names, so a name of the text is not always that of its instruction.
 """

@@ -20,7 +20,7 @@ _KINDS = {"temp": "temporary", "thread_local": "thread-local"}
 
 @dataclass(slots=True)
 class CpuResult:
-    """How one module's assignment compares with that of XLA:CPU."""
+    """The way one module's assignment compares with that of XLA:CPU."""
 
     id: str
     wrong: list[str] = field(default_factory=list)

@@ -25,7 +25,7 @@ _KINDS = {"preallocated-temp": "temporary", "temp": "temporary"}
 
 @dataclass(frozen=True, slots=True)
 class GpuResult:
-    """How one module's assignment compares with that of XLA:GPU."""
+    """The way one module's assignment compares with that of XLA:GPU."""
 
     id: str
     ours: int
@@ -113,7 +113,7 @@ def _sizes(assignment: BufferAssignment) -> dict[str, int]:
 
 
 def _changes(theirs: dict[str, int], ours: dict[str, int]) -> str:
-    """How the values that XLA placed differ from those of an earlier text."""
+    """The way the values that XLA placed differ from those of an earlier text."""
     return f"later passes made {_summary(theirs, ours)} and took away {_summary(ours, theirs)}"
 
 

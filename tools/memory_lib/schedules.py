@@ -14,7 +14,7 @@ ALGORITHMS = (Algorithm.DFS, Algorithm.BFS)
 
 
 def compare_schedules(oracle: Path) -> tuple[Counter[Algorithm], int]:
-    """How many computations each algorithm orders as XLA does, and how many there are."""
+    """The number of computations each algorithm orders as XLA does, and how many there are."""
     right: Counter[Algorithm] = Counter()
     total = 0
     with (oracle / "memory_tests" / "schedules.jsonl").open(encoding="utf-8") as lines:

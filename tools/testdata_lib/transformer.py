@@ -46,7 +46,8 @@ LAYER_SPECS: dict[str, P] = {
     "up": P("fsdp", "tp"),
     "down": P("tp", "fsdp"),
 }
-"""How each parameter of a layer is split: FSDP over one dimension, tensor parallel over another."""
+"""The way each parameter of a layer is split: FSDP over one dimension, tensor parallel over
+another."""
 
 
 def layer_shapes(config: Config) -> dict[str, tuple[int, ...]]:

@@ -19,7 +19,7 @@ from hloopt.ir.ordering import depth_first
 
 
 class CallContext(StrEnum):
-    """How a computation runs."""
+    """The way a computation runs."""
 
     CONTROL_FLOW = "control_flow"
     """As part of the program's own control flow: the entry, bodies, branches."""

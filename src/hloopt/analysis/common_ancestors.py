@@ -1,4 +1,4 @@
-"""Where the ways from several nodes first meet."""
+"""The place where the ways from several nodes first meet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def nearest_common_ancestor_instructions(starts: Iterable[Instruction]) -> list[Instruction]:
-    """Where the ways from instructions of one computation to its end first meet.
+    """The place where the ways from instructions of one computation to its end first meet.
 
     Ways lead over users and control successors. Several instructions if they are as near; `starts`
     alone if some of them are; none if the ways never meet. O(starts * edges).
@@ -24,7 +24,7 @@ def nearest_common_ancestor_instructions(starts: Iterable[Instruction]) -> list[
 def nearest_common_ancestor_computations(
     graph: CallGraph, starts: Iterable[Computation]
 ) -> list[Computation]:
-    """Where the ways from computations up through their callers first meet.
+    """The place where the ways from computations up through their callers first meet.
 
     As `nearest_common_ancestor_instructions`. O(starts * calls).
     """

@@ -1,4 +1,4 @@
-"""Which nodes of a graph no way from its roots to another node can avoid."""
+"""The nodes of a graph that no way from its roots to another node can avoid."""
 
 from __future__ import annotations
 

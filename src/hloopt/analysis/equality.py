@@ -1,4 +1,4 @@
-"""When two instructions, or two computations, compute the same."""
+"""Equality of instructions, and of computations: they compute the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which results lie where an operand lies: instructions that work in place.
+"""The results that lie where an operand lies: instructions that work in place.
 
 One table for all who reason about buffers. `in_place_pairs` answers from opcode, annotation and,
 for a fusion, from its body.
@@ -94,7 +94,7 @@ class InPlace:
         return (None, index) if required else (instruction, index)
 
     def _origin(self, instruction: Instruction, index: Index) -> tuple[Instruction, Index]:
-        """Where a result comes from: through tuples, then get-tuple-elements, then bitcasts."""
+        """The origin of a result: through tuples, then get-tuple-elements, then bitcasts."""
         while instruction.opcode is Opcode.TUPLE and index:
             instruction, index = instruction.operands[index[0]], index[1:]
         while instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
@@ -171,7 +171,8 @@ def _async_binding(instruction: Instruction) -> list[InPlacePair]:
 
 
 def bound_before(update: Instruction) -> int:
-    """How many operands of the wrapped computation an asynchronous update finds bound already."""
+    """The number of operands of the wrapped computation that an asynchronous update finds bound
+    already."""
     return len(bound_operands(update.operands[0]))
 
 

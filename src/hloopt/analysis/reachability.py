@@ -1,4 +1,4 @@
-"""Which instructions of a computation must run before which others."""
+"""The order in which instructions of a computation must run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which instructions do more than compute a value."""
+"""The instructions that do more than compute a value."""
 
 from __future__ import annotations
 

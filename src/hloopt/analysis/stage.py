@@ -245,7 +245,7 @@ def _copies_inserted(module: Module) -> Fact:
 
 
 def _passed_through(root: Instruction) -> str:
-    """Which result of the program is an argument, a constant or given twice, or ""."""
+    """The result of the program that is an argument, a constant or given twice, or ""."""
     seen: set[Instruction] = set()
     for result in root.operands if root.opcode is Opcode.TUPLE else [root]:
         if result.opcode in (Opcode.PARAMETER, Opcode.CONSTANT):

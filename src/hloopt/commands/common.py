@@ -320,19 +320,25 @@ def check_pictures(options: Mapping[str, Any], paths: Sequence[str]) -> None:
             raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
         if given[name] != STANDARD_STREAM and os.path.realpath(given[name]) in inputs:
             raise click.UsageError(f"--{name} would overwrite the input {given[name]}")
-    if len({os.path.realpath(path) for path in given.values()}) < len(given):
+    if len({_place(path) for path in given.values()}) < len(given):
         raise click.UsageError(f"--html and --trace cannot both be written to {options['html']}")
+
+
+def _place(path: str) -> str:
+    from hloopt.files import STANDARD_STREAM, is_stdout
+
+    return STANDARD_STREAM if is_stdout(path) else os.path.realpath(path)
 
 
 def write_pictures(texts: Mapping[str, str]) -> bool:
     """Write texts to their paths; whether stdout has one, so nothing else may go there."""
-    from hloopt.files import STANDARD_STREAM, write_whole
+    from hloopt.files import is_stdout, write_whole
 
     for path, text in texts.items():
         write_whole(path, text)
-        if path != STANDARD_STREAM:
+        if not is_stdout(path):
             say(f"wrote {path}")
-    return STANDARD_STREAM in texts
+    return any(map(is_stdout, texts))
 
 
 def check_pair(before: str, after: str) -> None:

@@ -15,8 +15,8 @@ from hloopt.commands.common import (
     make_console,
     print_json,
     print_titles,
-    say,
     top_option,
+    write_pictures,
 )
 from hloopt.commands.cost_model_options import cost_model_options, preset_option
 
@@ -88,7 +88,7 @@ def command(
     if cost_model.name or preset:
         raise click.UsageError("--cost-model and --preset are about times: say --latency, too")
     from hloopt.cost_models import needs_target
-    from hloopt.files import STANDARD_STREAM, find_inputs, load, write_whole
+    from hloopt.files import find_inputs, load
     from hloopt.reports.cost import cost_to_json
     from hloopt.targets import load_target
 
@@ -102,10 +102,8 @@ def command(
     if html is not None:
         from hloopt.reports.cost_html import cost_page
 
-        write_whole(html, cost_page(reports[0][1]))
-        if html == STANDARD_STREAM:
+        if write_pictures({html: cost_page(reports[0][1])}):
             return 0
-        say(f"wrote {html}")
     if output_format == "json":
         print_json(
             [{"file": path, **cost_to_json(report, by, depth=depth)} for path, report in reports]

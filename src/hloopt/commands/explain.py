@@ -44,7 +44,9 @@ def command(code: str | None, output_format: str, color: str) -> int:
 
         make_console(color).print(Markdown(explanation.text))
     else:
-        click.echo(explanation.text, nl=False)
+        from hloopt.reports.prose import wrapped_prose
+
+        click.echo(wrapped_prose(explanation.text, make_console(color).width), nl=False)
     return 0
 
 

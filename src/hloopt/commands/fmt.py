@@ -18,6 +18,7 @@ from hloopt.commands.common import (
 from hloopt.diagnostics import HloError, Source, counted, render_error
 
 if TYPE_CHECKING:
+    from hloopt.ir.module import Module
     from hloopt.text.print_options import PrintOptions
 
 
@@ -40,14 +41,15 @@ def command(
     FILE is a file, a folder or - (standard input, written to standard output). The result has
     XLA's default form with constants in full; comments stay, and nothing moves that need not.
     With --print it is what XLA itself would print in that style, without comments. The styles
-    fingerprint and module-fingerprint leave names out: no reader of HLO takes them.
+    fingerprint and module-fingerprint leave names out: no reader of HLO takes them. A proto
+    becomes text: give -o PATH.
 
     \b
     hloopt fmt tests/
     hloopt fmt --check dumps/
     hloopt fmt step.hlo --print canonical -o -
     """
-    from hloopt.files import STANDARD_STREAM, find_inputs, read_source, write_whole
+    from hloopt.files import STANDARD_STREAM, find_inputs, read_text_or_module, write_whole
     from hloopt.reports.text_diff import unified_diff
     from hloopt.text.print_options import print_options
 
@@ -63,18 +65,27 @@ def command(
     changed, failed = [], 0
     for path in paths:
         try:
-            source = read_source(path)
-            text = _format(source, options, is_canonical=print_style is not None)
-            if writes and (output or path == STANDARD_STREAM or text != source.text):
+            found = read_text_or_module(path)
+            before = found.text if isinstance(found, Source) else ""
+            if not isinstance(found, Source) and not (
+                writes and (output or path == STANDARD_STREAM)
+            ):
+                raise HloError(
+                    f"{path} is an HLO proto, where text is needed",
+                    help="-o PATH writes its module as text",
+                    code="HLO012",
+                )
+            text = _format(found, options, is_canonical=print_style is not None)
+            if writes and (output or path == STANDARD_STREAM or text != before):
                 write_whole(output or path, text)
         except HloError as error:
             print(render_error(error), file=sys.stderr)
             failed += 1
             continue
-        if text != source.text:
+        if text != before:
             changed.append(path)
             if show_diff:
-                write_whole(STANDARD_STREAM, unified_diff(source.text, text, path))
+                write_whole(STANDARD_STREAM, unified_diff(before, text, path))
             elif check:
                 say(f"would reformat: {path}")
     if output is None and paths != [STANDARD_STREAM]:
@@ -84,11 +95,16 @@ def command(
     return EXIT_FOUND if changed and not writes else 0
 
 
-def _format(source: Source, options: PrintOptions, *, is_canonical: bool) -> str:
+def _format(source: Source | Module, options: PrintOptions, *, is_canonical: bool) -> str:
     from hloopt.split import split_source
     from hloopt.text import parse_module, print_module
     from hloopt.text.formatter import format_source
 
+    if not isinstance(source, Source):
+        text = print_module(source, options)
+        if is_canonical:
+            return text
+        source = Source("", text)
     if not is_canonical:
         return format_source(source, options)
     file = split_source(source)

@@ -46,7 +46,7 @@ class Job(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class JobResult:
-    """What became of one file."""
+    """The fate of one file."""
 
     path: str
     output: str | None = None
@@ -159,7 +159,7 @@ def _lost(path: str) -> JobResult:
 
 
 def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) -> list[str | None]:
-    """Where each input goes: the output itself, or into the output as a folder."""
+    """The output of each input: the output itself, or into the output as a folder."""
     from hloopt.files import make_folder
 
     if output is None:

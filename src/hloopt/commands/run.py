@@ -54,11 +54,11 @@ def command(file: str, **options: Any) -> int:
     hloopt run step.hlo --devices 1x8 --print-values all-reduce.7
     hloopt run step.hlo --input weights.npz --input tokens=tokens.npy -o outputs.npz
     """
-    from hloopt.files import load, write_bytes
+    from hloopt.files import is_stdout, load, write_bytes
     from hloopt.reports.trace import Trace
     from hloopt.reports.values import JsonRoom, results_to_json
 
-    if options["output"] == "-":
+    if options["output"] is not None and is_stdout(options["output"]):
         raise click.UsageError("-o needs a file: stdout is for the report")
     is_json = options["output_format"] == "json"
     watches = options["trace"] or options["print_values"]

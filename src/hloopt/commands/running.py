@@ -1,4 +1,4 @@
-"""What the commands that run programs share: options, devices, progress."""
+"""Parts that the commands that run programs share: options, devices, progress."""
 
 from __future__ import annotations
 

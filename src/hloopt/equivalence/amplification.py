@@ -1,4 +1,4 @@
-"""How much a program makes of rounding, and which of its operations does."""
+"""The amplification of rounding by a program, and the operation that does it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SAMPLE = 512
 _MOST = 200_000
 """Values that are kept of a run."""
 _JUMP = 64
-"""How many times more than its operands a result has to be off, as a part of its size, to be to
-blame alone."""
+"""The number of times more than its operands a result has to be off, as a part of its size, to be
+to blame alone."""
 
 Watched = Callable[[Observer], object]
 """Runs a program with an observer."""
@@ -33,13 +33,13 @@ class Amplifier(NamedTuple):
 
     instruction: Instruction
     before: float
-    """How far its operands are off, as a part of their largest values."""
+    """The errors of its operands, as a part of their largest values."""
     after: float
     is_jump: bool
     """Whether it does that alone, and not all operations before it little by little."""
 
     def describe(self, module: Module) -> str:
-        """Who it is, where, and what it does, in a sentence."""
+        """A sentence: its name, its place, and its effect."""
         place = place_text(module, self.instruction)
         who = f"%{self.instruction.name}{place}"
         if not self.is_jump:
@@ -171,7 +171,7 @@ _LEAST = 1e-9
 
 
 def _distance(before: Array, after: Array) -> tuple[float, float]:
-    """How far an array is off, as a part of its largest value, and what is too far."""
+    """The error of an array, as a part of its largest value, and the least that is too large."""
     if is_integral(before):
         return float((before != after).any()), 0.0
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What came of comparing two modules."""
+"""The outcome of comparing two modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hloopt.interpreter.special_values import Special
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Why two modules were not found to compute the same."""
+    """The reason why two modules were not found to compute the same."""
 
     reason: str
     """In a sentence, the values included."""
@@ -27,13 +27,13 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Comparison:
-    """What there is to report of two modules."""
+    """The findings about two modules."""
 
     mismatch: Mismatch | None = None
     """None where they are equal, as far as was compared."""
     outputs: list[OutputErrors] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What was not compared, in sentences."""
+    """The parts that were not compared, in sentences."""
     seeds: int = 0
     """On how many ordinary inputs they ran."""
     specials: list[Special] = field(default_factory=list)
@@ -41,4 +41,4 @@ class Comparison:
     on_specials: list[str] = field(default_factory=list)
     """Differences on special values alone, which are no mismatch, in sentences."""
     devices: tuple[int, int] = (0, 0)
-    """That ran the first module, and the second."""
+    """The devices that ran the first module, and the second."""

@@ -1,4 +1,4 @@
-"""Which part of its parameters and results each device has, as far as the text tells."""
+"""The part of its parameters and results that each device has, as far as the text tells."""
 
 from __future__ import annotations
 

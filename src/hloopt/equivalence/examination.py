@@ -11,6 +11,7 @@ from hloopt.equivalence.effects import OtherEffects, effect_pairs, first_effect
 from hloopt.equivalence.judgement import Judge
 from hloopt.equivalence.measures import OutputErrors, Pair, shown
 from hloopt.equivalence.pairing import Pairing
+from hloopt.equivalence.room import Room
 from hloopt.equivalence.runs import Run, Runs, Trial
 from hloopt.equivalence.settings import RunSettings
 from hloopt.interpreter.effects import RunRecord
@@ -48,7 +49,7 @@ class Examination:
         self._special_judge = special_judge
         self._preserves = preserves
         self._done = RunRecord(), RunRecord()
-        """What either module did, on all seeds."""
+        """The records of either module, over all seeds."""
         self._damped: list[str] = []
         """What larger inputs did not tell."""
         self._left_open: list[str] = []
@@ -129,7 +130,7 @@ class Examination:
     def _on_trial(self, trial: Trial, mine: Run, judge: Judge) -> Mismatch | None:
         self._done[0].add(mine.record)
         try:
-            other = self._right.fresh(trial)
+            other = self._right.fresh(trial, beside=self._left.held(mine))
         except RunError as error:
             is_decided = self._is_other_behaviour(error, mine.record)
             reason = f"it cannot be run: {error.message}"
@@ -142,11 +143,17 @@ class Examination:
                     reason = f"{found.reason}{self._where(found.device, trial)}"
                     return Mismatch(reason, trial.seed, found.device)
                 pairs.append(found)
-        return self._judged(mine, pairs, trial, judge)
+        held = self._left.held(mine) + other.size
+        room = Room(self._settings.memory, held, self._pairing.left.module.entry.root)
+        return self._judged(mine, pairs, trial, judge, room)
 
-    def _judged(self, mine: Run, pairs: list[Pair], trial: Trial, judge: Judge) -> Mismatch | None:
+    def _judged(
+        self, mine: Run, pairs: list[Pair], trial: Trial, judge: Judge, room: Room
+    ) -> Mismatch | None:
         touches = depends_on_layout if self._preserves == "bits" else rounds
-        differences = judge.judge(pairs, trial.seed, lambda: self._left.noises(mine, touches))
+        differences = judge.judge(
+            pairs, trial.seed, lambda: self._left.noises(mine, touches, room), room
+        )
         decided = next((d for d in differences if d.is_decided), None)
         if decided is not None:
             reason = f"{decided.describe()}{self._where(decided.device, trial)}"

@@ -21,18 +21,19 @@ from hloopt.equivalence.measures import (
     tight_tolerance,
     turned_zero,
 )
+from hloopt.equivalence.room import Room
 from hloopt.equivalence.settings import Tolerance
 from hloopt.interpreter.values import Array, type_text
 
 _MARGIN = 8
-"""How many times what noise did another program may be off: noise is a sample, or a few."""
+"""The number of times what noise did another program may be off: noise is a sample, or a few."""
 _INTEGER_MARGIN = 16
 """The same for the number of integers that it changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where an output first differs."""
+    """The place where an output first differs."""
 
     name: str
     leaf: Index
@@ -44,7 +45,7 @@ class Difference:
     device: int
     seed: int
     count: int = 0
-    """How many elements of the array differ, of how many."""
+    """The number of elements of the array that differ, and of all."""
     total: int = 0
     error: float = 0.0
     """The largest absolute error of the array."""
@@ -65,7 +66,7 @@ class Difference:
 
 
 class Noise(NamedTuple):
-    """What rounding alone did to an output."""
+    """The effect of rounding alone on an output."""
 
     largest: float = 0.0
     """The largest absolute error."""
@@ -95,14 +96,15 @@ class Judge:
         of the largest value."""
         self.errors: dict[tuple[str, Index], OutputErrors] = {}
         self.turned: str | None = None
-        """Where a zero first has another sign, if that is no difference."""
+        """The place where a zero first has another sign, if that is no difference."""
 
     def judge(
-        self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises]
+        self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises], room: Room
     ) -> list[Difference]:
         """What differs in the outputs of a seed, in their order.
 
-        `noise` is called at most once, if something is off more than the last few bits.
+        `noise` is called at most once, if something is off more than the last few bits. Raises
+        RunError where there is no `room` to compare.
         """
         found: list[Difference] = []
         suspects: list[tuple[Pair, Errors]] = []
@@ -114,6 +116,7 @@ class Judge:
                     Difference(pair.name, pair.leaf, None, *texts, device=pair.device, seed=seed)
                 )
                 continue
+            room.check(pair)
             errors = errors_of(pair.left, pair.right, signed_zeros=self._is_bitwise)
             if not self._is_bitwise and self.turned is None:
                 self.turned = _turned(pair)
@@ -123,6 +126,7 @@ class Judge:
             self.errors[key].add(pair, errors, seed)
             if errors.unequal and self._is_off(pair, errors).any():
                 suspects.append((pair, errors))
+                room.keep(errors)
         if not suspects:
             return found
         if self._is_exact or self._tolerance is not None:
@@ -138,7 +142,7 @@ class Judge:
         return found
 
     def _is_off(self, pair: Pair, errors: Errors) -> Array:
-        """Which elements differ more than any two correct programs do."""
+        """The elements that differ more than any two correct programs do."""
         if self._is_exact or self._is_bitwise or is_integral(pair.left):
             return np.asarray(errors.absolute > 0)
         if self._tolerance is not None:
@@ -203,10 +207,11 @@ def _turned(pair: Pair) -> str | None:
     return f"{pair.name}{place} was {pair.left[index]}, it is {pair.right[index]}"
 
 
-def noise_of(plain: Iterable[Pair]) -> Noises:
+def noise_of(plain: Iterable[Pair], room: Room) -> Noises:
     """What noise did to each output: pairs of a plain and a disturbed run."""
     found: Noises = {}
     for pair in plain:
+        room.check(pair)
         errors = errors_of(pair.left, pair.right)
         key = pair.name, pair.leaf
         known = found.get(key, Noise())

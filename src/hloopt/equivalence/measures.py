@@ -1,4 +1,4 @@
-"""How far the outputs of two runs are apart: absolute, relative, in units in the last place."""
+"""The distances between the outputs of two runs: absolute, relative, in units in the last place."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LOOSE = {
 """By type of NumPy: how far a value may be off, as a part of itself and of the largest value of its
 array, where rounding explains it. Several times what sums of a few hundred elements lose."""
 _STEPS = 4
-"""How many machine epsilons of itself and of the largest value of its array a value may be off,
-whatever explains it: exp, tanh and the like are off by some in all implementations."""
+"""The number of machine epsilons of itself and of the largest value of its array a value may be
+off, whatever explains it: exp, tanh and the like are off by some in all implementations."""
 
 
 def loose_tolerance(dtype: np.dtype[Any]) -> float:
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
     left: Array
     right: Array
     offset: Index
-    """Where the arrays begin in the whole one."""
+    """The place where the arrays begin in the whole one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Largest:
 
 @dataclass(slots=True)
 class OutputErrors:
-    """How far one output is off, over all devices and seeds."""
+    """The errors of one output, over all devices and seeds."""
 
     name: str
     leaf: Index
@@ -82,7 +82,8 @@ class OutputErrors:
     relative: Largest | None = None
     ulps: Largest | None = None
     rounding: float | None = None
-    """How far rounding alone moves an element of it; None where that was not needed."""
+    """The distance by which rounding alone moves an element of it; None where that was not
+    needed."""
     devices: set[int] = field(default_factory=set)
 
     def add(self, pair: Pair, errors: Errors, seed: int) -> None:
@@ -125,7 +126,7 @@ class Errors(NamedTuple):
     ulps: Array | None
 
     def within(self, most: Array | float) -> Array:
-        """Which elements are no further apart than they may be; NaN and infinities never are."""
+        """The elements that are no further apart than they may be; NaN and infinities never are."""
         close = (self.absolute <= most) & np.isfinite(self.absolute)
         return np.asarray(close | (self.absolute == 0))
 
@@ -192,7 +193,7 @@ def _other_signs(x: Array, y: Array) -> Array:
 
 
 def _ulps(left: Array, right: Array, same: Array) -> Array | None:
-    """How many representable numbers apart; infinite for NaN against a number."""
+    """The number of representable numbers apart; infinite for NaN against a number."""
     if left.dtype.kind == "c":
         return None
     finite = np.isfinite(left) & np.isfinite(right)
@@ -209,7 +210,7 @@ def _places(array: Array) -> Array:
 
 
 def allowed(errors: Errors, tolerance: float) -> Array:
-    """How far each element may be off: a part of it and of the largest."""
+    """The error that each element may have: a part of it and of the largest."""
     finite = np.where(np.isfinite(errors.sizes), errors.sizes, 0.0)
     return np.asarray(tolerance * (finite.max(initial=0.0) + finite))
 

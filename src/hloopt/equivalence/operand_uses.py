@@ -62,7 +62,8 @@ def is_identity(instruction: Instruction) -> bool:
 
 
 def fan_ins(instruction: Instruction) -> tuple[int, int]:
-    """How many products are summed up for an element of a contraction, for either operand."""
+    """The number of products that are summed up for an element of a contraction, for either
+    operand."""
     attributes = instruction.attributes
     if not all(operand.shape.is_array for operand in instruction.operands[:2]):
         return 1, 1  # a sparse one comes with its indices

@@ -18,13 +18,13 @@ from hloopt.ir.grid import Grid
 
 
 class Pairing:
-    """Where two modules run, on which inputs, and which outputs are compared."""
+    """The devices and inputs that two modules run on, and the outputs that are compared."""
 
     def __init__(self, left: Placement, right: Placement, cut: Cut | None) -> None:
         self.left = left
         self.right = right
         self._cut = cut
-        """How the partitioned one of the two takes and gives the arrays of the other one."""
+        """The way the partitioned one of the two takes and gives the arrays of the other one."""
         self.recognized: list[str] = []
         """The outputs whose parts are told by nothing but their values."""
         self._results = list(cut.results) if cut else []
@@ -85,7 +85,7 @@ class Pairing:
 def _plans(
     left: Placement, right: Placement, cut: Cut | None
 ) -> tuple[list[ArrayPlan | None], list[ArrayPlan | None]]:
-    """How the arrays of the parameters of both are made, so that they are the same."""
+    """The way the arrays of the parameters of both are made, so that they are the same."""
     roles = roles_of(left.program)
     ours, theirs = left.plans(roles), right.plans(roles)
     if cut is not None:
@@ -126,7 +126,8 @@ def matching(device: int, left: Value, right: Value) -> Iterator[Pair]:
 
 
 def _recognize(everything: Array, parts: Sequence[Array]) -> Shards:
-    """Who has which part of an array, each as often as the others: by the smallest errors."""
+    """The part of an array that each device has, each as often as the others: by the smallest
+    errors."""
     counts = part_counts(everything.shape, parts[0].shape)
     assert counts is not None
     places = list(product(*map(range, counts)))

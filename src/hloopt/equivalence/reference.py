@@ -20,7 +20,8 @@ from hloopt.preserves import Preserves
 
 
 def pair(left: Module, right: Module, settings: RunSettings) -> Pairing | str:
-    """Where two modules run, and what of one belongs to the other; or what is other about them.
+    """The devices that two modules run on, with what of one belongs to the other; or what is other
+    about them.
 
     Nothing runs. Raises RunError where the text does not tell how arrays are cut.
     """
@@ -31,7 +32,7 @@ def pair(left: Module, right: Module, settings: RunSettings) -> Pairing | str:
 
 
 class Reference:
-    """What a module computes, to compare others with. Keeps what it did for every seed.
+    """A module whose results others are compared with. Keeps what it did for every seed.
 
     Nothing runs before something is compared with it. Running it raises RunError; what is compared
     with it may fail, which is a mismatch.
@@ -43,7 +44,7 @@ class Reference:
         self._runs: Runs | None = None
 
     def compare(self, module: Module, preserves: Preserves = "rounding") -> Mismatch | None:
-        """Why `module` may compute something else; None where it does not."""
+        """The reason why `module` may compute something else; None where it does not."""
         return self.examine(module, preserves).mismatch
 
     def examine(self, module: Module, preserves: Preserves = "rounding") -> Comparison:

@@ -11,6 +11,7 @@ from hloopt.equivalence.judgement import Noises, merged, noise_of
 from hloopt.equivalence.measures import Index, Pair
 from hloopt.equivalence.pairing import matching
 from hloopt.equivalence.placement import Placement
+from hloopt.equivalence.room import Room, bytes_held
 from hloopt.equivalence.settings import RunSettings
 from hloopt.equivalence.signature import place_text
 from hloopt.interpreter.array_plans import ArrayPlan
@@ -19,7 +20,7 @@ from hloopt.interpreter.evaluation import Observer
 from hloopt.interpreter.host import Host
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.special_values import Special
-from hloopt.interpreter.values import Value, arrays_of
+from hloopt.interpreter.values import Value
 from hloopt.ir.instruction import Instruction
 
 _NOISE_SEEDS = (1, 2)
@@ -28,6 +29,8 @@ _NOISE_SEEDS = (1, 2)
 
 _MOST_KEPT = 1 << 30
 """Bytes of inputs and results."""
+_KEPT_OF_MEMORY = 8
+"""The part of the memory that may be kept for later is one of so many."""
 
 
 class Trial(NamedTuple):
@@ -47,12 +50,14 @@ class Trial(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a module did on one seed."""
+    """The run of a module on one seed."""
 
     arguments: Sequence[Sequence[Value]]
     results: list[Value]
     record: RunRecord
     host: Host
+    size: int
+    """Bytes of arguments, results, and what went out or came in."""
 
 
 class Runs:
@@ -65,66 +70,83 @@ class Runs:
         self.plans = plans
         self._settings = settings
         self._kept: dict[Trial, Run] = {}
-        self._room = _MOST_KEPT
+        bound = settings.memory
+        self._room = _MOST_KEPT if bound is None else min(_MOST_KEPT, bound // _KEPT_OF_MEMORY)
+        self._kept_bytes = 0
 
     def of(self, trial: Trial) -> Run:
         """A plain run."""
         found = self._kept.get(trial)
         if found is None:
-            found = self.fresh(trial)
-            size = sum(
-                array.nbytes for array in arrays_of((*map(tuple, found.arguments), *found.results))
-            )
-            if size <= self._room:
-                self._room -= size
+            found = self.fresh(trial, self._kept_bytes)
+            if self._kept_bytes + found.size <= self._room:
+                self._kept_bytes += found.size
                 self._kept[trial] = found
         return found
 
-    def fresh(self, trial: Trial) -> Run:
-        """The same, not kept."""
+    def held(self, run: Run) -> int:
+        """Bytes that one run and all that are kept take together."""
+        is_kept = any(run is kept for kept in self._kept.values())
+        return self._kept_bytes + (0 if is_kept else run.size)
+
+    def fresh(self, trial: Trial, beside: int) -> Run:
+        """The same, not kept, `beside` bytes of other runs."""
         settings = self._settings
         inputs = settings.inputs._replace(damping=trial.damping, special=trial.special)
         settings = settings._replace(inputs=inputs)
-        arguments = settings.arguments(self.placement, trial.seed, self.plans)
+        arguments = settings.arguments(self.placement, trial.seed, self.plans, beside)
         host = settings.host(trial.seed)
         record = RunRecord()
-        results = settings.run(self.placement, arguments, record=record, host=host)
-        return Run(arguments, results, record, host)
+        results = settings.run(self.placement, arguments, record=record, host=host, beside=beside)
+        sent = [effect.operands for done in record.effects.values() for effect in done]
+        size = bytes_held((*map(tuple, arguments), *results, *sent))
+        return Run(arguments, results, record, host, size)
 
     def specials(self) -> list[Special]:
         """The kinds of special values that inputs can hold."""
         return self._settings.inputs.specials(self.placement.module.entry, self.plans)
 
-    def noises(self, run: Run, touches: Callable[[Instruction], bool]) -> Noises:
+    def noises(self, run: Run, touches: Callable[[Instruction], bool], room: Room) -> Noises:
         """The effect of rounding noise, in some operations, on the outputs of a run and on what it
-        sends out."""
+        sends out, in the room that is left beside it."""
         plain = run
         if self._settings.engine is not None:
-            plain = self._again(run)
+            plain = self._again(run, beside=room.held)
+            room = room.beside(plain.size)
         found = []
         for seed in _NOISE_SEEDS:
-            noisy = self._again(run, noise=RoundingNoise(seed, touches))
+            noisy = self._again(run, noise=RoundingNoise(seed, touches), beside=room.held)
             pairs: list[Pair] = []
             for device, (a, b) in enumerate(zip(plain.results, noisy.results, strict=True)):
                 pairs += matching(device, a, b)
             for found_effect in effect_pairs(plain.record, noisy.record):
                 if isinstance(found_effect, Pair):
                     pairs.append(found_effect)
-            found.append(noise_of(pairs))
+            found.append(noise_of(pairs, room.beside(noisy.size)))
         return merged(found)
 
     def _again(
-        self, run: Run, noise: RoundingNoise | None = None, observer: Observer | None = None
+        self,
+        run: Run,
+        noise: RoundingNoise | None = None,
+        observer: Observer | None = None,
+        beside: int = 0,
     ) -> Run:
         """The run once more, by the interpreter."""
         record = RunRecord()
         results = self._settings.interpret(
-            self.placement, run.arguments, run.host, observer=observer, noise=noise, record=record
+            self.placement,
+            run.arguments,
+            run.host,
+            observer=observer,
+            noise=noise,
+            record=record,
+            beside=beside,
         )
-        return Run(run.arguments, results, record, run.host)
+        return Run(run.arguments, results, record, run.host, bytes_held(results))
 
     def amplifier_text(self, run: Run, leaf: Index) -> str:
-        """Which operation makes the most of rounding in an output, in a sentence."""
+        """The operation that makes the most of rounding in an output, in a sentence."""
         noise = RoundingNoise(_NOISE_SEEDS[0])
         found = find_amplifier(
             self.placement.program,

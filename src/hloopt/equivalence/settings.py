@@ -1,4 +1,4 @@
-"""How modules are run, alone or to be compared."""
+"""The way modules are run, alone or to be compared."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from hloopt.diagnostics import counted
 from hloopt.equivalence.placement import Placement, place
 from hloopt.equivalence.roles import roles_of
+from hloopt.equivalence.room import bytes_held
 from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import cannot_run
@@ -26,19 +27,20 @@ Engine: TypeAlias = Callable[[Module, Sequence[Sequence[Value]], Sequence[Device
 
 
 MOST_STEPS = 100_000_000
-"""Where to stop, unless somebody says otherwise: minutes."""
+"""The place to stop, unless somebody says otherwise: minutes."""
 MOST_MEMORY = 8 << 30
 
 
 class Tolerance(NamedTuple):
-    """How far apart floats may be: `absolute` plus `relative` times what the first module gave."""
+    """The distance that floats may have: `absolute` plus `relative` times what the first module
+    gave."""
 
     relative: float = 0.0
     absolute: float = 0.0
 
 
 class RunSettings(NamedTuple):
-    """How to run modules that are compared."""
+    """The way to run modules that are compared."""
 
     seeds: int = 3
     """On how many inputs, of the seeds 0, 1, 2, …; on one where all inputs are given."""
@@ -67,10 +69,12 @@ class RunSettings(NamedTuple):
         placement: Placement,
         seed: int,
         plans: Sequence[ArrayPlan | None],
+        beside: int = 0,
     ) -> list[list[Value]]:
-        """Values for the entry's parameters, by device. Raises RunError."""
+        """Values for the entry's parameters, by device, `beside` bytes that are taken already.
+        Raises RunError."""
         devices = placement.devices
-        self._check_size(placement.module, len(devices))
+        self._check_size(placement.module, len(devices), beside)
         return self.inputs.by_device(placement.module.entry, devices, seed, plans)
 
     def run_made_up(
@@ -93,15 +97,19 @@ class RunSettings(NamedTuple):
         record: RunRecord | None = None,
         *,
         host: Host,
+        beside: int = 0,
     ) -> list[Value]:
         """The value of the entry's root on each device. Raises RunError.
 
-        `observer` is told the values of all instructions, and `record` filled, where the engine is
-        the interpreter.
+        Memory is for the arguments and `beside` bytes of other runs as well. `observer` is told the
+        values of all instructions, and `record` filled, where the engine is the interpreter.
         """
         if self.engine is not None:
             return self.engine(placement.program, arguments, placement.devices)
-        return self.interpret(placement, arguments, host, observer=observer, record=record)
+        beside += bytes_held(map(tuple, arguments))
+        return self.interpret(
+            placement, arguments, host, observer=observer, record=record, beside=beside
+        )
 
     def interpret(
         self,
@@ -112,13 +120,14 @@ class RunSettings(NamedTuple):
         observer: Observer | None = None,
         record: RunRecord | None = None,
         noise: RoundingNoise | None = None,
+        beside: int = 0,
     ) -> list[Value]:
         """The same by the interpreter, whatever the engine; with `noise` in what is rounded."""
         return run_module(
             placement.program,
             arguments,
             devices=placement.devices,
-            limits=Limits(self.steps, self.memory, self.on_steps, self.deadline),
+            limits=Limits(self.steps, self.memory, self.on_steps, self.deadline, beside),
             observer=observer,
             stand_ins=self.stand_ins,
             noise=noise,
@@ -126,14 +135,16 @@ class RunSettings(NamedTuple):
             feed=host.feed,
         )
 
-    def _check_size(self, module: Module, device_count: int) -> None:
+    def _check_size(self, module: Module, device_count: int, beside: int) -> None:
         """Raise RunError before arguments are made that do not fit."""
         sizes = {parameter: bytes_of(parameter.shape) for parameter in module.entry.parameters}
-        total = sum(sizes.values()) * device_count
+        total = sum(sizes.values()) * device_count + beside
+        others = f", {beside:,} of these for values of other runs" if beside else ""
         if self.memory is not None and total > self.memory:
             raise cannot_run(
                 max(sizes, key=sizes.__getitem__),
-                f"the inputs would take {counted(total, 'byte')}, the limit is {self.memory:,}",
+                f"the inputs would take {counted(total, 'byte')}{others}, "
+                f"the limit is {self.memory:,}",
                 "HLO503",
                 MORE_MEMORY,
             )
@@ -145,7 +156,7 @@ class RunSettings(NamedTuple):
             raise cannot_run(
                 largest,
                 f"the inputs would take {counted(total + made[largest], 'byte')} while they are "
-                f"made, the limit is {self.memory:,}",
+                f"made{others}, the limit is {self.memory:,}",
                 "HLO503",
                 MORE_MEMORY,
             )

@@ -141,7 +141,7 @@ def same_values(a: Shape, b: Shape) -> bool:
 
 
 class Cut(NamedTuple):
-    """How a partitioned program takes and gives the arrays of a program for all devices."""
+    """The way a partitioned program takes and gives the arrays of a program for all devices."""
 
     parameters: list[Shards | None]
     """By array; None for tokens."""
@@ -150,7 +150,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(everything: Placement, partitioned: Placement) -> Cut | str:
-    """How the one is cut into the other, or what is other about them in a sentence.
+    """The way the one is cut into the other, or what is other about them in a sentence.
 
     Raises RunError where neither text says how a parameter is cut.
     """
@@ -240,7 +240,7 @@ def _may_be_part(everything: Shape, part: Shape, partitions: int) -> bool:
 
 
 def part_counts(dimensions: Sequence[int], part: Sequence[int]) -> tuple[int, ...] | None:
-    """How many parts of a size each dimension is cut into; None where that is not possible."""
+    """The number of parts that each dimension is cut into; None where that is not possible."""
     counts = []
     for size, length in zip(dimensions, part, strict=True):
         count = -(-size // length) if length else int(not size)

@@ -8,18 +8,21 @@ from hloopt.files.reading import (
     load,
     read_module,
     read_source,
+    read_text_or_module,
 )
-from hloopt.files.writing import make_folder, save, write_bytes, write_whole
+from hloopt.files.writing import is_stdout, make_folder, save, write_bytes, write_whole
 
 __all__ = [
     "STANDARD_STREAM",
     "file_name",
     "find_inputs",
     "has_proto_suffix",
+    "is_stdout",
     "load",
     "make_folder",
     "read_module",
     "read_source",
+    "read_text_or_module",
     "save",
     "write_bytes",
     "write_whole",

@@ -10,7 +10,7 @@ from hloopt.diagnostics import HloError
 
 
 class _Format(NamedTuple):
-    """How to pack and unpack; the libraries are imported when they are used."""
+    """The way to pack and unpack; the libraries are imported when they are used."""
 
     magic: bytes
     """What packed data begins with."""
@@ -190,7 +190,7 @@ def pack(data: bytes, path: str) -> bytes:
 
 
 def suffix_for(data: bytes) -> str | None:
-    """How the name of a file with this data should end; None where it is not packed."""
+    """The way the name of a file with this data should end; None where it is not packed."""
     return next((s for s, how in _FORMATS.items() if data.startswith(how.magic)), None)
 
 

@@ -25,6 +25,12 @@ def read_source(path: str) -> Source:
     return Source(name, _decode(data, name))
 
 
+def read_text_or_module(path: str) -> Source | Module:
+    """The text of a file (`-`: standard input), or the module of a proto. Raises HloError."""
+    data, name = _read(path)
+    return _decoded(data, name) if _is_proto(data, name) else Source(name, _decode(data, name))
+
+
 def read_module(path: str) -> Module:
     """The module in a file of text or a proto (`-`: standard input), not verified.
 
@@ -32,15 +38,19 @@ def read_module(path: str) -> Module:
     """
     data, name = _read(path)
     if _is_proto(data, name):
-        from hloopt.proto import decode
-
-        try:
-            return decode(data, name)
-        except HloSyntaxError as error:
-            raise recognized_data(name, data) or error from None
+        return _decoded(data, name)
     from hloopt.text import parse_module
 
     return parse_module(Source(name, _decode(data, name)))
+
+
+def _decoded(data: bytes, name: str) -> Module:
+    from hloopt.proto import decode
+
+    try:
+        return decode(data, name)
+    except HloSyntaxError as error:
+        raise recognized_data(name, data) or error from None
 
 
 def _read(path: str) -> tuple[bytes, str]:

@@ -19,6 +19,14 @@ from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
 
+def is_stdout(path: str) -> bool:
+    """Whether what is written to `path` goes to the standard output of this process."""
+    return path == STANDARD_STREAM or os.path.normpath(path) in _STDOUT
+
+
+_STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
 def write_whole(path: str, text: str) -> None:
     """Write `text` to `path` (`-`: standard output) as `write_bytes` does. Raises HloError."""
     if path == STANDARD_STREAM:

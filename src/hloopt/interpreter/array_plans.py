@@ -1,4 +1,4 @@
-"""How the arrays of parameters are made, and which device has which part of them."""
+"""The way the arrays of parameters are made, and which device has which part of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hloopt.ir.leaf_annotations import leaf_shardings, parameter_replication
 
 
 class ArrayPlan(NamedTuple):
-    """How one array of a parameter is made for all devices."""
+    """The way one array of a parameter is made for all devices."""
 
     dimensions: tuple[int, ...]
     """Of the whole array, of which partitions have parts."""

@@ -29,6 +29,10 @@ _DEPTH = 512
 """Products per element of its result that it does at a time."""
 
 
+_SMALL_PRIMES = (2, 3, 5, 7, 11)
+"""Lengths of transforms are split up by these."""
+
+
 class Cost(NamedTuple):
     """The cost of one operation."""
 
@@ -167,12 +171,25 @@ def _sorting(instruction: Instruction) -> _Work:
     elements = _operand_elements(instruction)
     first = _elements(instruction.operands[0].shape)
     longest = max(instruction.operands[0].shape.dimensions, default=1)
-    return elements * 4 * longest.bit_length(), 2 * first * _INDEX
+    return elements * 4 * longest.bit_length(), 3 * first * _INDEX
 
 
 def _transform(instruction: Instruction) -> _Work:
     elements = max(_elements(instruction.shape), _operand_elements(instruction))
-    return elements * 4 * elements.bit_length(), 2 * bytes_of(instruction.shape)
+    rounds = sum(map(_rounds, parse_ints(instruction.attributes["fft_length"])))
+    width = max(bytes_of(instruction.shape), bytes_of(instruction.operands[0].shape))
+    return elements * 2 * rounds, 3 * width
+
+
+def _rounds(length: int) -> int:
+    """Operations per element of a transform: the prime factors of its length, or, for large ones,
+    three transforms of twice the length. O(log length)."""
+    total, rest = 0, length
+    for prime in _SMALL_PRIMES:
+        while rest and rest % prime == 0:
+            total += prime
+            rest //= prime
+    return total + min(rest - 1, 12 * rest.bit_length()) if rest > 1 else total
 
 
 def _solver(instruction: Instruction) -> _Work:

@@ -1,4 +1,4 @@
-"""What can go wrong when a module is run."""
+"""Errors of running a module."""
 
 from __future__ import annotations
 

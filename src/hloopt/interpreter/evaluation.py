@@ -26,7 +26,7 @@ _NO_CONTEXT = np.zeros((), np.uint32)
 
 
 class Device(NamedTuple):
-    """Who runs the program."""
+    """A device that runs the program."""
 
     number: int
     """Its flattened id: replica times partitions plus partition."""

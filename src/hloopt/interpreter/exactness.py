@@ -1,4 +1,4 @@
-"""Which operations round floats, and which hand them on as they are."""
+"""Operations that round floats, and those that hand them on as they are."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def rounded_types(module: Module) -> set[str]:
 
 
 def is_inexact(instruction: Instruction, result: Array, operands: Sequence[Array]) -> Array:
-    """Which elements of a result are not what exact arithmetic gives.
+    """The elements of a result that are not what exact arithmetic gives.
 
     For functions such as `tanh` that is told by the last bits, which may err for one in eight.
     """
@@ -147,7 +147,7 @@ def _sum_is_inexact(instruction: Instruction, result: Array, operands: Sequence[
 
 
 def has_last_bits(array: Array) -> Array:
-    """Which floats have one of their last bits set, as hardly any number does that is exact."""
+    """The floats that have one of their last bits set, as hardly any number does that is exact."""
     bits = np.asarray(array, order="C").view(f"i{array.dtype.itemsize}")
     mask = {1: 1, 2: 3 if array.dtype.name == "float16" else 1}.get(array.dtype.itemsize, 7)
     return np.asarray(bits & mask != 0)

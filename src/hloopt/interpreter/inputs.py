@@ -33,25 +33,25 @@ FILLS: tuple[Fill, ...] = get_args(Fill)
 
 
 class GivenKey(NamedTuple):
-    """Which array a given value is for."""
+    """The array that a given value is for."""
 
     parameter: int
     """The number of a parameter."""
     leaf: int = 0
-    """Which array of it, counted over its leaves in pre-order."""
+    """The number of its array, counted over its leaves in pre-order."""
     device: int | None = None
     """Whose; None for every device that has none of its own."""
 
 
 class Inputs(NamedTuple):
-    """Where the values of an entry's parameters come from."""
+    """The place where the values of an entry's parameters come from."""
 
     fill: Fill = "random"
     given: Mapping[GivenKey, Array] = {}
     damping: int = 0
     """Random floats are divided by two to this power, for programs that amplify rounding."""
     special: Special | None = None
-    """Which special values some of the random ones are replaced by."""
+    """The special values that some of the random ones are replaced by."""
 
     def arguments(self, entry: Computation, device: Device, seed: int) -> list[Value]:
         """Values for the parameters of `entry` on one device, as `by_device` makes them."""

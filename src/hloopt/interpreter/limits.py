@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 from time import monotonic
+from typing import TypeAlias
 
 from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.ir.instruction import Instruction
+
+Tick: TypeAlias = "Callable[[], None] | None"
+"""Called every part of a second by operations that take long; it may raise."""
 
 
 class Deadline:
@@ -41,14 +45,16 @@ class Limits:
         memory: int | None = None,
         on_steps: Callable[[int], None] | None = None,
         deadline: Deadline | None = None,
+        held: int = 0,
     ) -> None:
         self.steps = inf if steps is None else steps
         self.memory = inf if memory is None else memory
         self.on_steps = on_steps
         self.deadline = deadline
         self.done = 0
-        self.held = 0
-        """Bytes of all values that are still to be read; whoever drops one takes its size off."""
+        self.held = held
+        """Bytes of all values that are still to be read, `held` at the beginning; whoever drops one
+        takes its size off."""
         self._pause = self._next_pause()
 
     def begin(self, instruction: Instruction, size: int, steps: int = 1, scratch: int = 0) -> None:
@@ -71,7 +77,7 @@ class Limits:
         if self.done >= self._pause:
             self._look(steps)
 
-    def tick(self) -> Callable[[], None] | None:
+    def tick(self) -> Tick:
         """A function that raises RunError behind the deadline; None where there is no deadline."""
         return None if self.deadline is None else self._check_time
 

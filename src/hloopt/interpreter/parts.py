@@ -11,7 +11,7 @@ from hloopt.ir.attribute_values.shards import Shards
 
 
 def covered(dimensions: Sequence[int], shards: Shards, partition: int) -> tuple[slice, ...] | None:
-    """Where the part that a partition has lies in an array; None where it has none.
+    """The place where the part that a partition has lies in an array; None where it has none.
 
     Of a part that stands over the end, what is inside.
     """

@@ -9,7 +9,8 @@ class Role(NamedTuple):
     """The uses of one array of a parameter."""
 
     fan_in: int = 1
-    """How many products of its elements are summed up in dots and convolutions, at the most."""
+    """The number of products of its elements that are summed up in dots and convolutions, at the
+    most."""
     is_positive: bool = False
     """Whether it ends up under a square root or a logarithm."""
     bound: int = 0

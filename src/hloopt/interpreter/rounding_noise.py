@@ -119,7 +119,7 @@ _SOLVERS = frozenset(
 
 
 def _terms(instruction: Instruction) -> int:
-    """How many terms an element of the result is summed up of, at the most."""
+    """The number of terms an element of the result is summed up of, at the most."""
     opcode, attributes = instruction.opcode, instruction.attributes
     dimensions = [o.shape.dimensions for o in instruction.operands if o.shape.is_array]
     if opcode in (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT):
@@ -139,7 +139,7 @@ _CONTRACTING = "lhs_contracting_dims"
 
 
 def _error_of_sum(instruction: Instruction, terms: int, operands: tuple[Value, ...]) -> float:
-    """How far sums of products, or of elements, may be off, in units in the last place of 1.
+    """The error that sums of products, or of elements, may have, in units in the last place of 1.
 
     0 where they are exact in any order.
     """

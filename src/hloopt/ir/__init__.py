@@ -1,4 +1,4 @@
-"""What an HLO module is: shapes, instructions, computations, modules."""
+"""HLO modules: shapes, instructions, computations, modules."""
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction

@@ -86,7 +86,7 @@ def _split_slowly(text: str) -> dict[str, str]:
 
 
 def scan_value(text: str, start: int, key: str) -> int:
-    """Where the value that begins at `start` ends. O(length of the value).
+    """The place where the value that begins at `start` ends. O(length of the value).
 
     Raises HloSyntaxError when the value is not complete.
     """
@@ -127,7 +127,7 @@ def _scan_literal_with_shape(text: str, start: int) -> int:
 
 
 def scan_literal(text: str, start: int) -> int:
-    """Where the literal that begins at `start` ends: `{…}`, `(…)` or one scalar."""
+    """The place where the literal that begins at `start` ends: `{…}`, `(…)` or one scalar."""
     first = text[start : start + 1]
     if first == "{":
         return scan_braces(text, start)

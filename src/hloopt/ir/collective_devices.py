@@ -1,4 +1,4 @@
-"""Which devices run a collective together: what its numbers stand for on a grid of devices."""
+"""The devices that run a collective together: what its numbers stand for on a grid of devices."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def device_groups(collective: Instruction, grid: Grid) -> list[tuple[int, ...]]:
 
 
 def group_sizes(collective: Instruction, grid: Grid) -> set[int]:
-    """How many devices meet in the groups of a collective, send or recv: the different numbers.
+    """The number of devices that meet in the groups of a collective, send or recv: the different
+    numbers.
 
     Empty for pairs that connect none. O(groups that are listed, or pairs).
     """

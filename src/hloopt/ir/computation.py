@@ -26,6 +26,7 @@ class Computation:
         "_linked",
         "_listed",
         "_members",
+        "async_starts",
         "callers",
         "execution_thread",
         "is_pristine",
@@ -50,11 +51,14 @@ class Computation:
         self.is_sugar = False
         """Whether this is the wrapped computation of an `X-start` that was read as such."""
         self.source_range: tuple[int, int] | None = None
-        """Where the module's source spells this computation; None where it was not read."""
+        """The place where the module's source spells this computation; None where it was not
+        read."""
         self.is_pristine = False
         """Whether the computation is still exactly what its source says."""
         self.version = 0
         """Counts changes of the computation and its instructions."""
+        self.async_starts: tuple[int, dict[Instruction, Instruction]] = (0, {})
+        """What `async_chains.find_async_start` found, with the version it found it at."""
         self._listed: list[Instruction] | None = None  # as read, until membership matters
         self._members: dict[Instruction, None] = {}
         self._linked = False

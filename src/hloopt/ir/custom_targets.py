@@ -33,6 +33,6 @@ NEW_BUFFERS = frozenset(("AllocateBuffer", "CreateBuffer"))
 
 
 def custom_call_target(instruction: Instruction) -> str:
-    """What a custom call names as its target; empty for other instructions."""
+    """The target of a custom call; empty for other instructions."""
     text = instruction.attributes.get("custom_call_target")
     return "" if text is None else parse_string(text)

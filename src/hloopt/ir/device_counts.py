@@ -1,4 +1,4 @@
-"""How many replicas and partitions a program is for."""
+"""The number of replicas and partitions a program is for."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _devices_named(instruction: Instruction) -> int:
 
 
 def _group_size(instruction: Instruction) -> int:
-    """How many shards the whole has, by the shapes."""
+    """The number of shards the whole has, by the shapes."""
     result = instruction.shape
     if instruction.opcode is Opcode.ALL_GATHER_START:
         result = result.elements[1]

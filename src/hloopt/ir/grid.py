@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MOST_DEVICES = 1 << 16
-"""How many devices a program is run on at most; each takes memory of its own. A formula of groups
-that stands for more is not written out."""
+"""The number of devices a program is run on at most; each takes memory of its own. A formula of
+groups that stands for more is not written out."""
 
 
 class Grid(NamedTuple):

@@ -85,7 +85,7 @@ class Instruction:
 
     @property
     def parameter_number(self) -> int:
-        """Which parameter of its computation a parameter is. Raises HloVerifyError."""
+        """The parameter of its computation that a parameter is. Raises HloVerifyError."""
         number = self.payload.strip()
         if not number.isdecimal() or len(number) > 9:
             raise HloVerifyError(

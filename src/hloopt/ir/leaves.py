@@ -12,7 +12,7 @@ _COUNTS: dict[Shape, int] = {}
 
 
 def leaf_count(shape: Shape) -> int:
-    """How many leaves a shape has. O(subshapes not met before)."""
+    """The number of leaves a shape has. O(subshapes not met before)."""
     count = _COUNTS.get(shape)
     if count is None:
         for part in depth_first([shape], _not_counted):
@@ -26,13 +26,13 @@ def _not_counted(shape: Shape) -> list[Shape]:
 
 
 def element_range(shape: Shape, index: int) -> slice:
-    """Which leaves of a tuple shape belong to its element `index`. O(1) once per shape."""
+    """The leaves of a tuple shape that belong to its element `index`. O(1) once per shape."""
     ends = _leaf_ends(shape)
     return slice(ends[index - 1] if index else 0, ends[index])
 
 
 def index_range(shape: Shape, index: tuple[int, ...]) -> slice:
-    """Which leaves of a shape are at a shape index or below it. O(length of the index)."""
+    """The leaves of a shape that are at a shape index or below it. O(length of the index)."""
     start = 0
     for number in index:
         start += element_range(shape, number).start

@@ -92,7 +92,7 @@ class Module:
         return sum(len(computation) for computation in self.computations.values())
 
     def span_of(self, instruction: Instruction) -> Span | None:
-        """Where the source defines `instruction`, or what it was read as a part of.
+        """The place where the source defines `instruction`, or what it was read as a part of.
 
         None for what a pass made. O(computation).
         """
@@ -116,7 +116,8 @@ class Module:
         return self.span_of(next(iter(instruction.users))) if is_nameless else None
 
     def span_of_attribute(self, instruction: Instruction, name: str) -> Span | None:
-        """Where the source gives `instruction` an attribute: its value. O(computation)."""
+        """The place where the source gives `instruction` an attribute: its value.
+        O(computation)."""
         span = self.span_of(instruction)
         if span is None:
             return None

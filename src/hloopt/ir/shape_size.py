@@ -1,4 +1,4 @@
-"""How many bytes the buffer of a shape takes."""
+"""The number of bytes the buffer of a shape takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in the user's program an instruction came from, as its metadata says."""
+"""The place in the user's program an instruction came from, as its metadata says."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def op_name_of(instruction: Instruction) -> str:
 
 
 def stack_of(instruction: Instruction) -> Stack | None:
-    """Where an instruction's own metadata says it came from; None where it does not.
+    """The place where an instruction's own metadata says it came from; None where it does not.
 
     The file and line in the metadata, if there are any, then the stack frames of the module. A
     stack ends before a frame that is not in the tables or comes a second time. O(frames), once

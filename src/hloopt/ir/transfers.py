@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PAIRS = "_xla_send_recv_source_target_pairs"
-"""Which device sends to which: `{{0,1},{1,2}}`."""
+"""Pairs of devices, sender and receiver: `{{0,1},{1,2}}`."""
 PIPELINE = "_xla_send_recv_pipeline"
 """`0` or `1`: the transfer is pipelined, on the first stream or on the second."""
 STREAM = "_xla_gpu_collective_stream"

@@ -1,4 +1,4 @@
-"""How much memory a module needs: XLA's buffer assignment, its statistics, memory schedulers."""
+"""The memory a module needs: XLA's buffer assignment, its statistics, memory schedulers."""
 
 from hloopt.memory.analysis import analyze_memory
 from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction

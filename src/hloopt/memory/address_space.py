@@ -1,4 +1,4 @@
-"""Which addresses are in use during which time."""
+"""The addresses that are in use, over time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AddressSpace:
         self._throughout: defaultdict[int, _Ranges] = defaultdict(_Ranges)
         self._at_any_time: defaultdict[int, _Ranges] = defaultdict(_Ranges)
         self.ranges_seen = 0
-        """How many ranges all questions together had to look at."""
+        """The number of ranges all questions together had to look at."""
 
     def take(self, start: int, end: int, interval: Interval) -> None:
         """Take the addresses from `start` to before `end` during an interval, ends included."""
@@ -33,7 +33,8 @@ class AddressSpace:
             self._at_any_time[node].add(start, end)
 
     def best_gap(self, intervals: Iterable[Interval], wanted: int) -> int:
-        """Where the shortest gap of at least `wanted` bytes begins, the lowest of equal ones.
+        """The place where the shortest gap of at least `wanted` bytes begins, the lowest of equal
+        ones.
 
         Of the gaps between what is taken at any time of the intervals, and the endless one above.
         """

@@ -74,7 +74,8 @@ class Allocation:
 
 @dataclass(slots=True, eq=False)
 class Occupation:
-    """When an allocation is in use: the ranges of its values, which at most touch, in order."""
+    """The time when an allocation is in use: the ranges of its values, which at most touch, in
+    order."""
 
     allocation: Allocation
     starts: list[int] = field(default_factory=list)

@@ -15,7 +15,7 @@ from hloopt.memory.overwrite import BackendRule
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """How a backend orders instructions and places buffers."""
+    """The way a backend orders instructions and places buffers."""
 
     name: str
     alignment: int
@@ -23,7 +23,7 @@ class Backend:
     may_overwrite: BackendRule | None = None
     """Its own rule for results that overwrite operands."""
     colors: ColorRule | None = None
-    """Which memory it wants values in, where their layout does not tell."""
+    """The memory that it wants values in, where their layout does not tell."""
     temporary_color: int = 0
     """The color of the temporaries of color 0 where several are put together."""
     arrange: Callable[[Sequence[Instruction]], list[Instruction]] = list

@@ -187,7 +187,7 @@ def shared_values(flow: Dataflow, in_place: InPlace) -> dict[int, list[int]]:
 
 
 def entry_aliases(module: Module) -> tuple[Alias, ...]:
-    """Which outputs of the entry the header aliases with which parameters."""
+    """The outputs of the entry that the header aliases with parameters."""
     return parse_aliasing(module.attributes.get("input_output_alias", "{}"))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hloopt.memory.address_space import Interval
 
 _RECENT = 512
-"""How many ranges wait until they are put in order with the others."""
+"""The number of ranges that wait until they are put in order with the others."""
 _START, _END, _FIRST, _LAST = range(4)
 
 
@@ -33,7 +33,8 @@ class ChunkTable:
         self._count += 1
 
     def best_gap(self, intervals: Sequence[Interval], wanted: int) -> int:
-        """Where the shortest gap of at least `wanted` bytes begins, the lowest of equal ones.
+        """The place where the shortest gap of at least `wanted` bytes begins, the lowest of equal
+        ones.
 
         Of the gaps between what is taken at any time of the intervals, and the endless one above.
         """

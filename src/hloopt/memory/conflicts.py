@@ -33,7 +33,7 @@ class Conflicts:
         self.read_only = read_only_values(flow, aliases)
 
     def in_buffer(self, buffer: Buffer, order: Sequence[int]) -> int:
-        """How many values of a buffer are written over one that is needed later.
+        """The number of values of a buffer that are written over one that is needed later.
 
         `order` has them by start. Tables of tuples do not count: those of one buffer hold the same
         pointers, whoever writes them. O(values · log values), beside uses of what looks like one.
@@ -72,7 +72,7 @@ class Conflicts:
         )
 
     def _needed_after(self, before: int, after: int) -> Iterator[Computation]:
-        """Where a value is read, or is a result, later than another one is computed."""
+        """The place where a value is read, or is a result, later than another one is computed."""
         spans, time = self.schedule.spans, self.start[after]
         for instruction, _ in self.flow.positions(before):
             computation = instruction.parent
@@ -87,7 +87,7 @@ class Conflicts:
                 yield use.user.parent
 
     def _time_of_reading(self, use: Use) -> int | None:
-        """When something is read; None where what is called reads it, if anything does."""
+        """The time when something is read; None where what is called reads it, if anything does."""
         user = use.user
         if user not in self.schedule.times or user.opcode is Opcode.CALL:
             return None

@@ -1,4 +1,5 @@
-"""Which operands an instruction reads element by element, each at its own place of the result."""
+"""The operands that an instruction reads element by element, each at its own place of the
+result."""
 
 from __future__ import annotations
 

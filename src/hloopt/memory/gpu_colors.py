@@ -1,4 +1,4 @@
-"""Which memory XLA:GPU wants a value in: that of collectives, or what a custom call asks for."""
+"""The memory XLA:GPU wants that a value in: that of collectives, or what a custom call asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operands XLA:GPU lets results be written over, beyond what XLA allows everywhere."""
+"""The operands XLA:GPU lets results be written over, beyond what that XLA allows everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When temporaries are allocated, shared and freed: the trace that packing works on."""
+"""The time when temporaries are allocated, shared and freed: the trace that packing works on."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ class MemoryLimit:
 
     size: int
     source: str
-    """Who says so: a target's title, or the option."""
+    """The source of the limit: a target's title, or the option."""
 
 
 @dataclass(frozen=True, slots=True)

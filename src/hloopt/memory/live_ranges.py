@@ -27,9 +27,9 @@ class LiveRanges:
     start: list[int]
     end: list[int]
     last_position: list[Position]
-    """Where each value is held last; its definition unless another is strictly later."""
+    """The place where each value is held last; its definition unless another is strictly later."""
     conflicts: int = 0
-    """How many arrays are computed where one in the same buffer is still needed."""
+    """The number of arrays that are computed where one in the same buffer is still needed."""
 
     @classmethod
     def of(cls, flow: Dataflow, schedule: FlatSchedule, buffers: Buffers) -> LiveRanges:

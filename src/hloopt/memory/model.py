@@ -20,7 +20,7 @@ class LiveBuffer:
     size: int
     kind: AllocationKind
     op_name: str
-    """Where the program made it, from its metadata; empty where there is none."""
+    """The place where the program made it, from its metadata; empty where there is none."""
     source: SourceLine
     """The line of the program it is from."""
     live: tuple[int, int]
@@ -29,7 +29,7 @@ class LiveBuffer:
 
 @dataclass(frozen=True, slots=True)
 class PeakInstruction:
-    """Where most memory is in use."""
+    """The place where most memory is in use."""
 
     position: int
     name: str
@@ -54,12 +54,12 @@ class AllocationSummary:
     holds: str
     """Its largest value, by the name of the instruction that defines it."""
     values: int
-    """How many values lie in it."""
+    """The number of values that lie in it."""
 
 
 @dataclass(slots=True)
 class MemoryReport:
-    """How much memory a module needs on one device, when and for what."""
+    """The memory a module needs on one device, when and for what."""
 
     module: str
     backend: str

@@ -1,4 +1,4 @@
-"""Which buffers lie where, and when: what a picture of the memory shows."""
+"""The places of buffers over time: what a picture of the memory shows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PlacedBuffer:
     allocation: int
     """The number of the allocation it lies in."""
     offset: int
-    """Where in the allocation it begins."""
+    """The place in the allocation where it begins."""
     live: tuple[int, int]
     """First and last position, both included, at which it is needed; it ends before the position
     at which another value takes over its place."""
@@ -73,7 +73,7 @@ def placed_buffers(analysis: MemoryAnalysis) -> list[PlacedBuffer]:
 def _spans(
     analysis: MemoryAnalysis, values: Iterable[int]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """When each of the values at one place has it for itself."""
+    """The time when each of the values at one place has it for itself."""
     start, end = analysis.ranges.start, analysis.ranges.end
     ordered = analysis.ranges.in_order(values)
     for value, following in pairwise(ordered):

@@ -1,4 +1,4 @@
-"""How many bytes of temporaries are alive when, from the history of a heap."""
+"""The bytes of temporaries that are alive at each time, from the history of a heap."""
 
 from __future__ import annotations
 

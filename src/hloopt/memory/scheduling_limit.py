@@ -1,4 +1,4 @@
-"""How much of a device's memory XLA:GPU lets its scheduler use."""
+"""The part of a device's memory XLA:GPU lets its scheduler use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes the parts of shapes take."""
+"""The number of bytes the parts of shapes take."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class AlgebraicSimplifier(ModulePass):
 
 
 class _Recipe(NamedTuple):
-    """How to make a value."""
+    """The way to make a value."""
 
     opcode: Opcode | None
     """None: the operand is the value."""
@@ -130,7 +130,7 @@ def _dimensions(instruction: Instruction) -> tuple[int, ...]:
 
 
 def _why_not(instruction: Instruction, recipe: _Recipe) -> str | None:
-    """Why `instruction` must stay, or None where it may be replaced."""
+    """The reason why `instruction` must stay, or None where it may be replaced."""
     operand = recipe.operand
     if recipe.opcode is None and shardings_differ(instruction, operand):
         return f"its sharding differs from that of %{operand.name}"

@@ -53,7 +53,7 @@ class AllGatherBroadcastReorder(ModulePass):
 
 
 def why_not(gather: Instruction) -> str | None:
-    """Why an all-gather stays where it is; None where it can go before its broadcast."""
+    """The reason why an all-gather stays where it is; None where it can go before its broadcast."""
     if len(gather.operands) != 1:
         return f"it has {counted(len(gather.operands), 'operand')}"
     broadcast = gather.operands[0]
@@ -151,6 +151,6 @@ def _gather(
 
 
 def _factor(gather: Instruction) -> int:
-    """How many operands the result holds."""
+    """The number of operands the result holds."""
     dimension = parse_ints(gather.attributes["dimensions"])[0]
     return gather.shape.dimensions[dimension] // gather.operands[0].shape.dimensions[dimension]

@@ -71,7 +71,7 @@ def _key(instruction: Instruction, equality: Equality, values: dict[Instruction,
 
 
 def _why_not(gather: Instruction, values: dict[Instruction, Key]) -> str | None:
-    """Why an all-gather is neither replaced nor stands for another one."""
+    """The reason why an all-gather is neither replaced nor stands for another one."""
     for operand in gather.operands:
         if operand not in values:
             return f"%{operand.name} is made of more than a parameter"

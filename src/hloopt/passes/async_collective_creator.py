@@ -82,7 +82,7 @@ class AsyncCollectiveCreator(ModulePass):
         replace_by_pairs(computation, pairs)
 
     def why_not(self, collective: Instruction) -> str | None:
-        """Why a collective stays in one piece; None where it can be split."""
+        """The reason why a collective stays in one piece; None where it can be split."""
         opcode = collective.opcode
         if not getattr(self.options, _KINDS[opcode]):
             return f"{_KINDS[opcode]} is off"
@@ -128,7 +128,7 @@ def _own_start_shape(collective: Instruction) -> Shape:
 
 
 def _aliasing(collective: Instruction) -> str:
-    """Which results of a wrapped collective lie where its operands lie."""
+    """The results of a wrapped collective that lie where its operands lie."""
     if collective.opcode is Opcode.ALL_REDUCE:
         count = len(collective.operands)
         if count == 1 and not collective.shape.is_tuple:

@@ -1,4 +1,4 @@
-"""What a pass is: a name, documented options, and `run`."""
+"""The interface of a pass: a name, documented options, and `run`."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class CallInliner(ModulePass):
         inliner.metadata.finish()
 
     def why_not(self, call: Instruction, call_sites: int) -> str | None:
-        """Why `call` must stay, or None where it may be inlined.
+        """The reason why `call` must stay, or None where it may be inlined.
 
         `call_sites` is how often its callee was called before anything was inlined.
         """
@@ -139,7 +139,7 @@ class InlinedClone(NamedTuple):
     clones: dict[Instruction, Instruction]
     """The instruction of the clone, as it was before inlining, for each of the original."""
     copies: dict[Instruction, list[Instruction]]
-    """What became of each instruction of an inlined callee, once for each call; a parameter is the
+    """The fate of each instruction of an inlined callee, once for each call; a parameter is the
     operand of the call. What nothing uses has left the module."""
 
 

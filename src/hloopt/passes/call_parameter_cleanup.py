@@ -42,7 +42,8 @@ class CallParameterCleanup(ModulePass):
 
 
 def _why_not(computation: Computation) -> str | None:
-    """Why a computation keeps its parameters and results, or None where they may change."""
+    """The reason why a computation keeps its parameters and results, or None where they may
+    change."""
     for caller in computation.callers:
         if caller.opcode is not Opcode.CALL:
             return f"%{computation.name} is also called by the {caller.opcode} %{caller.name}"

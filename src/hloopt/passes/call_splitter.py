@@ -73,7 +73,7 @@ class CallSplitter(ModulePass):
         return changed
 
     def why_not(self, call: Instruction) -> str | None:
-        """Why a call is not looked at, or None where its callee decides."""
+        """The reason why a call is not looked at, or None where its callee decides."""
         callee = call.called[0]
         if not is_on_thread(callee, self.options.execution_threads):
             return f"%{callee.name} is on another thread"

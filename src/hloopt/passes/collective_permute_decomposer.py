@@ -129,7 +129,7 @@ class CollectivePermuteDecomposer(ModulePass):
         body.reorder((stable_order if body.module.is_scheduled else post_order)(body))
 
     def why_not(self, permute: Instruction, grid: Grid) -> str | None:
-        """Why a permute in a loop's body stays as it is; None where it can be split."""
+        """The reason why a permute in a loop's body stays as it is; None where it can be split."""
         if len(permute.operands) != 1 or not permute.shape.is_array:
             return f"it has {counted(len(permute.operands), 'operand')}"
         size, least = shape_bytes(permute.shape), self.options.threshold_in_bytes
@@ -155,7 +155,7 @@ class CollectivePermuteDecomposer(ModulePass):
 
 
 class _Split(NamedTuple):
-    """What became of a permute."""
+    """The fate of a permute."""
 
     recv: Instruction
     send: Instruction

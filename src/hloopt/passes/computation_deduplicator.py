@@ -56,7 +56,8 @@ class ComputationDeduplicator(ModulePass):
         return module.version != before
 
     def why_not(self, computation: Computation) -> str | None:
-        """Why the computation is neither replaced nor a replacement; None where it may be."""
+        """The reason why the computation is neither replaced nor a replacement; None where it may
+        be."""
         name = f"%{computation.name}"
         if len(computation) > MOST_INSTRUCTIONS:
             return (

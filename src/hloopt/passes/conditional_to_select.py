@@ -64,7 +64,7 @@ class ConditionalToSelect(ModulePass):
 def _why_not(
     conditional: Instruction, effects: SideEffects, contents: BranchContents
 ) -> str | None:
-    """Why the conditional must stay, or None where selects can take its place."""
+    """The reason why the conditional must stay, or None where selects can take its place."""
     if len(conditional.called) != 2:
         return f"it has {counted(len(conditional.called), 'branch', 'branches')}, not two"
     if conditional.has_control_dependencies:

@@ -36,7 +36,7 @@ class ConstantValues:
         """Literals for what is to be replaced and needed by what is not, filled by `compute`."""
         self._values: dict[Instruction, Value] = {}
         self._readers: dict[Instruction, int] = {}
-        """How many instructions are still to be computed from a value."""
+        """The number of instructions that are still to be computed from a value."""
 
     def compute(self) -> None:
         """Fill `texts`. O(work of computing + characters)."""

@@ -114,7 +114,7 @@ def _is_done(instruction: Instruction) -> bool:
 
 
 def _why_not(start: Instruction) -> str | None:
-    """Why no synchronous collective can do what a start does; None where one can."""
+    """The reason why no synchronous collective can do what a start does; None where one can."""
     if start.opcode is not Opcode.ASYNC_START:
         if any(operand.shape.is_tuple for operand in start.operands):
             return "it has tuples as operands, which no synchronous collective has"

@@ -46,7 +46,7 @@ def _expand_all(computation: Computation, context: PassContext) -> None:
 
 
 def _why_not(barrier: Instruction, operand: Instruction) -> str | None:
-    """Why `barrier` must stay, or None where its operand may replace it."""
+    """The reason why `barrier` must stay, or None where its operand may replace it."""
     if barrier.shape is not operand.shape:
         return f"its layout differs from that of %{operand.name}"
     if not control_dependencies_can_move(barrier, operand):

@@ -1,4 +1,4 @@
-"""Which instructions can be computed before the program runs."""
+"""The instructions that can be computed before the program runs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ class Foldable:
         return known
 
     def _why_not(self, instruction: Instruction) -> str | None:
-        """Why an instruction with constant operands cannot be replaced, or None where it can."""
+        """The reason why an instruction with constant operands cannot be replaced, or None where it
+        can."""
         opcode = instruction.opcode
         if opcode not in _COMPUTED:
             return f"{opcode} is not computed before the program runs"

@@ -47,12 +47,13 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def place_in_package(error: BaseException, entry: EntryPoint) -> str:
-    """Where the package that offers a pass raised an exception when it was imported."""
+    """The place where the package that offers a pass raised an exception when it was imported."""
     return _place(raised_at(error, _top(entry.value)), package_of(entry))
 
 
 def place_in_pass(error: BaseException, pass_class: type[ModulePass]) -> str | None:
-    """Where a pass of another package raised an exception, or else has its `run`; None for ours."""
+    """The place where a pass of another package raised an exception, or else has its `run`; None
+    for ours."""
     package = _top(pass_class.__module__)
     if package == "hloopt":
         return None

@@ -82,7 +82,7 @@ class _Reassociate(ModulePass):
         return _Reduced(value) if value.opcode is self.opcode else None
 
     def why_not(self, operation: Instruction, left: _Reduced, right: _Reduced) -> str | None:
-        """Why two collectives of one kind stay; None where they need not."""
+        """The reason why two collectives of one kind stay; None where they need not."""
         return None
 
     def reassociate(

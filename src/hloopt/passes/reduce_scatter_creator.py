@@ -100,7 +100,7 @@ def _scattering(
 
 
 def _dimension_before(reduced: Instruction, part: Instruction, shards: ShardSlice) -> int | None:
-    """Which dimension of the all-reduce a reshape hands on as the sliced one, if it does."""
+    """The dimension of the all-reduce that a reshape hands on as the sliced one, if it does."""
     before, after = reduced.shape.dimensions, part.operands[0].shape.dimensions
     if part.operands[0] is reduced:
         return shards.dimension

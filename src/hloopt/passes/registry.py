@@ -177,9 +177,9 @@ def create_pass(name: str, options: Mapping[str, object] | None = None) -> Modul
     pass_class = find_pass(name)
     try:
         return pass_class(make_options(pass_class, options or {}))
-    except HloError:
+    except (HloError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # packages of users may raise anything
         place = place_in_pass(error, pass_class)
         if place is None:
             raise

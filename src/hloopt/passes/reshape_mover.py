@@ -147,7 +147,7 @@ class _Mover:
         return places == sorted(places)
 
     def _why_not(self, operation: Instruction, by: Instruction) -> str | None:
-        """Why `by` cannot move below `operation`, its users aside; None where it can."""
+        """The reason why `by` cannot move below `operation`, its users aside; None where it can."""
         if operation.has_control_dependencies:
             return "it has control dependencies"
         shape = operation.shape

@@ -37,7 +37,7 @@ class PassRun:
 
     name: str
     iteration: int | None = None
-    """Which round of a fixpoint, from 1."""
+    """The round of a fixpoint, from 1."""
     options: Mapping[str, object] = field(default_factory=dict)
     """As the pipeline gives them."""
     changed: bool = False
@@ -46,13 +46,13 @@ class PassRun:
     seconds: float = 0.0
     statistics: dict[str, int] = field(default_factory=dict)
     skipped: str | None = None
-    """Why the pass did not run (an unmet condition) or has no effect (an error)."""
+    """The reason why the pass did not run (an unmet condition) or has no effect (an error)."""
     failed: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class PipelineResult:
-    """What a pipeline did."""
+    """The record of a run of a pipeline."""
 
     runs: list[PassRun] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
@@ -210,7 +210,9 @@ class _Execution:
             run.changed = answer
             if self.runner.verify and run.changed:
                 verify_changes(module, self.verified, self.runner.verifier_options)
-        except (Exception, SystemExit) as error:  # the border where any failure is reported
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the border where any failure is reported
             self._failed(step, run, before, error)
         run.seconds = time.perf_counter() - started
         validator = self.runner.validator
@@ -272,7 +274,8 @@ def _names(step: FixpointStep) -> str:
 
 
 def describe_failure(error: BaseException, module: Module) -> str:
-    """Why a pass failed: the exception, the instruction it was looking at, the module."""
+    """The reason why a pass failed: the exception, the instruction it was looking at, the
+    module."""
     if isinstance(error, HloVerifyError):
         return f"the module it leaves is invalid: {error.message} (module {module.name})"
     if isinstance(error, Miscompiled):

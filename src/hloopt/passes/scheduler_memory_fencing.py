@@ -74,7 +74,8 @@ class SchedulerMemoryFencing(ModulePass):
 
 
 def _readers(flow: Dataflow, buffer: Buffer) -> list[Instruction]:
-    """Who reads a buffer; nobody where its end cannot be moved: arguments, results, shared ones."""
+    """The readers of a buffer; nobody where its end cannot be moved: arguments, results, shared
+    ones."""
     if buffer.is_live_out:
         return []
     holders = {position.instruction for v in buffer.values for position in flow.positions(v)}

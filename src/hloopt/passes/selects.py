@@ -9,7 +9,8 @@ from hloopt.ir.tuples import element, make_tuple
 
 
 def why_no_select(shape: Shape) -> str | None:
-    """Why `select_between` cannot make a value of the shape, or None where it can. O(subshapes)."""
+    """The reason why `select_between` cannot make a value of the shape, or None where it can.
+    O(subshapes)."""
     for leaf in shape.leaves():
         # Two arrays with a dynamic dimension may have different sizes, which select does not allow.
         if not leaf.is_token and (not leaf.is_array or leaf.is_dynamic or leaf.is_buffer):

@@ -19,7 +19,7 @@ class ShardSlice:
     size: int
     """Of the part."""
     offsets: tuple[int, ...]
-    """Where it begins on each device, by the number of the device."""
+    """The place where it begins on each device, by the number of the device."""
 
 
 def shard_slice(part: Instruction, values: DeviceValues) -> ShardSlice | str:
@@ -42,7 +42,8 @@ def shard_slice(part: Instruction, values: DeviceValues) -> ShardSlice | str:
 
 
 def why_not_alone(value: Instruction, part: Instruction) -> str | None:
-    """Why an all-reduce, from which reshapes lead to a slice, cannot give just that slice."""
+    """The reason why an all-reduce, from which reshapes lead to a slice, cannot give just that
+    slice."""
     if len(value.operands) != 1 or value.attributes.get("constrain_layout") == "true":
         return "it has several operands, or its layout is constrained"
     step = part.operands[0]

@@ -102,7 +102,8 @@ def _is_read(parameter: Instruction) -> bool:
 
 
 def _why_no_array(sort: Instruction, index: int) -> str | None:
-    """Why the readers of an element must stay, or None where the sort can take their place."""
+    """The reason why the readers of an element must stay, or None where the sort can take their
+    place."""
     shardings = leaf_shardings(sort)
     own = shardings[index] if shardings else sort.attributes.get("sharding")
     for reader in sort.users:

@@ -118,7 +118,7 @@ def element_itself(instruction: Instruction) -> Instruction | None:
 
 
 def _why_not(instruction: Instruction, replacement: Instruction) -> str | None:
-    """Why `instruction` must stay, or None where it may be replaced."""
+    """The reason why `instruction` must stay, or None where it may be replaced."""
     if shardings_differ(instruction, replacement):
         return f"its sharding differs from that of %{replacement.name}"
     if instruction.opcode is Opcode.TUPLE:

@@ -88,7 +88,7 @@ _MOST_ROWS = 1 << 20
 
 
 def _why_not(array: Instruction, effects: SideEffects) -> str | None:
-    """Why `array` must stay, or None where it may be replaced."""
+    """The reason why `array` must stay, or None where it may be replaced."""
     shape = array.shape
     if shape.is_dynamic:
         return "its dimensions are dynamic"

@@ -1,4 +1,4 @@
-"""How each attribute of HLO text stands in an HloInstructionProto."""
+"""The way each attribute of HLO text stands in an HloInstructionProto."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ _OF_OPCODE: dict[tuple[Opcode, str], Codec] = {
         "scatter_dimension_numbers.index_vector_dim"
     ),
 }
-"""Where an attribute stands in another field than that of the same name elsewhere."""
+"""The place where an attribute stands in another field than that of the same name elsewhere."""
 
 _WITHOUT_FIELD = frozenset(("mode", "has_dynamic_root"))
 """Attributes that no message has: a mode is read and never printed."""

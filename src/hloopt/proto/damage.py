@@ -1,4 +1,5 @@
-"""Where a file that cannot be decoded is damaged: the protobuf runtime only says that it is."""
+"""The place where a file that cannot be decoded is damaged: the protobuf runtime only says that it
+is."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ def _check(data: bytes, position: int, end: int, descriptor: Any, depth: int) ->
 def _check_field(
     data: bytes, position: int, end: int, field: Any, wire_type: int, depth: int
 ) -> int:
-    """Where the value at `position` ends; `field` is None for one that is not in the schema."""
+    """The place where the value at `position` ends; `field` is None for one that is not in the
+    schema."""
     if wire_type == _VARINT:
         return _varint(data, position, end)[1]
     if wire_type == _BYTES:

@@ -146,7 +146,7 @@ def _print_flatness(graph: CallGraph, console: Console) -> None:
 
 
 def _reasons(graph: CallGraph) -> dict[str, str]:
-    """Why the graph is not flat, by the name of the computation."""
+    """The reason why the graph is not flat, by the name of the computation."""
     found = {node.computation.name: node.why_not_flat() for node in graph.nodes.values()}
     return {name: reason for name, reason in found.items() if reason}
 

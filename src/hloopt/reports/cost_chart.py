@@ -1,4 +1,5 @@
-"""Where the time goes by flops per byte, on the terminal; a roofline where times are measured."""
+"""The time by flops per byte, on the terminal; a roofline where times are
+measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time goes by flops per byte, and what was reached where times are measured.
+"""The time by flops per byte, and what was reached where times are measured.
 
 The least time of an instruction is the bound of the roofline itself: by that time every instruction
 would lie on the roof. So it is a share of the time at an intensity that says something, and points

@@ -66,7 +66,7 @@ class LatencyReport:
 
     module: str
     model: CostModelChoice
-    """Where times are from."""
+    """The origin of times."""
     preset: Preset
     """Whose streams say what runs beside the rest."""
     unit: CycleUnit

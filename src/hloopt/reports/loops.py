@@ -47,17 +47,17 @@ class LoopReport:
     """The line of the program: `model.py:12`."""
     computation: str
     depth: int
-    """How many loops it is in."""
+    """The number of loops it is in."""
     trips: int | None
     source: str
-    """Where `trips` comes from: "computed" from counter and limit, "tried" by running the counter,
+    """The origin of `trips`: "computed" from counter and limit, "tried" by running the counter,
     "stated" as known_trip_count, or "unknown"."""
     stated: int | None
     """The known_trip_count of the backend_config."""
     disagrees: bool
     """Whether that is another number than body and condition tell."""
     reason: str
-    """Why body and condition do not tell the trips; else empty."""
+    """The reason why body and condition do not tell the trips; else empty."""
     counter: Counter | None
     state_bytes: int
     body: str

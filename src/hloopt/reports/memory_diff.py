@@ -202,7 +202,7 @@ def memory_delta(before: MemoryReport, after: MemoryReport) -> ReportTable:
 
 
 def _doubts(before: MemoryReport, after: MemoryReport) -> list[str]:
-    """Why the change of memory is no gain or loss, as clauses; empty where it is."""
+    """The reason why the change of memory is no gain or loss, as clauses; empty where it is."""
     return list(dict.fromkeys((*before.doubts, *after.doubts)))
 
 

@@ -23,7 +23,7 @@ class BufferGroup:
     """Buffers with something in common."""
 
     label: str
-    """Where they are from: an op_name or instruction, a scope, or a file and line. Numbers that
+    """Their origin: an op_name or instruction, a scope, or a file and line. Numbers that
     differ among the op_names of alike buffers are `*`."""
     kind: str
     """Empty where the kinds differ."""

@@ -67,7 +67,8 @@ class MemoryFindings:
 
     @property
     def no_verdict(self) -> str | None:
-        """Why there is no word on a limit that was given; None where there is one, or no limit."""
+        """The reason why there is no word on a limit that was given; None where there is one, or no
+        limit."""
         if self.limit is None or self.fit is not None:
             return None
         against = f"{human_bytes(self.limit.size)} ({self.limit.source})"

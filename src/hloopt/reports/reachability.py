@@ -78,7 +78,7 @@ def _verdict(report: OrderReport) -> str:
 
 
 def _where(report: OrderReport) -> list[str]:
-    """How instructions of different computations were compared."""
+    """The way instructions of different computations were compared."""
     first, second = report.first, report.second
     if first.parent is second.parent:
         return []
@@ -110,7 +110,7 @@ def _path_table(path: list[Instruction], top: int) -> ReportTable:
 
 
 def _edge(path: list[Instruction], step: int) -> str | None:
-    """How an instruction of a path needs the one before; None for the first."""
+    """The way an instruction of a path needs the one before; None for the first."""
     if step == 0:
         return None
     before, operands = path[step - 1], path[step].operands

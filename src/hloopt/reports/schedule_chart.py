@@ -72,7 +72,7 @@ def _row(text: Text, label: str, cells: Iterable[_Cell]) -> None:
 
 
 def _shares(intervals: Iterable[Interval], duration: float, columns: int) -> list[float]:
-    """How much of each column disjoint intervals cover."""
+    """The part of each column disjoint intervals cover."""
     result = [0.0] * columns
     scale = columns / duration if duration else 0.0
     for begin, end in intervals:

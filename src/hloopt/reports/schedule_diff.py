@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class NotCompared(HloError):
-    """Why schedules are not compared: there is no one model for both, or nothing to run."""
+    """The reason why schedules are not compared: there is no one model for both, or nothing to
+    run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class ScheduleChange:
     """Likewise; one of both has."""
     unit: CycleUnit
     cost_model: CostModelChoice
-    """Where times are from."""
+    """The origin of times."""
     preset: Preset
     """Whose streams run both."""
     doubts: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Why latency-hiding-scheduler puts instructions where it does."""
+"""The reason why latency-hiding-scheduler puts instructions where it does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in its computation an instruction stands."""
+    """The place in its computation where an instruction stands."""
 
     position: int
     """Counted from 1."""
@@ -48,7 +48,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why one instruction is where it is."""
+    """The reason why one instruction is where it is."""
 
     instruction: Instruction
     own: Place

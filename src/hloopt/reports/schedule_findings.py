@@ -36,7 +36,7 @@ from hloopt.simulation.critical_path import CriticalPaths
 from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding
 
 MEMORY_COUNT = "latency-hiding-scheduler"
-"""Who counts memory so."""
+"""The name of those that count memory so."""
 MEMORY_NOTE = (
     f"memory is what {MEMORY_COUNT} counts, values from definition to last use; `hloopt memory` "
     "has what is allocated"
@@ -76,7 +76,7 @@ class ScheduleFindings:
     devices: Grid
     """The devices that the program is for."""
     cost_model: CostModelChoice
-    """Where times are from."""
+    """The origin of times."""
     unit: CycleUnit
     simulation: Simulation
     paths: CriticalPaths

@@ -39,11 +39,12 @@ class Call:
     trips: int
     """Of a loop how often the body runs; else 1."""
     scale: float
-    """How much slower it is here than by itself, where bandwidth is shared; else 1."""
+    """The factor by which it is slower here than by itself, where bandwidth is shared; else 1."""
 
     @property
     def rounds(self) -> int:
-        """How often any of it runs: of a loop the trips, and the condition that ends it."""
+        """The number of times any of it runs: of a loop the trips, and the condition that ends
+        it."""
         return max(times for _, times in self.frames)
 
     @property
@@ -60,10 +61,10 @@ class Frame:
     level: int = 0
     """The lane of its main stream."""
     weight: float = 0.0
-    """How often its time passes in a run of the module: its runs, and more where they are slowed
-    down."""
+    """The number of times its time passes in a run of the module: its runs, and more where they are
+    slowed down."""
     first: float = inf
-    """When it runs first, in cycles since the module began."""
+    """The time when it runs first, in cycles since the module began."""
     slices: list[Slice] = field(default_factory=list)
     """By lane, then by begin."""
     calls: list[Call] = field(default_factory=list)

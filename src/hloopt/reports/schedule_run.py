@@ -26,7 +26,7 @@ Preset: TypeAlias = Literal["xla-generic", "xla-gpu"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSettings:
-    """How to look at schedules."""
+    """The way to look at schedules."""
 
     cost_model: CostModelChoice = field(default_factory=CostModelChoice)
     preset: Preset | None = None

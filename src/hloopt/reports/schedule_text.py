@@ -233,7 +233,7 @@ def _explanation(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding
 
 
 def why(findings: ScheduleFindings, hiding: Hiding) -> str:
-    """Why an operation is not better hidden, in a sentence."""
+    """The reason why an operation is not better hidden, in a sentence."""
     unit, operation = findings.unit, hiding.operation
     names = [_name(instruction.name) for instruction in hiding.examples]
     match hiding.reason:

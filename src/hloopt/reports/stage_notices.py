@@ -45,7 +45,7 @@ def cost_notices(stage: Stage) -> tuple[str, ...]:
 
 
 def partition_doubt(stage: Stage) -> str:
-    """Why figures are not known to be those of one device, as a clause; else empty."""
+    """The reason why figures are not known to be those of one device, as a clause; else empty."""
     if stage.partitioned.holds is False:
         return f"the module is not partitioned over its {counted(stage.devices, 'device')}"
     if stage.partitioned.holds is None:
@@ -54,7 +54,8 @@ def partition_doubt(stage: Stage) -> str:
 
 
 def why_not_compared(stages: Sequence[Stage]) -> str:
-    """Why figures of versions of a program cannot be compared, as a clause; else empty."""
+    """The reason why figures of versions of a program cannot be compared, as a clause; else
+    empty."""
     known = [stage.partitioned.holds for stage in stages]
     if False not in known or set(known) == {False}:
         return ""

@@ -22,7 +22,7 @@ A line end in a `Text` begins a second line of the cell; in a `str` it is escape
 
 _LEAST = 12
 _LEAST_PROSE = 24
-"""How narrow what is cut, and what is broken between words, may be for the sake of figures."""
+"""The least widths of what is cut, and of what is broken between words, for the sake of figures."""
 _ANY = 10_000
 _LEFT_OUT = "…"
 
@@ -44,7 +44,7 @@ class _Column:
 
 @dataclass(slots=True)
 class _Shape:
-    """How wide a column of a table should be, how narrow it may, and how wide it is."""
+    """The widths of a column of a table: wanted, the least, and its own."""
 
     column: _Column
     number: int

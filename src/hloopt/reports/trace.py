@@ -32,7 +32,7 @@ class Trace:
         self._room = room
         self.records: list[dict[str, object]] = []
         self.seen: set[str] = set()
-        """Which of `names` came."""
+        """The one of `names` that came."""
         self._names = names
         self._everything = everything
         self._has_devices = device_count > 1

@@ -118,7 +118,7 @@ _WIDEST = 120
 
 
 def page_width(console: Console) -> int:
-    """How wide lines of a report may be: beyond 120 columns they are hard to follow."""
+    """The largest width of a line of a report: beyond 120 columns they are hard to follow."""
     return min(console.width, _WIDEST)
 
 
@@ -127,7 +127,7 @@ Cut: TypeAlias = Callable[[str, int], str]
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal shows `text` in."""
+    """The number of columns a terminal shows `text` in."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

@@ -1,4 +1,4 @@
-"""How operations on parts of arrays relate dimensions: slices, pads, gathers, scatters."""
+"""The way operations on parts of arrays relate dimensions: slices, pads, gathers, scatters."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _pad(flow: Flow, instruction: Instruction) -> Leaves:
 
 _FEW_BLOCKS = 8
 _SMALL_REST = 8
-"""How many times smaller than the whole a rest has to be."""
+"""The number of times smaller than the whole a rest has to be."""
 
 
 def _relate_cut(

@@ -1,4 +1,4 @@
-"""How operations on whole arrays relate dimensions: elementwise, reshapes, sums."""
+"""The way operations on whole arrays relate dimensions: elementwise, reshapes, sums."""
 
 from __future__ import annotations
 

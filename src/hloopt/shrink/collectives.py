@@ -1,4 +1,4 @@
-"""How collectives relate the dimensions of arrays."""
+"""The way collectives relate the dimensions of arrays."""
 
 from __future__ import annotations
 

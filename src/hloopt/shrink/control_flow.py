@@ -1,4 +1,4 @@
-"""How parameters, constants, tuples, calls and loops hand dimensions on."""
+"""The way parameters, constants, tuples, calls and loops hand dimensions on."""
 
 from __future__ import annotations
 

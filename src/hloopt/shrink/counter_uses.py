@@ -1,4 +1,4 @@
-"""Which loops depend on how many trips they make: those keep them."""
+"""The loops that depend on how many trips they make: those keep them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class CountedLoop(NamedTuple):
     """A while loop that goes on as long as an element of its state is less than a constant."""
 
     element: int
-    """Which element the counter is."""
+    """The number of the element that is the counter."""
     trips: Factor
     compare: Instruction
     """Of the counter and the constant, which is the second operand of the condition's root."""

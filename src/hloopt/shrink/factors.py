@@ -22,7 +22,7 @@ class Factor:
     def __init__(self, size: int, reason: str = "") -> None:
         self.size = size
         self.reason = reason
-        """Why the size has to stay; empty where it need not."""
+        """The reason why the size has to stay; empty where it need not."""
         self.parts: tuple[Factor, ...] = ()
         """What it was split into, major first."""
         self.same: Factor | None = None

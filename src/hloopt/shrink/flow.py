@@ -1,4 +1,4 @@
-"""Which dimensions of a module have sizes in common: the factors of every array's dimensions."""
+"""The dimensions of a module that have sizes in common: the factors of every array's dimensions."""
 
 from __future__ import annotations
 

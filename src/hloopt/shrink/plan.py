@@ -84,7 +84,7 @@ class ShrinkPlan:
 
 @not_too_deep()
 def plan_shrink(modules: Sequence[Module], budget: int = BUDGET) -> ShrinkPlan:
-    """How to make modules small enough to run, each computing at most `budget` elements.
+    """The way to make modules small enough to run, each computing at most `budget` elements.
 
     Modules get one plan: those that compute the same from the same parameters still do when they
     are shrunk, and still have parameters and results of equal shapes. That is so because a size

@@ -1,4 +1,4 @@
-"""How small the factors have to be for a budget of elements."""
+"""The sizes that factors have to have for a budget of elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KNOWN_TRIPS = re.compile(r'("known_trip_count":\s*\{\s*"n":\s*")(\d{1,9})(")')
 
 
 class Work:
-    """How many elements a module computes, as a function of the sizes of factors."""
+    """The number of elements a module computes, as a function of the sizes of factors."""
 
     def __init__(self, flow: Flow) -> None:
         terms: Counter[Dimensions] = Counter()
@@ -70,7 +70,7 @@ def _products(flow: Flow, dot: Instruction) -> Dimensions:
 
 
 def _runs(flow: Flow) -> dict[Computation, Counter[Dimensions]]:
-    """How often each computation runs, as far as that is known, scalar ones left out.
+    """The number of times each computation runs, as far as that is known, scalar ones left out.
 
     By the trips that can shrink.
     """

@@ -1,4 +1,4 @@
-"""Which arrays are the same all along a dimension."""
+"""The arrays that are the same all along a dimension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.shrink.facts import literal_elements
 
 _DEEPEST = 64
-"""How many instructions are followed to where an array comes from."""
+"""The number of instructions that are followed to where an array comes from."""
 _ELEMENTWISE = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) | {
     Opcode.SELECT,
     Opcode.CLAMP,
@@ -19,7 +19,7 @@ _ELEMENTWISE = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) | {
 
 
 class Uniformity:
-    """Which arrays are the same at all positions of a dimension."""
+    """The arrays that are the same at all positions of a dimension."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Instruction, int], bool] = {}

@@ -1,4 +1,4 @@
-"""How much of the memory's bandwidth instructions and operations want while they run."""
+"""The part of the memory's bandwidth instructions and operations want while they run."""
 
 from __future__ import annotations
 

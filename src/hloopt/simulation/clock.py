@@ -122,5 +122,5 @@ class SharedClock(Clock):
 
 
 def _rate(demand: float, share: float) -> float:
-    """How fast something gets on that wants `demand`, where all get at most `share`."""
+    """The speed of something that wants `demand`, where all get at most `share`."""
     return share / demand if demand > share else 1.0

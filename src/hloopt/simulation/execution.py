@@ -19,7 +19,7 @@ from hloopt.simulation.operations import Operation
 from hloopt.simulation.streams import Streams
 
 Loops: TypeAlias = Literal["trips", "once", "cost"]
-"""How long a loop takes: all its trips, one trip, or what the model says of the instruction, as in
+"""The time a loop takes: all its trips, one trip, or what the model says of the instruction, as in
 XLA's figures. The last goes for calls and conditionals as well."""
 
 _ENTERED = (Opcode.WHILE, Opcode.CALL, Opcode.CONDITIONAL)
@@ -50,7 +50,7 @@ class ComputationRun:
     demand: float = 0.0
     """The share of the bandwidth it wants on average, if bandwidth is shared."""
     runs: int = 0
-    """How often it runs in one run of the module."""
+    """The number of times it runs in one run of the module."""
     runs_known: bool = True
     """Whether that is known; loops of unknown trip counts take one trip."""
     timed: float = 0.0
@@ -117,7 +117,7 @@ class Simulation:
 
     @property
     def guessed_share(self) -> float:
-        """How much of all work and operations, all runs together, is guessed; from 0 to 1."""
+        """The part of all work and operations, all runs together, is guessed; from 0 to 1."""
         timed = sum(run.timed * run.runs for run in self.runs.values())
         guessed = sum(run.guessed * run.runs for run in self.runs.values())
         return guessed / timed if timed else 0.0
@@ -268,7 +268,7 @@ class _Simulator:
     def _work(
         self, run: ComputationRun, instruction: Instruction
     ) -> tuple[float, Origin | None, float]:
-        """How long the main stream is busy with an instruction, who says so, and the bandwidth it
+        """The time the main stream is busy with an instruction, who says so, and the bandwidth it
         wants."""
         calls = run.calls.get(instruction)
         if calls is None or self.result.loops == "cost":
@@ -299,7 +299,7 @@ class _Simulator:
         return [(instruction.called[0], 1)]
 
     def _trip_count(self, loop: Instruction) -> int:
-        """How many trips are made; one where that is not known."""
+        """The number of trips that are made; one where that is not known."""
         if self.result.loops == "once":
             return 1
         count = trip_count(loop)

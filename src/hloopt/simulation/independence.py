@@ -1,4 +1,4 @@
-"""Which work neither feeds nor needs an operation, and when streams are full."""
+"""The work that neither feeds nor needs an operation, and when streams are full."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class IndependentWork:
         self._related = np.frombuffer(packed, np.uint8).reshape(len(self.positions), width)
 
     def of(self, number: int) -> Positions:
-        """Where work stands that is independent of operation `number`. O(work)."""
+        """The place where work stands that is independent of operation `number`. O(work)."""
         byte, bit = divmod(number, 8)
         is_related = (self._related[:, byte] >> bit & 1).astype(bool)
         independent: Positions = self.positions[~is_related]

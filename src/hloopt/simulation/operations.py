@@ -18,7 +18,7 @@ class Stream(NamedTuple):
 
     name: str
     limit: int | None
-    """How many operations it runs at the same time; None: as many as are started."""
+    """The number of operations it runs at the same time; None: as many as are started."""
 
 
 SYNCHRONOUS = Stream("synchronous", None)
@@ -35,16 +35,16 @@ class Operation:
     """`start` itself where the operation is not split."""
     stream: Stream
     latency: float
-    """How long it takes where nothing slows it down."""
+    """The time it takes where nothing slows it down."""
     issued: float = 0.0
-    """When its start was over: it may begin."""
+    """The time when its start was over: it may begin."""
     begin: float = 0.0
-    """When its stream had room for it."""
+    """The time when its stream had room for it."""
     finish: float = 0.0
     needed: float = 0.0
-    """When the main stream had nothing else to do before its done."""
+    """The time when the main stream had nothing else to do before its done."""
     origin: Origin = Origin.CONSTANT
-    """Where its latency is from."""
+    """The origin of its latency."""
 
     @property
     def kind(self) -> Opcode:
@@ -58,17 +58,17 @@ class Operation:
 
     @property
     def exposed(self) -> float:
-        """How long the main stream waits for it."""
+        """The time the main stream waits for it."""
         return max(0.0, self.finish - self.needed)
 
     @property
     def hidden(self) -> float:
-        """How much of its latency other work covers."""
+        """The part of its latency other work covers."""
         return 0.0 if self.is_synchronous else max(0.0, self.latency - self.exposed)
 
     @property
     def queued(self) -> float:
-        """How long it waits for its stream."""
+        """The time it waits for its stream."""
         return self.begin - self.issued
 
     @property

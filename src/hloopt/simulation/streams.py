@@ -1,4 +1,4 @@
-"""Which operations run beside the main stream, and on what, as a scheduler sees it."""
+"""The operations that run beside the main stream, and on what, as a scheduler sees it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """How devices reach each other: within a node by NVLink, between nodes by network cards.
+    """The way devices reach each other: within a node by NVLink, between nodes by network cards.
 
     Times are in microseconds, bandwidths in bytes per second.
     """
@@ -44,6 +44,6 @@ class Gpu:
     l2_size: int
     """Bytes."""
     tables: str | None
-    """Which measured throughputs are those of the device: a name for `load_tables`."""
+    """The measured throughputs that are those of the device: a name for `load_tables`."""
     network: Network
     source: str

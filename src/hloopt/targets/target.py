@@ -50,7 +50,7 @@ class Target:
     """Bytes per second, to the device's own memory."""
     links: tuple[Link, ...]
     sources: tuple[str, ...]
-    """Where the figures are from."""
+    """The origin of the figures."""
     gpu: Gpu | None = None
     """What the speed-of-light model needs; None where that model does not apply."""
 

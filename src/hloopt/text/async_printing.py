@@ -1,4 +1,5 @@
-"""When an asynchronous instruction is printed as `X-start`, `X-update` or `X-done`, and how.
+"""The rules by which an asynchronous instruction is printed as `X-start`, `X-update` or `X-done`,
+and how.
 
 XLA prints the short form of every wrapped computation of parameters and a root, whatever its text
 then loses (the order of operands, attributes of the parts). Where the text is to be read again it

@@ -29,7 +29,7 @@ Element = Module | Instruction | Computation | tuple[Computation]
 
 
 class Place(NamedTuple):
-    """Where in the text an element stands."""
+    """The place in the text where an element stands."""
 
     start: int
     end: int

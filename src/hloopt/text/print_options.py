@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, did_you_mean
 
 
 class PrintOptions(NamedTuple):
-    """How a module is written. Field names and defaults are XLA's but for the first four."""
+    """The way a module is written. Field names and defaults are XLA's but for the first four."""
 
     keep_text: bool = False
     """What nobody changed keeps the text it was read from."""

@@ -28,7 +28,7 @@ class _Mode(NamedTuple):
     name: CollectiveMode
     members: str
     device_count: int
-    """How many numbers the groups hold; 1 where the module does not say."""
+    """The number of numbers the groups hold; 1 where the module does not say."""
     devices_per_member: int
 
 
@@ -249,7 +249,7 @@ def _check_in_place(instruction: Instruction) -> int:
 
 
 def _offset_count(rank: int, offsets: Shape, what: str) -> int:
-    """How many offsets of `rank` scalars `offsets` holds."""
+    """The number of offsets of `rank` scalars `offsets` holds."""
     single = all(element.is_scalar for element in offsets.elements)
     lists = (offsets,) if single else offsets.elements
     if not offsets.is_tuple or any(

@@ -1,4 +1,4 @@
-"""What the verifier is asked to check."""
+"""The options of the verifier."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ ANY_TARGET = VerifierOptions(
 
 
 class Setting(NamedTuple):
-    """What decides about an instruction besides itself."""
+    """The setting that decides about an instruction besides itself."""
 
     options: VerifierOptions
     replica_count: int

@@ -46,7 +46,7 @@ def placed(error: HloError, instruction: Instruction) -> HloVerifyError:
 
 
 def _span(instruction: Instruction) -> Span | None:
-    """Where `instruction` stands; one that an `X-start` stands for is where that is."""
+    """The place of `instruction`; one that an `X-start` stands for is where that is."""
     parent = instruction.parent
     if parent.is_sugar and parent.callers:
         instruction = next(iter(parent.callers))
@@ -59,7 +59,7 @@ def show_index(index: Iterable[int]) -> str:
 
 
 def header_span(module: Module, name: str) -> Span | None:
-    """Where the module's header has the attribute `name`."""
+    """The place where the module's header has the attribute `name`."""
     if module.source is None:
         return None
     match = re.search(rf"\b{name}\b", module.source.text)

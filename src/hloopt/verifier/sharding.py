@@ -112,7 +112,7 @@ def _other_rank(sharding: str) -> str:
 
 
 def _subgroups(flags: str) -> int:
-    """How many of the last tile dimensions are no dimensions of the array."""
+    """The number of those of the last tile dimensions that are no dimensions of the array."""
     if "last_tile_dims={" in flags:
         return flags.split("last_tile_dims={")[1].split("}")[0].count(",") + 1
     return int("last_tile_dim_replicate" in flags)

@@ -1,4 +1,4 @@
-"""Which instruction a reference in a scheduling record means."""
+"""The instruction that a reference in a scheduling record means."""
 
 from __future__ import annotations
 

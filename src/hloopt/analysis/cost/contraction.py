@@ -72,7 +72,8 @@ def _meetings(window: WindowDimension, size: int, taps: int, positions: int) -> 
 
 
 def _landings(start: int, count: int, step: int, size: int, spacing: int) -> int:
-    """How many of `count` places from `start` on have one of `size` elements `spacing` apart."""
+    """The number of those of `count` places from `start` on that have one of `size` elements
+    `spacing` apart."""
     first = max(0, -(start // step))
     last = min(count - 1, ((size - 1) * spacing - start) // step)
     common = gcd(step, spacing)

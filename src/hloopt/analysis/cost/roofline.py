@@ -88,7 +88,7 @@ class Roofline:
 
 
 def _element_type(instruction: Instruction) -> str:
-    """That of the array, or of the first one in a tuple."""
+    """The type of the array, or of the first one in a tuple."""
     shape = instruction.shape
     while shape.elements:
         shape = shape.elements[0]

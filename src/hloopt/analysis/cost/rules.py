@@ -17,7 +17,7 @@ from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 
 
 class Rule(NamedTuple):
-    """How to cost an opcode; `attributes` are those that the cost depends on."""
+    """The way to cost an opcode; `attributes` are those that the cost depends on."""
 
     cost: Callable[[Instruction, Callees], Cost]
     attributes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How often each computation runs in one run of the module."""
+"""The number of times each computation runs in one run of the module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ RUNNING = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.ASYNC
 
 
 class Runs(NamedTuple):
-    """How often a computation runs; not `is_known` within loops of unknown trip counts."""
+    """The number of times a computation runs; not `is_known` within loops of unknown trip
+    counts."""
 
     times: int
     is_known: bool

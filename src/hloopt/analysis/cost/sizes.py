@@ -1,4 +1,4 @@
-"""How much memory traffic a whole shape is, and how many elements it has."""
+"""The memory traffic a whole shape is, and how many elements it has."""
 
 from __future__ import annotations
 

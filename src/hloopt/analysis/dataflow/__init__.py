@@ -1,4 +1,4 @@
-"""Which values a module computes, and which instruction holds which of them where."""
+"""The values that a module computes, and the instructions that hold them."""
 
 from hloopt.analysis.dataflow.dataflow import Dataflow, Position, Use
 from hloopt.analysis.dataflow.propagation import NOTHING

@@ -120,12 +120,13 @@ class Dataflow:
         return self.members(held[:1] if user.opcode in _PASSES_TABLE_ONLY else held)
 
     def positions(self, value: int) -> list[Position]:
-        """Where a value is held: its definition, then in order of the text. O(all), once."""
+        """The place where a value is held: its definition, then in order of the text. O(all),
+        once."""
         elsewhere = self._find_positions() if self._elsewhere is None else self._elsewhere
         return [Position(self.definer[value], self.slot[value]), *elsewhere.get(value, ())]
 
     def uses(self, value: int) -> list[Use]:
-        """Who reads a value, by its positions.
+        """The readers of a value, by its positions.
 
         Tuples and domains read nothing, get-tuple-elements and copies of tuples the outermost
         pointer table only; but what the root of a computation holds itself, it uses. O(uses), and
@@ -184,7 +185,7 @@ class Dataflow:
         return gone
 
     def _numbers_of(self, operand: Instruction, user: Instruction) -> list[int]:
-        """Where an operand stands among those of a user."""
+        """The place where an operand stands among those of a user."""
         if len(user.operands) < _MANY:
             return [n for n, other in enumerate(user.operands) if other is operand]
         numbers = self._operand_numbers.get(user)

@@ -1,4 +1,4 @@
-"""Which parts of a result are no new values: they come from operands or called computations."""
+"""The parts of a result that are no new values: they come from operands or called computations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which phi values are needed: the others always equal one of what they merge."""
+"""The phi values that are needed: the others always equal one of what they merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values there are, and how they reach the parts of instructions that hold them."""
+"""The values of a module, and how they reach the parts of instructions that hold them."""
 
 from __future__ import annotations
 

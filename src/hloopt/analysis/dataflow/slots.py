@@ -1,4 +1,4 @@
-"""How the parts of a shape are numbered: shape indices as small integers."""
+"""The way the parts of a shape are numbered: shape indices as small integers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Slots:
     shape: Shape
     parts: tuple[Shape, ...]
     element_starts: tuple[int, ...]
-    """Where each element of the outermost tuple begins, then the number of slots."""
+    """The place where each element of the outermost tuple begins, then the number of slots."""
 
     @property
     def indices(self) -> tuple[Index, ...]:

@@ -1,4 +1,4 @@
-"""How long instructions take, and how long after its start an operation is done."""
+"""The time instructions take, and how long after its start an operation is done."""
 
 from hloopt.analysis.latency.fixed import FixedModel, GpuFixedModel
 from hloopt.analysis.latency.model import LatencyModel, Origin, Time

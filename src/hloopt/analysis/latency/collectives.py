@@ -1,4 +1,4 @@
-"""How long collectives take: what was measured within a node, formulas between nodes."""
+"""The time collectives take: what was measured within a node, formulas between nodes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class CollectiveTimes:
         return Time(size / rates[step] * 1e6, Origin.COLLECTIVE_TABLE)
 
     def _reach(self, collective: Instruction) -> _Reach | None:
-        """How far the groups go; None where they are not alike."""
+        """The reach of the groups; None where they are not alike."""
         module = collective.parent.module
         groups = named_groups(collective)
         if not any(groups):
@@ -171,7 +171,7 @@ _READ = ("replica_groups", "source_target_pairs", "backend_config")
 
 
 def _spread(group: Sequence[int], node: int) -> list[int]:
-    """How many devices of a group each node has that has any."""
+    """The number of devices of a group on each node that has any."""
     counts: dict[int, int] = {}
     for device in group:
         counts[device // node] = counts.get(device // node, 0) + 1

@@ -43,7 +43,8 @@ class FusedWork:
 
     flops: float = 0.0
     reads: dict[Instruction, float] = field(default_factory=dict)
-    """How many elements are read of each parameter, one counting as often as it is read."""
+    """The number of elements that are read of each parameter, one counting as often as it is
+    read."""
 
 
 def results_of(fusion: Instruction) -> list[Instruction]:
@@ -131,7 +132,7 @@ def _is_even(concatenate: Instruction) -> bool:
 
 
 def _reduction(reduce: Instruction) -> float:
-    """How many elements become one."""
+    """The number of elements that become one."""
     return elements(reduce.operands[0].shape) / max(elements(reduce.shape), 1)
 
 

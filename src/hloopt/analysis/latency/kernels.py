@@ -1,4 +1,4 @@
-"""How long a fusion takes as one kernel of a GPU: a roofline that knows caches and small grids.
+"""The time a fusion takes as one kernel of a GPU: a roofline that knows caches and small grids.
 
     time = max(compute, memory) + 0.05 * min(compute, memory)
 
@@ -22,7 +22,7 @@ from hloopt.targets import Target
 from hloopt.targets.gpu import Gpu
 
 EXPOSED_SHARE = 0.05
-"""How much of the shorter of compute and memory time is not hidden by the longer one."""
+"""The part of the shorter of compute and memory time that is not hidden by the longer one."""
 FLOPS_PER_CYCLE = 2
 BLOCK_SIZE = 128
 """Threads of a block, each of which makes an element."""
@@ -87,14 +87,14 @@ class KernelTimes:
         return count / (lanes * FLOPS_PER_CYCLE * gpu.clock / 1e6)
 
     def _cache_speed(self, size: int) -> float:
-        """How much faster than memory an array of `size` bytes is read again."""
+        """The factor by which an array of `size` bytes is read again faster than from memory."""
         if size > self._gpu.l2_size:
             return 1.0
         return _LEVEL_2_SPEED if size > _LEVEL_1_SIZE else _LEVEL_1_SPEED
 
 
 def _bytes_read(parameter: Instruction, count: float) -> tuple[float, int]:
-    """How many bytes `count` elements of a parameter are, and how many it has."""
+    """The number of bytes `count` elements of a parameter are, and how many it has."""
     size = leaf_bytes(parameter.shape)
     return count * size / max(elements(parameter.shape), 1), size
 

@@ -1,4 +1,4 @@
-"""How long matrix products take: between the throughputs that were measured."""
+"""The time matrix products take: between the throughputs that were measured."""
 
 from __future__ import annotations
 

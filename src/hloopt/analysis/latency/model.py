@@ -16,7 +16,7 @@ ORDINARY_EDGE = 1.0
 
 
 class Origin(StrEnum):
-    """Where a time comes from."""
+    """The origin of a time."""
 
     FREE = "free"
     """Nothing runs."""
@@ -39,7 +39,7 @@ class Origin(StrEnum):
 
 
 class Time(NamedTuple):
-    """How long something takes, and who says so."""
+    """The time something takes, and who says so."""
 
     cycles: float
     origin: Origin
@@ -71,14 +71,14 @@ class LatencyModel(ABC):
 
     @abstractmethod
     def node_time(self, instruction: Instruction) -> Time:
-        """How long an instruction keeps what runs it busy."""
+        """The time an instruction keeps what runs it busy."""
 
     @abstractmethod
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
-        """How long after `source` an instruction that depends on it, `target`, may run."""
+        """The time after `source` at which an instruction that depends on it, `target`, may run."""
 
     def whole_time(self, collective: Instruction) -> Time:
-        """How long an operation holds up what runs it that is not split, or whose start waits for
+        """The time an operation holds up what runs it that is not split, or whose start waits for
         the end. XLA's schedulers never ask: to them it is an instruction like any other."""
         return self.node_time(collective)
 

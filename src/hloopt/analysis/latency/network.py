@@ -1,4 +1,4 @@
-"""How long collectives take on the wires: formulas, times in microseconds.
+"""The time collectives take on the wires: formulas, times in microseconds.
 
 Between nodes messages are cut into chunks. One step of `size` bytes takes
 

@@ -27,7 +27,7 @@ _CONTROL_FLOW = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
 
 
 class RunTimes(LatencyModel):
-    """How long the parts of one module take in a run.
+    """The time the parts of one module take in a run.
 
     XLA's models answer its schedulers. For what they do not know they give the constants of
     `FixedModel`; next to real times its 5000 would be 5 ms for any copy, and for a collective that

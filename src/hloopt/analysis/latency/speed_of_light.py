@@ -142,7 +142,8 @@ class SpeedOfLightModel(LatencyModel):
 
 
 def unsupported_by_xla(module: Module) -> str | None:
-    """Why XLA:GPU would schedule a module with fixed constants instead; None if it would not.
+    """The reason why XLA:GPU would schedule a module with fixed constants instead; None if it would
+    not.
 
     O(instructions).
     """

@@ -50,7 +50,7 @@ class Expression:
         *,
         most_elements: int = _MOST_ELEMENTS,
     ) -> Expression | None:
-        """How to compute `value` from `inputs` and constants.
+        """The way to compute `value` from `inputs` and constants.
 
         None where that takes anything else, arrays of more than `most_elements`, or many steps.
         """

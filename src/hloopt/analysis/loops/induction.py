@@ -1,4 +1,4 @@
-"""Which element of a loop's state counts its trips."""
+"""The element of a loop's state that counts its trips."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Comparison(NamedTuple):
     """The condition of a loop: it goes on as long as `element + offset DIRECTION limit`."""
 
     element: int
-    """Which element of the state is compared."""
+    """The element of the state that is compared."""
     offset: int
     direction: str
     limit: int | None
@@ -35,7 +35,7 @@ class InductionVariable:
     """A scalar integer of a loop's state that every trip adds a constant to."""
 
     index: int
-    """Which element of the state."""
+    """The element of the state."""
     init: int | None
     """Its value in the first trip; None where that is no constant."""
     step: int

@@ -1,4 +1,4 @@
-"""Where values come from: through tuples, copies, fusions, calls, and loops that keep them."""
+"""The origin of values: through tuples, copies, fusions, calls, and loops that keep them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Source(NamedTuple):
         return shape
 
     def element_of(self, loop: Instruction) -> int | None:
-        """Which element of the loop's state this is, as body or condition take it."""
+        """The element of the loop's state that this is, as body or condition take it."""
         taker = self.instruction
         is_state = taker.opcode is Opcode.PARAMETER and taker.parent in loop.called
         return self.path[0] if is_state and len(self.path) == 1 else None

@@ -1,4 +1,4 @@
-"""How many trips while loops make."""
+"""The number of trips that while loops make."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LoopTrips:
     stated: int | None
     """`known_trip_count` of the backend_config."""
     reason: str
-    """Why nothing was computed, for a user; else empty."""
+    """The reason why nothing was computed, for a user; else empty."""
 
     @property
     def count(self) -> int | None:
@@ -55,7 +55,7 @@ class LoopTrips:
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """How many trips a while loop makes; None where that is not known before it runs.
+    """The number of trips a while loop makes; None where that is not known before it runs.
 
     From body and condition where these tell, else `known_trip_count` of the backend_config.
     O(instructions that make the counter), and up to 128 times that for unusual counters.
@@ -103,7 +103,7 @@ def _trips_of(loop: Instruction, comparison: Comparison, variable: InductionVari
 
 
 def _first_failure(first: int, step: int, direction: str, limit: int) -> int | None:
-    """How many steps, without bounds on integers, until the comparison no longer holds."""
+    """The number of steps, without bounds on integers, until the comparison no longer holds."""
     match direction:
         case "EQ":
             return 1

@@ -1,4 +1,4 @@
-"""Which values are the same on all devices, or within which groups of them."""
+"""Values that are the same on all devices, or within groups of them."""
 
 from hloopt.analysis.replication.agreement import ALL, NONE, Agreement, Axis
 from hloopt.analysis.replication.analysis import ReplicationAnalysis

@@ -1,4 +1,4 @@
-"""Which devices have the same value: the lattice of the replication analysis."""
+"""The devices that have the same value: the lattice of the replication analysis."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _sets(entry: _Entry) -> tuple[tuple[int, ...], ...]:
 
 
 class Agreement:
-    """Which devices surely have the same value; equal ones of a lattice are one object.
+    """The devices that surely have the same value; equal ones of a lattice are one object.
 
     Devices are those along one axis, replicas or partitions, and what is said holds at each
     position on the other axis: by `entries`, one for each position, or a single one for all.

@@ -101,7 +101,7 @@ class ReplicationAnalysis:
         return None if value is None else leaves_of(value)
 
     def agreement(self, instruction: Instruction) -> Agreement:
-        """Which devices have the same in all leaves; NONE where the analysis does not look."""
+        """The devices that have the same in all leaves; NONE where the analysis does not look."""
         value = self._values.get(instruction)
         return NONE if value is None else whole(self._lattice, value)
 

@@ -24,7 +24,7 @@ class RedundantWork:
 
     instruction: Instruction
     agreement: Agreement
-    """Which devices: ALL, or sets of them."""
+    """The devices: ALL, or sets of them."""
     runs: Runs
     flops: int
     """Of all runs, on one device."""

@@ -1,4 +1,4 @@
-"""Which line of the program each instruction is from."""
+"""The line of the program that each instruction is from."""
 
 from hloopt.analysis.source_lines.lines import SourceLines
 from hloopt.analysis.source_lines.model import Basis, SourceLine

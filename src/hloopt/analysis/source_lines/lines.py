@@ -213,7 +213,7 @@ class SourceLines:
     def _step(
         self, instruction: Instruction, index: Index
     ) -> tuple[Instruction, Index] | SourceLine:
-        """Where to look next, or the line."""
+        """The place to look next, or the line."""
         computation = instruction.parent
         if instruction.opcode is Opcode.PARAMETER:
             if not computation.is_entry:

@@ -1,4 +1,4 @@
-"""Where in the program an instruction is from, and what tells it."""
+"""The origin of an instruction in the program, and what tells it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Basis(StrEnum):
 
 
 class SourceLine:
-    """Where in the program an instruction is from, compared by identity."""
+    """The origin of an instruction in the program, compared by identity."""
 
     __slots__ = ("argument", "basis", "is_callers", "stack")
 

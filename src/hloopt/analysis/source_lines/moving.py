@@ -1,4 +1,4 @@
-"""Which instructions give what an operand gives, in another form or place."""
+"""The instructions that give what an operand gives, in another form or place."""
 
 from __future__ import annotations
 

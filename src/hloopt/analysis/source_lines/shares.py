@@ -1,4 +1,4 @@
-"""How the runs of an instruction divide among the lines that call its computation."""
+"""The way the runs of an instruction divide among the lines that call its computation."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def command(
     """
     from hloopt.analysis.replication import Axis
     from hloopt.analysis.stage import Stage
-    from hloopt.files import STANDARD_STREAM, find_inputs, load, save
+    from hloopt.files import find_inputs, is_stdout, load, save
     from hloopt.reports.stage_notices import partition_notices, render_notices
 
     paths = find_inputs(files)
@@ -87,7 +87,7 @@ def command(
         for report in reports:
             annotate_replication(module, report.analysis)
         save(module, annotate)
-        if annotate == STANDARD_STREAM:
+        if is_stdout(annotate):
             if not reports:
                 _, _, notices, _ = found[0]
                 for notice in notices or [_nothing(wanted)]:

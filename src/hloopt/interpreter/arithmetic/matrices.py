@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from hloopt.interpreter.arithmetic.conversions import converted
+from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.values import Array, computing_type
 
-Tick: TypeAlias = "Callable[[], None] | None"
-"""Called every part of a second by what takes long; it may raise."""
 _EXACT_IN_F64 = 2**53
 _NARROWING = {
     "dot_bf16_bf16_f32": np.dtype(ml_dtypes.bfloat16),

@@ -30,7 +30,8 @@ def pad(array: Array, padding: Sequence[PaddingDimension], fill: Array) -> Array
 
 
 def padded_size(extent: int, edge: PaddingDimension) -> int:
-    """How many elements a dimension has with its padding; negative where that cuts off more."""
+    """The number of elements a dimension has with its padding; negative where that cuts off
+    more."""
     return max(extent - 1, 0) * (edge.interior + 1) + min(extent, 1) + edge.low + edge.high
 
 
@@ -42,12 +43,12 @@ def pad_base(array: Array, window: Sequence[WindowDimension], fill: Array) -> Ar
 
 
 def dilated_size(extent: int, dimension: WindowDimension) -> int:
-    """How many elements a dimension of the base has with those between them."""
+    """The number of elements a dimension of the base has with those between them."""
     return (extent - 1) * dimension.lhs_dilate + 1 if extent else 0
 
 
 def span_of(dimension: WindowDimension) -> int:
-    """How many elements a window reaches over, its dilation included."""
+    """The number of elements a window reaches over, its dilation included."""
     return (dimension.size - 1) * dimension.rhs_dilate + 1 if dimension.size else 0
 
 

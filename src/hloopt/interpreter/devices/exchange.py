@@ -1,4 +1,4 @@
-"""Who meets whom: the groups of devices that run a collective together, and who sends to whom."""
+"""Meetings: the groups of devices that run a collective together, and who sends to whom."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Incoming(NamedTuple):
     source: int
     """The device that sends."""
     pair: int
-    """Which of the source-target pairs says so."""
+    """The source-target pair that says so."""
 
 
 class Parties(NamedTuple):
-    """How the devices work together in one collective. All numbers are those of devices."""
+    """The way the devices work together in one collective. All numbers are those of devices."""
 
     group_of: Mapping[int, tuple[int, ...]]
     """The devices that wait for each other, by each of them, in the order of their ranks."""
@@ -55,7 +55,8 @@ class Parties(NamedTuple):
 
 
 def parties_of(instruction: Instruction, grid: Grid) -> Parties:
-    """Who works together in a collective. Devices that it does not name are in no group.
+    """The devices that work together in a collective. Devices that it does not name are in no
+    group.
 
     Raises RunError where it names others than there are, or one of them twice. O(devices).
     """
@@ -126,7 +127,8 @@ class Peers(NamedTuple):
 
 
 def peers_of(transfer: Instruction, grid: Grid) -> Peers:
-    """Who sends to whom in a send or recv. Without a list of pairs each device to itself."""
+    """The sender and receiver of each send or recv. Without a list of pairs each device to
+    itself."""
     text = _pairs_text(transfer)
     if text is None:
         same = {device: device for device in range(grid.device_count)}

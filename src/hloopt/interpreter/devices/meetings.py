@@ -52,7 +52,7 @@ class Awaited(Protocol):
 
 
 class Wait(NamedTuple):
-    """Where a device stands still."""
+    """The place where a device stands still."""
 
     instruction: Instruction
     awaited: Awaited

@@ -1,4 +1,4 @@
-"""What each opcode computes: functions of an instruction and the values of its operands.
+"""The computations of opcodes: functions of an instruction and the values of its operands.
 
 A kernel is `kernel(instruction, *operands) -> value`. It takes types, attributes and result
 dimensions from the instruction, sizes from the operands. Those of elementwise opcodes never look at

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from hloopt.interpreter.arithmetic.matrices import (
-    Tick,
     joint_dtype,
     multiply,
     product_as,
@@ -16,6 +15,7 @@ from hloopt.interpreter.arithmetic.matrices import (
     rounded_for,
 )
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
 from hloopt.ir.attribute_values import parse_ints
@@ -26,7 +26,7 @@ _Axes = tuple[int, ...]
 
 
 class _Dimensions(NamedTuple):
-    """Which dimensions of the two sides are contracted, and which are paired."""
+    """The dimensions of the two sides that are contracted, and those that are paired."""
 
     lhs_batch: _Axes
     rhs_batch: _Axes

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hloopt.diagnostics import HloVerifyError
 from hloopt.interpreter.arithmetic.matrices import (
-    Tick,
     joint_dtype,
     multiply,
     product_as,
@@ -24,11 +24,14 @@ from hloopt.interpreter.arithmetic.window_views import (
 )
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
 from hloopt.ir.attribute_values import WindowDimension, parse_dim_labels, parse_int, parse_window
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shape import sizes_agree
+from hloopt.ir.shape_inference import infer_shape
 
 _MOST_COLUMN_ELEMENTS = 1 << 24
 _WORTHWHILE_DEPTH = 512
@@ -45,6 +48,7 @@ def convolution(plans: Plans, instruction: Instruction, lhs: Array, rhs: Array) 
     attributes = instruction.attributes
     if "sparsity_config" in attributes:
         raise RunError("sparse operands are not supported", code="HLO501")
+    _check_labels(instruction)
     dtype = dtype_of_shape(instruction.shape)
     operands = joint_dtype(lhs, rhs)
     wide = product_dtype(operands, dtype)
@@ -73,6 +77,26 @@ def convolution(plans: Plans, instruction: Instruction, lhs: Array, rhs: Array) 
         *labels.output_spatial_dimensions,
     )
     return product_as(dtype, result.transpose(np.argsort(order)), operands)
+
+
+def _check_labels(instruction: Instruction) -> None:
+    """Raise RunError for a gradient that has the labels of its forward convolution: XLA does not
+    say in which order such a gradient reads the window."""
+    kind = instruction.attributes.get("convolution_kind")
+    if kind not in ("dgrad", "wgrad"):
+        return
+    shapes = [operand.shape for operand in instruction.operands]
+    try:
+        own = infer_shape(Opcode.CONVOLUTION, shapes, instruction.attributes)
+    except HloVerifyError:
+        own = None
+    if own is None or not sizes_agree(own.dimensions, instruction.shape.dimensions):
+        raise RunError(
+            f"convolution_kind={kind} with the dim_labels of the forward convolution, "
+            f"{instruction.attributes['dim_labels']}, cannot be run",
+            code="HLO501",
+            help="give it the labels of a convolution of its operands to its result",
+        )
 
 
 def _in_groups(base: Array, batches: int, features: int) -> Array:

@@ -24,7 +24,7 @@ from hloopt.ir.opcode import Opcode
 
 
 class _Starts(NamedTuple):
-    """Where blocks start: one block per element of arrays of the sizes `batch`."""
+    """The place where blocks start: one block per element of arrays of the sizes `batch`."""
 
     batch: tuple[int, ...]
     of: dict[int, Array]
@@ -57,7 +57,7 @@ def _along(axis: int, rank: int, size: int) -> Array:
 
 
 class _Rows(NamedTuple):
-    """How blocks are made of rows."""
+    """The way blocks are made of rows."""
 
     order: list[int]
     """The operand's dimensions: first those that blocks fill in part, then those of a row."""
@@ -189,7 +189,7 @@ def scatter(plans: Plans, instruction: Instruction, *operands: Array) -> Value:
 
 
 def _inside(sizes: Sequence[int], block: Sequence[int], starts: _Starts) -> Array:
-    """Which blocks lie inside of the operand."""
+    """The blocks that lie inside of the operand."""
     inside = np.ones(starts.batch, bool)
     for d, start in starts.of.items():
         inside &= (start >= 0) & (start <= sizes[d] - block[d])

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
+from hloopt.interpreter.arithmetic.lanes import by_parts
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.limits import Tick
+from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
 from hloopt.ir.attribute_values import parse_bool, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
-_TRANSFORMS: dict[str, Callable[..., Array]] = {
-    "FFT": np.fft.fftn,
-    "IFFT": np.fft.ifftn,
-    "RFFT": np.fft.rfftn,
-    "IRFFT": np.fft.irfftn,
+_OfLanes: TypeAlias = Callable[[Array, int], Array]
+_TRANSFORMS: dict[str, tuple[_OfLanes, _OfLanes]] = {
+    "FFT": (np.fft.fft, np.fft.fft),
+    "IFFT": (np.fft.ifft, np.fft.ifft),
+    "RFFT": (np.fft.rfft, np.fft.fft),
+    "IRFFT": (np.fft.irfft, np.fft.ifft),
 }
+"""By kind: the transform along the last dimension, and along the others. That to reals comes after
+the others, any other one before them."""
 _BLOCK = 128
-"""How many rows of a triangular matrix are inverted together."""
+"""The number of rows of a triangular matrix that are inverted together."""
 
 
-@kernel(Opcode.FFT)
-def fft(instruction: Instruction, operand: Array) -> Array:
+@kernel(Opcode.FFT, calls=True)
+def fft(plans: Plans, instruction: Instruction, operand: Array) -> Array:
     """A transform over the last dimensions, as many as `fft_length` has; inverses are scaled."""
     kind = instruction.attributes["fft_type"].strip()
     if kind not in _TRANSFORMS:
@@ -33,12 +41,22 @@ def fft(instruction: Instruction, operand: Array) -> Array:
     dtype = dtype_of_shape(instruction.shape)
     if not operand.size or 0 in lengths:
         return np.zeros(instruction.shape.dimensions, dtype)
-    result = _TRANSFORMS[kind](operand, s=lengths, axes=range(-len(lengths), 0))
-    return np.asarray(result).astype(dtype, copy=False)
+    last, other = _TRANSFORMS[kind]
+    along = [(last, -1)] + [(other, -d) for d in range(2, len(lengths) + 1)]
+    result = operand
+    for transform, axis in reversed(along) if kind == "IRFFT" else along:
+        of_length = partial(_transformed, transform, lengths[axis])
+        lanes = by_parts(of_length, np.moveaxis(result, axis, -1), plans.limits.tick())
+        result = np.moveaxis(lanes, -1, axis)
+    return result.astype(dtype, copy=False)
 
 
-@kernel(Opcode.CHOLESKY)
-def cholesky(instruction: Instruction, operand: Array) -> Array:
+def _transformed(transform: _OfLanes, length: int, lanes: Array) -> Array:
+    return transform(lanes, length)
+
+
+@kernel(Opcode.CHOLESKY, calls=True)
+def cholesky(plans: Plans, instruction: Instruction, operand: Array) -> Array:
     """The triangular factor of Hermitian positive definite matrices, zeros beside it.
 
     Reads the triangle that `lower` names. NaN throughout for a matrix that is not positive
@@ -48,7 +66,10 @@ def cholesky(instruction: Instruction, operand: Array) -> Array:
     matrix = operand if lower else operand.swapaxes(-1, -2)
     factor = np.zeros_like(matrix)
     failed = np.zeros(matrix.shape[:-2], bool)
+    tick = plans.limits.tick()
     for j in range(matrix.shape[-1]):
+        if tick is not None:
+            tick()
         row = factor[..., j, :j].conj()[..., None]
         column = matrix[..., j:, j] - np.matmul(factor[..., j:, :j], row)[..., 0]
         pivot = column[..., 0].real
@@ -58,8 +79,8 @@ def cholesky(instruction: Instruction, operand: Array) -> Array:
     return factor if lower else factor.swapaxes(-1, -2)
 
 
-@kernel(Opcode.TRIANGULAR_SOLVE)
-def triangular_solve(instruction: Instruction, a: Array, b: Array) -> Array:
+@kernel(Opcode.TRIANGULAR_SOLVE, calls=True)
+def triangular_solve(plans: Plans, instruction: Instruction, a: Array, b: Array) -> Array:
     """The x of op(a) x = b, or of x op(a) = b: op is nothing, transpose or adjoint.
 
     By blocks of rows whose triangles are inverted, as XLA does it: that decides what becomes NaN
@@ -78,16 +99,18 @@ def triangular_solve(instruction: Instruction, a: Array, b: Array) -> Array:
     else:
         is_lower, turned = lower, False
     right = b if left else b.swapaxes(-1, -2)
-    x = _solve(a, right, is_lower, unit, turned)
+    x = _solve(a, right, is_lower, unit, turned, plans.limits.tick())
     return x if left else x.swapaxes(-1, -2)
 
 
-def _solve(a: Array, b: Array, lower: bool, unit: bool, turned: bool) -> Array:
+def _solve(a: Array, b: Array, lower: bool, unit: bool, turned: bool, tick: Tick) -> Array:
     """The x of a x = b; `turned` where `a` is a transpose, and its blocks are inverted as such."""
     size = a.shape[-1]
     x = np.zeros_like(b)
     starts = range(0, size, _BLOCK)
     for start in starts if lower else reversed(starts):
+        if tick is not None:
+            tick()
         end = min(start + _BLOCK, size)
         known = slice(0, start) if lower else slice(end, size)
         rest = b[..., start:end, :] - np.matmul(a[..., start:end, known], x[..., known, :])

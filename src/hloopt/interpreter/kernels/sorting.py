@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hloopt.interpreter.arithmetic.lanes import stable_order
 from hloopt.interpreter.arithmetic.ordering import total_order_key
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays, only_elementwise
 from hloopt.interpreter.values import Array, Value, joined, widened
@@ -30,35 +32,38 @@ def sort(plans: Plans, instruction: Instruction, *operands: Array) -> Value:
     key = _key_of(comparator) if plans.ask(only_elementwise, comparator) else None
     if key is not None:
         values = _ascending(plans, comparator, key, operands)
+        lanes = np.moveaxis(values, dimension, -1)
+        tick = plans.limits.tick()
         if key.is_inclusive:  # equal elements in turn call for being exchanged
-            backwards = np.argsort(np.flip(values, dimension), dimension, kind="stable")
-            order = values.shape[dimension] - 1 - backwards
+            in_lanes = lanes.shape[-1] - 1 - stable_order(np.flip(lanes, -1), tick)
         else:
-            order = np.argsort(values, dimension, kind="stable")
+            in_lanes = stable_order(lanes, tick)
+        order = np.moveaxis(in_lanes, -1, dimension)
         results = [np.take_along_axis(operand, order, dimension) for operand in operands]
     else:
-        lanes = [np.moveaxis(operand, dimension, -1) for operand in operands]
-        merged = _merge_sort(plans, comparator, lanes)
+        apart = [np.moveaxis(operand, dimension, -1) for operand in operands]
+        merged = _merge_sort(plans, comparator, apart)
         results = [np.moveaxis(lane, -1, dimension) for lane in merged]
     return joined(instruction.shape, results)
 
 
-@kernel(Opcode.TOPK)
-def topk(instruction: Instruction, operand: Array) -> Value:
+@kernel(Opcode.TOPK, calls=True)
+def topk(plans: Plans, instruction: Instruction, operand: Array) -> Value:
     """The first k of the values along the last dimension in their total order, and where they are;
     among equals the first ones."""
     largest = parse_bool(instruction.attributes.get("largest", "true"))
-    return top_values(operand, parse_int(instruction.attributes["k"]), largest=largest)
+    count = parse_int(instruction.attributes["k"])
+    return top_values(operand, count, plans.limits.tick(), largest=largest)
 
 
-def top_values(operand: Array, count: int, *, largest: bool) -> tuple[Array, Array]:
+def top_values(operand: Array, count: int, tick: Tick, *, largest: bool) -> tuple[Array, Array]:
     key = total_order_key(operand)
-    order = np.argsort(~key if largest else key, -1, kind="stable")[..., :count]
+    order = stable_order(~key if largest else key, tick)[..., :count]
     return np.take_along_axis(operand, order, -1), order.astype(np.int32)
 
 
 class _Key(NamedTuple):
-    """What a comparator compares."""
+    """The key that a comparator compares."""
 
     root: Instruction
     """A function of the parameters of one side."""
@@ -163,7 +168,8 @@ def _insertion_points(
     start: Array,
     width: int,
 ) -> Array:
-    """How many elements of the run of `width` at `start` stay before the element at `right`."""
+    """The number of elements of the run of `width` at `start` stay before the element at
+    `right`."""
     low = np.zeros((len(rows[0]), len(right)), np.int64)
     high = np.full_like(low, width)
     elements = [row[:, right] for row in rows]

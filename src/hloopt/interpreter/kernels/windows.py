@@ -114,7 +114,7 @@ def _fold_windows(
 
 
 def _inside(sizes: tuple[int, ...], window: _Windows) -> Array:
-    """Where a padded array has elements of its own."""
+    """A mask of the elements of a padded array that are its own."""
     return pad_base(np.broadcast_to(np.True_, sizes), window, np.asarray(False))
 
 

@@ -1,4 +1,4 @@
-"""Which buffers outputs share with parameters or operands."""
+"""The buffers that outputs share with parameters or operands."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hloopt.patterns import pattern
 
 @dataclass(frozen=True, slots=True)
 class OpMetadata:
-    """Where an instruction comes from; the fields are in the order of printing.
+    """The origin of an instruction; the fields are in the order of printing.
 
     `stack_frame_id` counts from 1 in the module's table of frames; 0 is none.
     """

@@ -99,7 +99,7 @@ class ReplicaGroups:
 
     @property
     def group_count(self) -> int:
-        """How many groups there are; 0 for the one group of every device."""
+        """The number of groups there are; 0 for the one group of every device."""
         if self.tile:
             return self.tile.dimensions[0]
         if self.mesh:
@@ -118,7 +118,7 @@ class ReplicaGroups:
 
     @property
     def named_count(self) -> int:
-        """How many devices the groups name; 0 for the one group of every device. O(groups)."""
+        """The number of devices the groups name; 0 for the one group of every device. O(groups)."""
         return sum(map(len, self.explicit)) or self.group_count * self.group_size
 
     def lists(self) -> Groups:
@@ -148,7 +148,7 @@ class ReplicaGroups:
 
 
 def row_major_strides(sizes: tuple[int, ...]) -> list[int]:
-    """How far apart neighbours of each dimension are when the last one is dense."""
+    """The distances between neighbours of each dimension when the last one is dense."""
     return [prod(sizes[d + 1 :]) for d in range(len(sizes))]
 
 

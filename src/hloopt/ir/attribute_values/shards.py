@@ -184,7 +184,7 @@ def mesh_shards(
 
 
 def mesh_coordinates(mesh: Mesh) -> dict[int, dict[str, int]]:
-    """Where each device stands along the axes of a mesh, in the order of the mesh."""
+    """The place where each device stands along the axes of a mesh, in the order of the mesh."""
     strides = row_major_strides(tuple(size for _, size in mesh.axes))
     if isinstance(mesh.devices, IotaTile):
         order: Sequence[int] = mesh.devices.devices()

@@ -11,7 +11,7 @@ from hloopt.patterns import pattern
 
 
 class WindowDimension(NamedTuple):
-    """How a window covers one dimension; `reversal` is 1 where it is applied backwards."""
+    """The way a window covers one dimension; `reversal` is 1 where it is applied backwards."""
 
     size: int = 1
     stride: int = 1
@@ -125,7 +125,7 @@ def parse_padding(text: str) -> tuple[PaddingDimension, ...]:
 
 
 class ConvolutionLabels(NamedTuple):
-    """Which dimension of input, kernel and output is what.
+    """The roles of the dimensions of input, kernel and output.
 
     One letter per dimension: `b` batch, `f` feature, `i` and `o` input and output feature of the
     kernel, a digit for that spatial dimension, `?` for one that takes no part.

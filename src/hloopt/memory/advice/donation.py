@@ -30,7 +30,7 @@ class _Given:
     part: ParameterPart
     value: int
     last: int
-    """When it is read for the last time."""
+    """The time when it is read for the last time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Wanted:
     index: tuple[int, ...]
     value: int
     first: int
-    """When something is first written into its buffer."""
+    """The time when something is first written into its buffer."""
 
 
 def find_donations(
@@ -75,7 +75,7 @@ class _Trials:
         self.left = _WORK // len(analysis.flow.definer)
 
     def best(self, donations: list[Donation]) -> Donation | None:
-        """That which saves most alone, or the first untried where that is too much work."""
+        """The one which saves most alone, or the first untried where that is too much work."""
         best, most = None, 0
         for donation in donations:
             if self.left <= 0:

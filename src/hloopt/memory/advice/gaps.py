@@ -33,7 +33,7 @@ class Place:
     kind: AllocationKind
     is_live_out: bool
     busy: list[Interval] = field(default_factory=list)
-    """When something reads or writes it, in order and disjoint; empty until asked for."""
+    """The time when something reads or writes it, in order and disjoint; empty until asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Places:
         return place.busy
 
     def last_access(self, value: int) -> int:
-        """When a value is read for the last time; -1 if never."""
+        """The time when a value is read for the last time; -1 if never."""
         uses = self.flow.uses(value)
         return max((end for use in uses for _, end in self._access(use.user)), default=-1)
 
@@ -129,7 +129,7 @@ class Places:
             yield self.end - 1, self.end - 1
 
     def _access(self, instruction: Instruction) -> Iterator[Interval]:
-        """When an instruction may touch what it reads and writes."""
+        """The time when an instruction may touch what it reads and writes."""
         schedule = self.schedule
         time = schedule.times.get(instruction)
         if time is None:
@@ -147,7 +147,8 @@ class Places:
             yield (first if instruction.opcode in _CALLS else time), last
 
     def _done(self, start: Instruction) -> int:
-        """When what an instruction starts is done: the position of its last user's last user."""
+        """The time when what an instruction starts is done: the position of its last user's last
+        user."""
         last = 0
         waiting = [start]
         while waiting:
@@ -179,7 +180,7 @@ class Places:
         return any(start[v] <= first or end[v] >= last for v in place.values if start[v] >= 0)
 
     def position_in(self, instruction: Instruction, position: int) -> int | None:
-        """Where a copy of `instruction` can stand to be there at `position`.
+        """The place where a copy of `instruction` can stand to be there at `position`.
 
         That is in its own computation: before the call that leads to the position. None where the
         position is not below it.

@@ -124,7 +124,8 @@ class IdleBuffers:
         )
 
     def unrepeatable(self, position: int) -> list[Obstacle]:
-        """Why idle temporaries at a position are not computed again, the most bytes first."""
+        """The reason why idle temporaries at a position are not computed again, the most bytes
+        first."""
         found: dict[str, list[int]] = {}
         for place, gap in self._idle(position):
             answer = self._again(place, gap, position)
@@ -211,7 +212,7 @@ class IdleBuffers:
 
 
 def suggested(analysis: MemoryAnalysis, value: int, kind: AllocationKind, size: int) -> Suggested:
-    """How a report names a value's buffer."""
+    """The way a report names a value's buffer."""
     instruction = analysis.flow.definer[value]
     return Suggested(
         analysis.name(value),

@@ -77,7 +77,7 @@ class Sharding:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why buffers that wait at the peak cannot be computed again."""
+    """The reason why buffers that wait at the peak cannot be computed again."""
 
     reason: str
     count: int

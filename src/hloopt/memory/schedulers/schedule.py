@@ -26,7 +26,7 @@ ComputationOrders = dict[Computation, list[Instruction]]
 
 
 class Algorithm(StrEnum):
-    """How a memory scheduler orders instructions."""
+    """The way a memory scheduler orders instructions."""
 
     DEFAULT = "default"
     """The best of list, dfs and post-order."""

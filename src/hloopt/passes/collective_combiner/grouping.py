@@ -1,4 +1,4 @@
-"""Which of the collectives that could be combined are combined with which."""
+"""The choice of groups among collectives that could be combined."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a combined collective may be."""
+    """The bounds on the size of a combined collective."""
 
     byte_count: int
     count: int

@@ -106,7 +106,7 @@ class _Combiner(ModulePass):
         context.count(f"combined {self.opcode}s made")
 
     def why_not(self, collective: Instruction) -> str | None:
-        """Why a collective is not combined with any other; None where it could be."""
+        """The reason why a collective is not combined with any other; None where it could be."""
         if len(collective.operands) != 1 or collective.shape.is_tuple:
             return f"it has {counted(len(collective.operands), 'operand')} already"
         if collective.has_control_dependencies:

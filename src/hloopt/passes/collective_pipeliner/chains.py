@@ -1,4 +1,4 @@
-"""Which instructions of a loop can be moved into the trip before, and what they are made of."""
+"""The instructions of a loop that can be moved into the trip before, and what they are made of."""
 
 from __future__ import annotations
 

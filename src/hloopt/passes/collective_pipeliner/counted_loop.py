@@ -16,7 +16,7 @@ from hloopt.passes.collective_pipeliner.effects import has_effect
 
 
 class NotPipelined(Exception):
-    """Why an instruction stays where it is: the reason of a remark."""
+    """The reason why an instruction stays where it is: the reason of a remark."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class CountedLoop:
 
     instruction: Instruction
     counter: int
-    """Which element of the state counts."""
+    """The element of the state counts."""
     start: int
     """The counter in the first trip."""
     step: int
@@ -62,7 +62,7 @@ class CountedLoop:
 
     @property
     def size(self) -> int:
-        """How many elements the state has."""
+        """The number of elements the state has."""
         return len(self.root.operands)
 
     @cached_property
@@ -75,7 +75,7 @@ class CountedLoop:
         return {instruction: number for number, instruction in enumerate(self.order)}
 
     def element_of(self, value: Instruction) -> int | None:
-        """Which element of the state the value is, as the body reads it."""
+        """The element of the state that the value is, as the body reads it."""
         if value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0] is self.state:
             return value.tuple_index
         return None

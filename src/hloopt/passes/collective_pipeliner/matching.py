@@ -1,4 +1,4 @@
-"""Which instructions of a loop can be moved forward, and which with them."""
+"""The instructions of a loop that can be moved forward, and those that go with them."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ class Store:
 
     instruction: Instruction
     output: int
-    """Which element of the state it ends in."""
+    """The element of the state that it ends in."""
     dimension: int | None
     """The dimension whose slices it stores; None for a token."""
     index: Progression | None
-    """Where it stores; None for a token."""
+    """The place where it stores; None for a token."""
 
     @property
     def buffer(self) -> Instruction:
@@ -131,7 +131,7 @@ def marked_offset(store: Instruction) -> Instruction | None:
 
 
 def _output_of(loop: CountedLoop, store: Instruction) -> int:
-    """Which element of the state a store, or the stores into its result, end in."""
+    """The element of the state that a store, or the stores into its result, end in."""
     value = store
     while len(value.users) == 1:
         (user,) = value.users

@@ -33,7 +33,7 @@ _TRUE = ("true", "1", "t", "y", "yes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelinerOptions(PassOptions):
-    """What steers the pipeliner. Names are those of XLA; defaults are what XLA:GPU sets."""
+    """The options of the pipeliner. Names are those of XLA; defaults are what XLA:GPU sets."""
 
     pipelining_direction: Literal["forward", "backward", "forward-sink"] = option(
         "forward", "forward: into the next trip; backward: into the one before; forward-sink: "

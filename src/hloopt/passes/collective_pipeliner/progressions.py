@@ -27,7 +27,7 @@ class Progression(NamedTuple):
 
 
 class Progressions:
-    """Which values in the body of a loop are progressions.
+    """The values in the body of a loop that are progressions.
 
     `with_lags` is whether elements of the state count that lag a trip behind another progression,
     as what this pass has moved leaves them: only rounds that move it once more look for them.
@@ -43,7 +43,7 @@ class Progressions:
         return values.first + values.step * (self._loop.trips - 1)
 
     def of(self, value: Instruction) -> Progression | None:
-        """How a value goes on; None where that is not known.
+        """The way a value goes on; None where that is not known.
 
         Followed are constants, the counter, elements that no trip changes or that lag, sums,
         differences, products with a constant, and choices that always come out the same.

@@ -1,4 +1,4 @@
-"""Which instructions can run once for all trips of a loop."""
+"""The instructions that can run once for all trips of a loop."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _check_store(store: Store, loop: CountedLoop, progressions: Progressions) ->
 
 
 class StackedValues:
-    """Which values differ from trip to trip."""
+    """The values that differ from trip to trip."""
 
     def __init__(self, loop: CountedLoop, move: Move) -> None:
         self._loop = loop

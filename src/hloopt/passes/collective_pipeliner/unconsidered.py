@@ -1,4 +1,4 @@
-"""Why collectives in loops are not even looked at, for remarks."""
+"""The reason why collectives in loops are not even looked at, for remarks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def unconsidered(loops: Iterable[Instruction], options: PipelinerOptions) -> dic
 
 
 def _reason(instruction: Instruction, options: PipelinerOptions) -> str | None:
-    """Why the options do not pick a collective; None if they do, or if a user chose others."""
+    """The reason why the options do not pick a collective; None if they do, or if a user chose
+    others."""
     opcode, picked = instruction.opcode, options.opcodes
     if opcode in STARTS:
         if async_form(instruction).inner not in picked:

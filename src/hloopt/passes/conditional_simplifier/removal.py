@@ -35,7 +35,7 @@ class Removal:
         self.contents = BranchContents()
 
     def why_not(self, conditional: Instruction) -> str | None:
-        """Why the conditional must stay, or None where it can go."""
+        """The reason why the conditional must stay, or None where it can go."""
         if conditional.has_control_dependencies:
             return "it has control dependencies"
         frontend = conditional.attributes.get("frontend_attributes", "{}")
@@ -51,7 +51,7 @@ class Removal:
         return None
 
     def _why_no_selects(self, conditional: Instruction) -> str | None:
-        """Why not to run both branches and select from what they give."""
+        """The reason why not to run both branches and select from what they give."""
         index = conditional.operands[0]
         if index.shape.type_name != "pred":
             return f"%{index.name} is not constant, and no predicate"

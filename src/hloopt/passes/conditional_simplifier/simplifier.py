@@ -120,7 +120,7 @@ def _conditionals(computation: Computation) -> list[Instruction]:
 
 
 def _why_untouchable(conditional: Instruction) -> str | None:
-    """Why the conditional must stay as it is, or None where it may change."""
+    """The reason why the conditional must stay as it is, or None where it may change."""
     if "sharding" in conditional.attributes:
         return "it has a sharding, so it is still to be partitioned"
     if runs_asynchronously(conditional):

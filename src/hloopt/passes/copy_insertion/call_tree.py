@@ -1,4 +1,4 @@
-"""Which computation runs within which: a flat call graph, seen from below."""
+"""Computations that run within others: a flat call graph, seen from below."""
 
 from __future__ import annotations
 

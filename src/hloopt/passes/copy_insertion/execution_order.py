@@ -13,7 +13,7 @@ from hloopt.ir.opcode import ASYNC
 from hloopt.passes.copy_insertion.call_tree import CallTree
 
 Positions = Mapping[Computation, Mapping[Instruction, int]]
-"""Where instructions stand in the schedule of their computation."""
+"""The place where instructions stand in the schedule of their computation."""
 
 
 def schedule_positions(module: Module) -> Positions | None:
@@ -27,7 +27,7 @@ def schedule_positions(module: Module) -> Positions | None:
 
 
 class Order(Enum):
-    """How one instruction runs, seen from another."""
+    """The way one instruction runs, seen from another."""
 
     SAME = auto()
     BEFORE_START = auto()
@@ -66,7 +66,7 @@ class ExecutionOrder:
     # -- instructions -----------------------------------------------------------------------------
 
     def of(self, a: Instruction, b: Instruction) -> Order:
-        """How `a` runs, seen from `b`."""
+        """The way `a` runs, seen from `b`."""
         if a is b or (a.opcode in ASYNC and _is_wrapped(a, b)):
             return Order.SAME
         if b.opcode in ASYNC and _is_wrapped(b, a):

@@ -11,7 +11,8 @@ from hloopt.passes.copy_insertion.execution_order import ExecutionOrder, Order
 
 
 class Relation(IntFlag):
-    """How an instruction may run, seen from another; none of these where only one of them does."""
+    """The way an instruction may run, seen from another; none of these where only one of them
+    does."""
 
     SAME = 1
     BEFORE = 2
@@ -44,7 +45,7 @@ class ForcedOrder:
         self._known: dict[tuple[Instruction, Instruction], Relation] = {}
 
     def of(self, a: Instruction, b: Instruction) -> Relation:
-        """How `a` runs, seen from `b`."""
+        """The way `a` runs, seen from `b`."""
         relation = self._known.get((a, b))
         if relation is None:
             relation = self._known[a, b] = _RELATIONS[self._order.of(a, b)]

@@ -45,7 +45,7 @@ def _overwritten_parameters(wrapped: Instruction, facts: Facts) -> list[int]:
 
 
 def _bound(instruction: Instruction, parameters: list[int]) -> list[int]:
-    """Which operands of an asynchronous start or update are these parameters."""
+    """The operands of an asynchronous start or update that are these parameters."""
     if instruction.opcode is Opcode.ASYNC_START:
         return parameters
     before = bound_before(instruction)

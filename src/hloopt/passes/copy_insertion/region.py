@@ -22,7 +22,7 @@ from hloopt.passes.copy_insertion.value_lists import Node, ValueList, list_of
 
 
 class Merge(Enum):
-    """How the values of two buffers come together."""
+    """The way the values of two buffers come together."""
 
     FIRST_TARGET_INTO_SOURCE = auto()
     """What follows the copy comes right after its source."""
@@ -55,7 +55,7 @@ class Access:
 
 @dataclass(slots=True)
 class Region:
-    """Where the values of a buffer are defined and used."""
+    """The place where the values of a buffer are defined and used."""
 
     accesses: dict[Instruction, Access] = field(default_factory=dict)
     by_computation: dict[Computation, list[Access]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class RegionTest:
 
 @dataclass(slots=True)
 class _Relations:
-    """How the accesses of one region run, seen from another one."""
+    """The way the accesses of one region run, seen from another one."""
 
     entries: list[Relation] = field(default_factory=list)
     """Different ones; what includes another stands for both."""
@@ -138,7 +138,7 @@ class _Comparison:
         self.other = other
 
     def relation(self) -> _Relations:
-        """How the accesses of the other region run, seen from this one."""
+        """The way the accesses of the other region run, seen from this one."""
         result = _Relations()
         tree = self.order.tree
         for computation, accesses in self.region.by_computation.items():

@@ -148,7 +148,8 @@ class _SpecialCases:
                     self._add(root, slot, _READ_ONLY)
 
     def _merging_slots(self, branch: Computation) -> set[int]:
-        """Where a conditional that runs the branch may have values of several branches."""
+        """The place where a conditional that runs the branch may have values of several
+        branches."""
         return {
             slot
             for caller in branch.callers

@@ -19,7 +19,7 @@ _CHECKED = ("collective_broadcast", "all_to_all", "all_gather", "all_reduce", "r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerConfig(PassOptions):
-    """What steers the scheduler. Names and defaults are those of XLA."""
+    """The options of the scheduler. Names and defaults are those of XLA."""
 
     preset: Literal["xla-generic", "xla-gpu"] = option(
         "xla-generic", "whose resources, times and defaults: those all targets share, or XLA:GPU's"
@@ -190,7 +190,7 @@ class SchedulerConfig(PassOptions):
 
     @property
     def model_choice(self) -> CostModelChoice:
-        """Which model of time is meant."""
+        """The model of time that is meant."""
         return CostModelChoice(
             name=self.cost_model,
             target=self.target,

@@ -19,7 +19,8 @@ Edge = tuple[Instruction, Instruction]
 
 @dataclass(slots=True)
 class BufferHazards:
-    """Who has to be done with a buffer before an operation changes it while others run."""
+    """The instructions that have to be done with a buffer before an operation changes it while
+    others run."""
 
     flow: Dataflow
     buffers: Buffers

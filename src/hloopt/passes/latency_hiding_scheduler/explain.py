@@ -1,4 +1,4 @@
-"""Why the scheduler put an instruction where it is."""
+"""The reason why the scheduler put an instruction where it is."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ReadyNode(NamedTuple):
 
     instruction: Instruction
     ready_time: float
-    """When it can run without a stall, in the model's unit from where scheduling began."""
+    """The time when it can run without a stall, in the model's unit from where scheduling began."""
     obstacle: str
-    """Why it was not among the candidates, in XLA's word; empty if it was."""
+    """The reason why it was not among the candidates, in XLA's word; empty if it was."""
 
 
 class Comparison(NamedTuple):
@@ -42,11 +42,12 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How one instruction was chosen."""
+    """The way one instruction was chosen."""
 
     instruction: Instruction
     step: int
-    """How many of its computation were chosen before it: bottom up these come after it."""
+    """The number of those of its computation that were chosen before it: bottom up these come after
+    it."""
     now: float
     """The time of the choice, in the model's unit from where scheduling began."""
     ready: tuple[ReadyNode, ...]
@@ -92,7 +93,7 @@ class Explainer:
 
     def __init__(self, is_asked: Callable[[Instruction], bool]) -> None:
         self.is_asked = is_asked
-        """Which instructions to explain."""
+        """The instructions to explain."""
         self.decisions: dict[Instruction, Decision] = {}
         """In order of the last scheduling of each."""
         self.meanings: dict[str, str] = dict(OBSTACLES)

@@ -1,4 +1,4 @@
-"""Which collectives of XLA:GPU may run at the same time where each has a stream of its own."""
+"""The collectives of XLA:GPU that may run at the same time where each has a stream of its own."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Groups:
         return False
 
     def dissolve_smallest(self) -> bool:
-        """Where the configuration says so, free the smallest group with a ready member."""
+        """Free the smallest group with a ready member, where the configuration says so."""
         state = self.state
         if not state.config.deannotate_group_if_blocked:
             return False
@@ -91,7 +91,7 @@ class Groups:
         return True
 
     def failure(self) -> PassRefused:
-        """Why the first ready group cannot be scheduled."""
+        """The reason why the first ready group cannot be scheduled."""
         state, group = self.state, self.ready[0]
         sentences = ""
         for resource, count in self._needs(group, most=False).items():

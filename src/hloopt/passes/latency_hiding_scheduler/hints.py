@@ -16,7 +16,8 @@ _DELAYED = (Opcode.CUSTOM_CALL, Opcode.ASYNC_START, Opcode.ASYNC_DONE)
 
 
 class Hints(NamedTuple):
-    """Where an instruction should go; "early" and "delay" in terms of scheduling bottom up."""
+    """The place where an instruction should go; "early" and "delay" in terms of scheduling bottom
+    up."""
 
     force_early: bool = False
     """As near to the end of the program as possible."""

@@ -1,4 +1,5 @@
-"""Which of the ready nodes is scheduled next: a chain of rules, the first that decides counts.
+"""The choice of the ready node that is scheduled next: a chain of rules, the first that decides
+counts.
 
 Candidates are narrowed by one rule after the other; from a rule on that orders them by no key they
 are compared in pairs, the best so far with the next, as XLA compares all.
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
 
 _LAST = ("kAsyncDepth", "kUnlockDone")
-"""Where the rules begin that order peers; without aggressive policies the second is the first."""
+"""The place where the rules begin that order peers; without aggressive policies the second is the
+first."""
 
 
 class ReadyOrder:
@@ -27,7 +29,7 @@ class ReadyOrder:
         self.state = state
         self.rules = [rule for rule in chain_of(state) if rule.applies(state)]
         self._first = sum(1 for _ in takewhile(lambda r: r.reason not in _LAST, self.rules))
-        """How many rules are before those that the index arranges peers by."""
+        """The number of rules that are before those that the index arranges peers by."""
         self._index: ReadyIndex | None = None
         config = state.config
         if not (config.enable_selective_resources or config.resource_sharing):

@@ -95,7 +95,7 @@ _TRACKED_WHEN_SYNC = (*SYNC_COLLECTIVES, Opcode.COPY)
 
 
 class ResourceTracker:
-    """Which resources instructions of a module use: the rules that all targets share."""
+    """The resources that instructions of a module use: the rules that all targets share."""
 
     def __init__(self, config: SchedulerConfig) -> None:
         self.config = config
@@ -219,7 +219,7 @@ class ResourceTracker:
     # -- how much is needed at once -------------------------------------------------------------
 
     def needs(self, instruction: Instruction) -> Mapping[int, int]:
-        """How much of each resource an instruction takes at the same time. O(its uses)."""
+        """The part of each resource an instruction takes at the same time. O(its uses)."""
         called = instruction.called
         if not called or instruction.opcode in ASYNC:
             return self._own_needs(instruction)
@@ -242,7 +242,7 @@ class ResourceTracker:
         return async_form(start).inner not in SYNC_COLLECTIVES
 
     def computation_needs(self, computation: Computation) -> Mapping[int, int]:
-        """How much of each resource a computation has in use at once, at most."""
+        """The part of each resource a computation has in use at once, at most."""
         found = self._counts.get(computation)
         if found is None:
             for callee in depth_first([computation], self._uncounted_callees):

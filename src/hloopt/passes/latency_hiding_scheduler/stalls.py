@@ -1,4 +1,5 @@
-"""Why latencies stay exposed: what kept the scheduler from putting more work under them."""
+"""The reason why latencies stay exposed: what kept the scheduler from putting more work under
+them."""
 
 from __future__ import annotations
 

@@ -60,10 +60,10 @@ class SchedulingState:
         self.now = 0.0
         self.ready_time = [NOT_READY] * count
         self.waiting = [len(edges) for edges in self.behind]
-        """How many edges from behind are still open, per node."""
+        """The number of edges from behind that are still open, per node."""
         self.ready: list[int] = []
         self.place = [-1] * count
-        """Where in the ready list a node is; -1 if it is not."""
+        """The place in the ready list of a node; -1 if it is not."""
         self.on_change: Callable[[int], None] | None = None
         """Called with each ready node of which something changed that rules read."""
         self.on_removed: Callable[[int], None] | None = None
@@ -108,7 +108,7 @@ class SchedulingState:
         self.creates_ready = [
             sum(self.waiting[node] == 1 for node in ahead) for ahead in self.ahead
         ]
-        """How many nodes wait for each node alone."""
+        """The number of nodes that wait for each node alone."""
 
     def _orient(self) -> None:
         graph = self.graph
@@ -174,7 +174,7 @@ class SchedulingState:
         return all(count <= remaining[resource] for resource, count in self.needs[node])
 
     def obstacle(self, node: int) -> str:
-        """Why a ready node may not be chosen, in XLA's word; empty if it may."""
+        """The reason why a ready node may not be chosen, in XLA's word; empty if it may."""
         if node in self.graph.group:
             return "kAnnotationNotReady"
         return "" if not self.needs[node] or self.fits(node) else "kExceedsOverlapLimit"
@@ -198,7 +198,7 @@ class SchedulingState:
         return any(resource in self.constrained for resource, _ in self.graph.uses[node])
 
     def serial_conflicts(self, node: int) -> int:
-        """How many operations are in flight on the serial resources of a node."""
+        """The number of operations that are in flight on the serial resources of a node."""
         resources = self.tracker.resources
         return sum(
             len(self.in_flight[r])

@@ -13,7 +13,7 @@ from hloopt.ir.opcode import Opcode
 
 
 class NotMovable(Exception):
-    """Why a collective has to stay in its loop: a phrase for a remark."""
+    """The reason why a collective has to stay in its loop: a phrase for a remark."""
 
 
 class SharedBody:
@@ -43,7 +43,7 @@ class SharedBody:
         return self._reads.get(index, ())
 
     def position(self, value: Instruction) -> int:
-        """Which element of the next state a value is. Raises NotMovable if it is several."""
+        """The element of the next state that a value is. Raises NotMovable if it is several."""
         positions = self._positions.get(value, ())
         if len(positions) != 1:
             raise NotMovable(

@@ -152,7 +152,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     def _way_out(
         self, collective: Instruction, body: SharedBody, facts: _DeviceFacts
     ) -> Storage | list[Accumulation]:
-        """How a collective can leave its loop. Raises NotMovable."""
+        """The way a collective can leave its loop. Raises NotMovable."""
         _check_form(collective)
         if collective.opcode is Opcode.ALL_REDUCE:
             most = self.options.xla_while_loop_all_reduce_dus_code_motion_max_size_bytes

@@ -29,13 +29,13 @@ class Storage:
     index: int
     """The element of the state that the results are stored in."""
     offsets: tuple[int, ...]
-    """Where the region of all results begins in it."""
+    """The place where the region of all results begins in it."""
     sizes: tuple[int, ...]
     """The sizes of that region."""
 
 
 def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> Storage | None:
-    """Where the results of an all-reduce are stored, each trip's at a place of its own.
+    """The place where the results of an all-reduce are stored, each trip's at a place of its own.
 
     None if they are used in another way. Raises NotMovable if they are stored in a way that does
     not allow to reduce them later, or take more than `most_bytes`. O(instructions on the way +
@@ -146,7 +146,8 @@ def _start(
     body: SharedBody,
     counting: tuple[int, int],
 ) -> int | None:
-    """Where an update begins in a dimension; None if a place further, or back, in every trip.
+    """The place where an update begins in a dimension; None if a place further, or back, in every
+    trip.
 
     Raises NotMovable if that is not known, or out of bounds.
     """

@@ -13,7 +13,7 @@ from hloopt.passes.replace import OF_THE_VALUE, replace_instruction
 
 
 def why_not_remove(loop: Instruction, trips: LoopTrips, effects: SideEffects) -> str | None:
-    """Why a loop has to stay; None where it makes no trip or one, and may go."""
+    """The reason why a loop has to stay; None where it makes no trip or one, and may go."""
     body, condition = loop.called
     if trips.computed is None:
         return f"its trip count is not known: {trips.reason}"

@@ -21,7 +21,7 @@ from hloopt.passes.while_loop_simplifier.annotations import LeafMap, Leaves, ann
 
 
 class StateChange:
-    """How a loop's state becomes another one. Subclasses say how each is made of the other."""
+    """The way a loop's state becomes another one. Subclasses say how each is made of the other."""
 
     shape: Shape
     """The new state."""

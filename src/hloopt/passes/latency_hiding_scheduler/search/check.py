@@ -14,7 +14,7 @@ def initial_state(computation: Computation, scheduler: Scheduler) -> SchedulingS
 
 
 def broken_rule(computation: Computation, scheduler: Scheduler) -> str | None:
-    """What is wrong with a computation's present order; None if nothing is.
+    """The fault of a computation's present order; None if nothing is.
 
     It goes through the steps of the machine that schedules. O(edges + uses of buffers).
     """

@@ -23,7 +23,7 @@ _GROWTH = 1.5
 
 
 class Budget:
-    """How long a search may go on: for a number of steps, or a time."""
+    """The time a search may go on: for a number of steps, or a time."""
 
     def __init__(self, options: SearchOptions, context: PassContext) -> None:
         self._steps = options.iterations
@@ -35,7 +35,7 @@ class Budget:
 
     @property
     def part(self) -> float:
-        """How much is used up, from 0 to 1."""
+        """The part that is used up, from 0 to 1."""
         if self._steps is not None:
             used, whole = float(self.taken), float(self._steps)
         else:
@@ -141,7 +141,7 @@ class ModuleSearch:
         self.scheduler.life.restart()
 
     def _problem(self) -> str | None:
-        """What is wrong with the present orders, by the scheduler's own measures."""
+        """The fault of the present orders, by the scheduler's own measures."""
         peak = self.scheduler.life.peak
         if peak > self.limit:
             return f"the module would need {counted(peak, 'byte')} instead of {self.limit:,}"

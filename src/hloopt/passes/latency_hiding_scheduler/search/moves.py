@@ -9,7 +9,7 @@ from hloopt.passes.latency_hiding_scheduler.search.order import Order
 
 _NO_NEED = 1 << 62
 _LEFT_BEHIND = 0.1
-"""How likely a node is not passed though it could be."""
+"""The probability that a node is not passed though it could be."""
 
 
 class Move(NamedTuple):

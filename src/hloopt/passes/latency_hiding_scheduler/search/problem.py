@@ -60,7 +60,7 @@ class Problem:
     pair_of_done: list[int]
     claims: list[Claim | None]
     left: list[int]
-    """How much there is of each resource."""
+    """The amount of each resource."""
     claims_keep_order: bool
     """Whether nodes with claims stay in order, as a rule of the target says who may overlap."""
     bottom_up: bool

@@ -1,4 +1,4 @@
-"""Which move to try next: mostly one that gives a waiting operation more to hide behind."""
+"""The move to try next: mostly one that gives a waiting operation more to hide behind."""
 
 from __future__ import annotations
 

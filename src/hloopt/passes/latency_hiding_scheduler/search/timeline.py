@@ -1,4 +1,4 @@
-"""How long an order waits, kept up to date while parts of it change."""
+"""The time an order waits, kept up to date while parts of it change."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Timeline:
         self.waiting = 0
         """All waiting, by weight."""
         self._started = [0] * pairs
-        """When each pair's operation begins."""
+        """The time when each pair's operation begins."""
         self._late = [0] * (len(events) + 1)
         """All waiting before each event."""
         self._open = [0] * (len(events) + 1)
-        """How many operations are under way before each event."""
+        """The number of operations that are under way before each event."""
         self.replace(0, events)
 
     def index(self, position: int, positions: Sequence[int]) -> int:
