@@ -28,10 +28,12 @@ _IOTA = pattern(
 )
 _MESH = pattern(r"mesh\s*\[[^\]]*\](?:\s*,\s*device_ids\s*=\s*\((?:[^()]|\([^()]*\))*\))?\s*\{")
 _WORD = pattern(r"[0-9a-zA-Z?]++_[0-9a-zA-Z?]++->[0-9a-zA-Z?]++|%?[\w.\-+?:]+|[^\s,{}()]+")
+_SIMPLE_WORD = pattern(r"\w++(?=[,\n])")
 _SCALAR = pattern(r"-?nan\(0x[0-9a-fA-F]+\)|[^\s,{}()]+")
+_FLAT = r"[^{}\"'/]*+(?:\"[^\"\\]*+\"[^{}\"'/]*+)*+"
 _SIMPLE_PAIRS = pattern(
     r"(?<![\w.\-])([A-Za-z_][\w.\-]*)="  # no start within a word: it may be a megabyte long
-    r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+'
+    rf'(\{{{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+\}}|"[^"\\]*+"|%?[\w.\-]+'
     r"|\[[\d,]+\]<=\[[\d,]+\](?:T\([\d,]+\))?)(?:, |$)"
 )
 
@@ -107,6 +109,9 @@ def scan_value(text: str, start: int, key: str) -> int:
         if iota is None:
             raise HloSyntaxError(f"expected [dimensions]<=[shape] as the value of '{key}'")
         return iota.end()
+    word = _SIMPLE_WORD.match(text, start)
+    if word:
+        return word.end()
     mesh = _MESH.match(text, start)
     if mesh:
         return scan_braces(text, mesh.end() - 1)

@@ -12,6 +12,7 @@ from hloopt.verifier.report import broken
 
 _NUMBERS = [str(number) for number in range(100)]
 """What parameters mostly have between their parentheses, in order."""
+_PARAMETER = Opcode.PARAMETER  # a member of an enum is slow to look up in a loop
 
 
 def check_module(module: Module) -> list[HloError]:
@@ -81,7 +82,7 @@ def _check_members(computation: Computation) -> list[HloError]:
 
 
 def _check_parameters(computation: Computation) -> list[HloError]:
-    parameters = [i for i in computation.instructions if i.opcode is Opcode.PARAMETER]
+    parameters = [i for i in computation.instructions if i.opcode is _PARAMETER]
     if [i.payload for i in parameters] == _NUMBERS[: len(parameters)]:
         return []
     seen: dict[int, Instruction] = {}

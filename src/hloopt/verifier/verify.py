@@ -107,17 +107,17 @@ def _count(module: Module, name: str) -> int:
         return 1
     from hloopt.ir.attribute_values import parse_int
 
-    span = header_span(module, name)
     try:
         count = parse_int(text)
     except HloError as error:
+        span = header_span(module, name)
         raise HloVerifyError(error.message, span=span, code="HLO108") from None
     if count == 0 and name == "replica_count":
         return 1
     if count < 1:
         raise HloVerifyError(
             f"{name}={count}: a module runs on one device at least",
-            span=span,
+            span=header_span(module, name),
             help=f"leave {name} out where it is not known",
             code="HLO108",
         )
