@@ -15,7 +15,6 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Layout, Shape, tuple_shape
-from hloopt.ir.shape_size import data_bytes
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import header_span, show_index
 
@@ -146,9 +145,10 @@ def _why_wrong(
         yield reason
     if output is not None and alias.parameter < len(parameters):
         parameter = _at(parameters[alias.parameter], alias.parameter_index)
-        if parameter is not None and parameter is not output:
-            if reason := _why_not_aliased(alias, parameter, output, setting):
-                yield reason
+        if parameter not in (None, output) and (
+            reason := _why_not_aliased(alias, parameter, output, setting)
+        ):
+            yield reason
 
 
 def _why_not_aliased(alias: Alias, parameter: Shape, output: Shape, setting: Setting) -> str | None:
@@ -160,7 +160,11 @@ def _why_not_aliased(alias: Alias, parameter: Shape, output: Shape, setting: Set
             f"and memory space of aliased {_place((alias.parameter, alias.parameter_index))} "
             f"({parameter.text})"
         )
-    if setting.options.layout_sensitive and data_bytes(parameter) != data_bytes(output):
+    if not setting.options.layout_sensitive:
+        return None
+    from hloopt.ir.shape_size import data_bytes  # few runs need it
+
+    if data_bytes(parameter) != data_bytes(output):
         return (
             f"Expected aliased {_place((alias.parameter, alias.parameter_index))} and output to "
             f"have the same size: {parameter.text} and {output.text}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.computation import Computation
 from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction, without_references
 from hloopt.ir.opcode import (
     ASYNC,
@@ -77,6 +77,8 @@ class InstructionRules:
         self._known = _KNOWN.setdefault(setting, _Known())
         self._plain_shapes = self._known.plain_shapes
         self._signatures: dict[Computation, _Form] = {}
+        self._metadata: set[str] = set()
+        """Texts of metadata found valid, from behind `metadata={` on."""
 
     def problems(self, computation: Computation) -> Iterator[tuple[Instruction, HloError]]:
         """Each instruction that breaks a rule, with the first one it breaks."""
@@ -99,8 +101,13 @@ class InstructionRules:
         if text is None:
             return None
         head, has_metadata, metadata = text.partition("metadata={")
-        if has_metadata and (_METADATA.fullmatch(metadata) is None or (head and head[-2:] != ", ")):
-            return None
+        if has_metadata:
+            if head and head[-2:] != ", ":
+                return None
+            if metadata not in self._metadata:  # many instructions come from one place
+                if _METADATA.fullmatch(metadata) is None:
+                    return None
+                self._metadata.add(metadata)
         opcode = instruction.opcode
         kind = _KINDS.get(opcode)
         if kind == _ASYNCHRONOUS:
@@ -250,10 +257,7 @@ class InstructionRules:
     def _are_odd(self, *shapes: Shape) -> bool:
         """Whether a rule may object to one of `shapes` for its own sake."""
         plain = self._plain_shapes
-        for shape in shapes:
-            if shape not in plain and not self._becomes_plain(shape):
-                return True
-        return False
+        return any(shape not in plain and not self._becomes_plain(shape) for shape in shapes)
 
 
 class _Known:
@@ -290,10 +294,7 @@ def _constant_form(constant: Instruction, head: str) -> _Form:
 def _are_mixed(operands: list[Shape]) -> bool:
     """Whether operands differ in type, or are tuples, which may hold several."""
     kind = operands[0].element_type if operands else None
-    for shape in operands:
-        if shape.element_type is not kind or kind is None:
-            return True
-    return False
+    return any(shape.element_type is not kind or kind is None for shape in operands)
 
 
 def _is_plain(leaf: Shape) -> bool:

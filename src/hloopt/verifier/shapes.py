@@ -9,7 +9,6 @@ from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import parse_int, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, same_kind, same_type
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting

@@ -56,7 +56,7 @@ def split_ints(text: str) -> tuple[int, ...]:
     if not text:
         return ()
     numbers = tuple(map(int, text.split(",")))
-    if -(1 << 63) <= min(numbers) and max(numbers) < 1 << 63:
+    if min(numbers) >= -(1 << 63) and max(numbers) < 1 << 63:
         return numbers
     return tuple(map(parse_int, text.split(",")))
 
