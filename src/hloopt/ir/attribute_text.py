@@ -18,10 +18,12 @@ STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _KEY = pattern(r"([A-Za-z_][\w.\-]*)=")
 _STRING = pattern(STRING, re.S)
 _BRACE_PIECE = pattern(
-    r'[^{}"/]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([{}])', re.S
+    r'(?:[^{}"/]++|\{[^{}"/]*+\})++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([{}])',
+    re.S,
 )
 _PAREN_PIECE = pattern(
-    r"[^()\"/]+|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([()])", re.S
+    r"(?:[^()\"/]++|\([^()\"/]*+\))++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([()])",
+    re.S,
 )
 _IOTA = pattern(
     r"\[[\d,\s]*\]\s*<=\s*\[[\d,\s]*\](?:\s*T\s*\([\d,\s]*\))?",
@@ -150,8 +152,8 @@ def scan_braces(text: str, start: int) -> int:
 
 
 def _balanced(text: str, start: int, piece: re.Pattern[str], opening: str, what: str) -> int:
-    depth = 0
-    position = start
+    depth = 1  # pieces behind the opening one: those that are closed at once count as one
+    position = start + 1
     while match := piece.match(text, position):
         position = match.end()
         if match[1]:
