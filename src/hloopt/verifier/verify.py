@@ -71,9 +71,9 @@ def verify_module(
     is_always_asked = not all(rule.opcodes for rule in asked)
     for computation in changed:
         before = len(errors) + len(unreadable)
-        found = of_interest[computation]
-        about_it = asked if found or is_always_asked else ()
-        _gather(_check(computation, rules, about_it, found), errors, unreadable)
+        concerned = of_interest[computation]
+        about_it = asked if concerned or is_always_asked else ()
+        _gather(_check(computation, rules, about_it, concerned), errors, unreadable)
         if len(errors) + len(unreadable) == before:
             state.versions[computation] = computation.version
     errors = errors or unreadable
