@@ -42,7 +42,8 @@ SHAPES = _ShapesByText()
 
 
 _PRINTED_ARRAY = pattern(r"([a-z]\w*)\[([\d,]*)\](?:\{((?:\d{1,9},)*\d{1,9})\})?")
-_PRINTED_INDEX = pattern(r"/\*index=\d+\*/")
+INDEX_COMMENT = pattern(r"(?<=, )/\*index=\d+\*/")
+"""The comment that XLA's printer puts in front of each fifth element or operand."""
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _COMMENT = pattern(r"/\*(?:.*?\*/|(.*))", re.S)  # the group: one that is never closed
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
@@ -110,7 +111,9 @@ def _printed_tuple(text: str) -> Shape | None:
         return None
     inner = text[1:-1]
     if "/" in inner:
-        inner = _PRINTED_INDEX.sub("", inner)
+        inner = INDEX_COMMENT.sub("", inner)
+        if "/" in inner:
+            return None
     try:
         return tuple_shape(map(SHAPES.__getitem__, inner.split(", "))) if inner else None
     except ShapeError:
