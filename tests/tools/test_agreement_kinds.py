@@ -14,6 +14,7 @@ from agreement_lib.recognition import (
     ENDLESS,
     INVALID,
     MADE_UP,
+    MANUAL,
     MORE_DEVICES,
     ROUNDING,
     Difference,
@@ -107,6 +108,34 @@ def test_a_clamp_explains_where_its_bounds_are_out_of_order() -> None:
     assert kind(text, floats(1, 1), floats(2, 2), floats(3, 3)) == ""
 
 
+@pytest.mark.parametrize(("shape", "is_known"), [("s32[3]", True), ("s32[<=3]", False)])
+def test_a_size_explains_where_its_dimension_is_called_static(shape: str, is_known: bool) -> None:
+    text = f"""ENTRY e {{ p = s32[3] parameter(0)  n = s32[] constant(2)
+  s = {shape} set-dimension-size(p, n), dimensions={{0}}
+  ROOT g = s32[] get-dimension-size(s), dimensions={{0}} }}"""
+    assert ("static" in kind(text, np.array([1, 2, 3], np.int32))) == is_known
+
+
+@pytest.mark.parametrize(
+    ("factors", "is_known"),
+    [
+        (floats(1e30, 1e30, 1e-30, 1e-30, 0), True),
+        (floats(np.inf, 0, 2), True),
+        (floats(1e30, 1e30, np.nan), False),
+        (floats(1, 2, np.nan), False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_product_explains_where_factors_overflow_and_vanish(
+    factors: Value, is_known: bool
+) -> None:
+    text = f"""mul {{ a = f32[] parameter(0)  b = f32[] parameter(1)
+  ROOT c = f32[] multiply(a, b) }}
+ENTRY e {{ p = f32[{len(factors)}] parameter(0)  one = f32[] constant(1)
+  ROOT r = f32[] reduce(p, one), dimensions={{0}}, to_apply=mul }}"""
+    assert ("product" in kind(text, factors, theirs=np.inf)) == is_known
+
+
 def test_a_scatter_explains_where_two_operands_are_one() -> None:
     text = """f { a = f32[] parameter(0)  b = f32[] parameter(1)  c = f32[] parameter(2)
   d = f32[] parameter(3)  s = f32[] add(a, c)  m = f32[] multiply(b, d)
@@ -193,6 +222,9 @@ def test_modules_for_more_devices_and_invalid_ones_are_told_apart() -> None:
     assert reason_of_failure(parse_module(HEAD + SUM + scatter), is_limit=False) == MORE_DEVICES
     enough = f"HloModule m, num_partitions=2\n{SUM}{scatter}"
     assert reason_of_failure(parse_module(enough), is_limit=False) == ""
+    manual = """ENTRY e { p = f32[8] parameter(0)
+  ROOT s = f32[2] custom-call(p), custom_call_target="SPMDFullToShardShape" }"""
+    assert reason_of_failure(parse_module(HEAD + manual), is_limit=False) == MANUAL
     wrong = parse_module(HEAD + "ENTRY e { p = f32[2] parameter(0)  ROOT n = f32[3] negate(p) }")
     assert reason_of_failure(wrong, is_limit=False) == INVALID
 

@@ -18,6 +18,7 @@ from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.collective_devices import device_groups
+from hloopt.ir.custom_targets import MANUAL_BOUNDARIES, custom_call_target
 from hloopt.ir.device_counts import device_counts
 from hloopt.verifier import ANY_TARGET, verify_module
 
@@ -25,6 +26,7 @@ ROUNDING = "rounding: a unit in the last place of each operation moves the outpu
 INVALID = "the module is invalid"
 MADE_UP = "values that are made up, such as random numbers or unknown custom calls"
 MORE_DEVICES = "shapes of a collective ask for more devices than the module is for"
+MANUAL = "a manual region, whose ends the SPMD partitioner takes away"
 ENDLESS = "an endless loop, which XLA removes because its result is unused or never changes"
 
 _NOISE_SEEDS = (1, 2, 3)
@@ -91,6 +93,8 @@ def reason_of_failure(module: Module, *, is_limit: bool) -> str:
         return INVALID
     if _is_for_more_devices(module):
         return MORE_DEVICES
+    if any(custom_call_target(i) in MANUAL_BOUNDARIES for i in module.instructions()):
+        return MANUAL
     if is_limit:
         used = {i for output in range(_outputs(module)) for i in origins(module, output)}
         for loop in module.instructions(Opcode.WHILE):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hloopt.interpreter.dynamic_sizes import sets_static_size
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
@@ -125,6 +126,25 @@ def _is_beyond_its_bound(resize: Instruction, operands: Sequence[Value]) -> bool
     return not 0 <= size <= resize.operands[0].shape.dimensions[dimension]
 
 
+def _is_called_static(size: Instruction, operands: Sequence[Value]) -> bool:
+    return sets_static_size(size.operands[0])
+
+
+def _may_overflow_or_vanish(reduce: Instruction, operands: Sequence[Value]) -> bool:
+    """Whether some factors of a product go beyond all numbers of its type, and others to zero."""
+    if reduction_kind(reduce.called[0]) is not ReductionKind.PRODUCT:
+        return False
+    factors = np.abs(np.asarray(operands[0]).astype(np.float64))
+    if not np.isfinite(factors).all():
+        return bool((factors == 0).any())
+    exponents = np.log2(factors, where=factors > 0, out=np.full(factors.shape, -np.inf))
+    range_of_type = np.finfo(np.float32)
+    return bool(
+        exponents[exponents > 0].sum() >= range_of_type.maxexp
+        and exponents[exponents < 0].sum() <= range_of_type.minexp
+    )
+
+
 def _sums_many_in_16_bits(reduce: Instruction, operands: Sequence[Value]) -> bool:
     arrays = [np.asarray(operand) for operand in operands[: len(operands) // 2]]
     count = max(array.size for array in arrays) // max(reduce.shape.element_count(), 1)
@@ -182,5 +202,16 @@ TRAITS = (
         "a size set beyond its bound, which XLA reports as it is",
         (Opcode.SET_DIMENSION_SIZE,),
         _is_beyond_its_bound,
+    ),
+    Trait(
+        "the size of a dimension that its shape calls static, which MLIR makes dynamic",
+        (Opcode.GET_DIMENSION_SIZE,),
+        _is_called_static,
+    ),
+    Trait(
+        "a product of factors beyond all numbers and of others near zero, in another order",
+        (Opcode.REDUCE,),
+        _may_overflow_or_vanish,
+        only_nan=True,
     ),
 )

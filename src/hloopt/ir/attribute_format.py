@@ -210,13 +210,11 @@ def string_unless(default: str) -> Canonical:
 
 
 _QUEUES = '"wait_on_operation_queues":[],'
-_FLAT = r'[^{}"]*(?:"[^"\\]*"[^{}"]*)*'
-_SIMPLE_DICTIONARY = pattern(rf"\{{{_FLAT}(?:\{{{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*\}}{_FLAT})*\}}")
 
 
 def backend_config(text: str) -> str | None:
     """A dictionary as it stands, else a quoted string; an empty string is left out."""
-    if text.startswith("{") and (_SIMPLE_DICTIONARY.fullmatch(text) or is_dictionary(text)):
+    if is_dictionary(text):
         return text.replace(_QUEUES, "") if _QUEUES in text else text
     value = parse_string(text).replace(_QUEUES, "")
     return quote_unless_dictionary(value) if value else None

@@ -18,20 +18,24 @@ STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\''
 _KEY = pattern(r"([A-Za-z_][\w.\-]*)=")
 _STRING = pattern(STRING, re.S)
 _BRACE_PIECE = pattern(
-    r'[^{}"/]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([{}])', re.S
+    r'(?:[^{}"/]++|\{[^{}"/]*+\})++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([{}])',
+    re.S,
 )
 _PAREN_PIECE = pattern(
-    r"[^()\"/]+|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([()])", re.S
+    r"(?:[^()\"/]++|\([^()\"/]*+\))++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|/\*.*?(?:\*/|\Z)|//[^\r\n]*|/|([()])",
+    re.S,
 )
 _IOTA = pattern(
     r"\[[\d,\s]*\]\s*<=\s*\[[\d,\s]*\](?:\s*T\s*\([\d,\s]*\))?",
 )
 _MESH = pattern(r"mesh\s*\[[^\]]*\](?:\s*,\s*device_ids\s*=\s*\((?:[^()]|\([^()]*\))*\))?\s*\{")
 _WORD = pattern(r"[0-9a-zA-Z?]++_[0-9a-zA-Z?]++->[0-9a-zA-Z?]++|%?[\w.\-+?:]+|[^\s,{}()]+")
+_SIMPLE_WORD = pattern(r"\w++(?=[,\n])")
 _SCALAR = pattern(r"-?nan\(0x[0-9a-fA-F]+\)|[^\s,{}()]+")
+_FLAT = r"[^{}\"'/]*+(?:\"[^\"\\]*+\"[^{}\"'/]*+)*+"
 _SIMPLE_PAIRS = pattern(
     r"(?<![\w.\-])([A-Za-z_][\w.\-]*)="  # no start within a word: it may be a megabyte long
-    r'(\{[^{}"\'/]*(?:"[^"\\]*"[^{}"\'/]*)*\}|"[^"\\]*"|%?[\w.\-]+'
+    rf'(\{{{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+\}}|"[^"\\]*+"|%?[\w.\-]+'
     r"|\[[\d,]+\]<=\[[\d,]+\](?:T\([\d,]+\))?)(?:, |$)"
 )
 
@@ -107,6 +111,9 @@ def scan_value(text: str, start: int, key: str) -> int:
         if iota is None:
             raise HloSyntaxError(f"expected [dimensions]<=[shape] as the value of '{key}'")
         return iota.end()
+    word = _SIMPLE_WORD.match(text, start)
+    if word:
+        return word.end()
     mesh = _MESH.match(text, start)
     if mesh:
         return scan_braces(text, mesh.end() - 1)
@@ -145,8 +152,8 @@ def scan_braces(text: str, start: int) -> int:
 
 
 def _balanced(text: str, start: int, piece: re.Pattern[str], opening: str, what: str) -> int:
-    depth = 0
-    position = start
+    depth = 1  # pieces behind the opening one: those that are closed at once count as one
+    position = start + 1
     while match := piece.match(text, position):
         position = match.end()
         if match[1]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hloopt.ir.module import Module
 
 _WITH_PAYLOAD = (Opcode.PARAMETER, Opcode.CONSTANT)
+_PARAMETER = Opcode.PARAMETER  # a member of an enum is slow to look up in a loop
+_NUMBERS = [str(number) for number in range(100)]
 
 
 class Computation:
@@ -71,8 +73,8 @@ class Computation:
     @property
     def parameters(self) -> list[Instruction]:
         """The parameters by number. O(instructions)."""
-        found = [i for i in self.instructions if i.opcode is Opcode.PARAMETER]
-        if len(found) > 1:
+        found = [i for i in self.instructions if i.opcode is _PARAMETER]
+        if len(found) > 1 and not numbered_in_order(found):
             found.sort(key=lambda parameter: parameter.parameter_number)
         return found
 
@@ -269,3 +271,8 @@ class Computation:
             del self.callers[caller]
         else:
             self.callers[caller] -= 1
+
+
+def numbered_in_order(parameters: list[Instruction]) -> bool:
+    """Whether parameters are numbered 0, 1, 2, …, as nearly all are written; False for many."""
+    return [parameter.payload for parameter in parameters] == _NUMBERS[: len(parameters)]

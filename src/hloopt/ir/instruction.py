@@ -301,14 +301,20 @@ def _without(items: Mapping[Instruction, None], item: Instruction) -> Mapping[In
 
 
 def _fill_attributes(instruction: Instruction) -> Mapping[str, str]:
-    attributes = split_attributes(instruction.attribute_text or "")
-    if not REFERENCE_ATTRIBUTES.isdisjoint(attributes):
-        opcode = instruction.opcode
-        calls = opcode in CONTROL_FLOW_CALLERS or opcode in EMBEDDED_CALLERS
-        kept = REFERENCE_ATTRIBUTES if calls else _CONTROL  # elsewhere they are out of place
-        attributes = {k: v for k, v in attributes.items() if k not in kept}
+    attributes = without_references(
+        instruction.opcode, split_attributes(instruction.attribute_text or "")
+    )
     instruction.attributes = attributes
     return attributes
+
+
+def without_references(opcode: Opcode, attributes: Mapping[str, str]) -> Mapping[str, str]:
+    """`attributes` of an instruction without those that name computations or instructions."""
+    if REFERENCE_ATTRIBUTES.isdisjoint(attributes):
+        return attributes
+    calls = opcode in CONTROL_FLOW_CALLERS or opcode in EMBEDDED_CALLERS
+    kept = REFERENCE_ATTRIBUTES if calls else _CONTROL  # elsewhere they are out of place
+    return {k: v for k, v in attributes.items() if k not in kept}
 
 
 def _fill_users(instruction: Instruction) -> dict[Instruction, None]:

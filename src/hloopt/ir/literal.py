@@ -10,7 +10,7 @@ from hloopt.diagnostics import LiteralError
 from hloopt.ir.attribute_text import scan_literal
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.literal_values import SMALLEST_SCALE, value_formatter
-from hloopt.ir.plain_literals import PLAIN_VALUE, is_plain
+from hloopt.ir.plain_literals import PLAIN_VALUE, is_plain, is_plain_scalar
 from hloopt.ir.shape import Shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
@@ -50,7 +50,11 @@ def check_literal(text: str, shape: Shape) -> None:
 
     A long one in the form XLA prints takes a tenth of the time of any other.
     """
-    if len(text) <= _REMEMBERED or not is_plain(text, shape):
+    if text == ELIDED and (shape.is_tuple or shape.dimensions):
+        return
+    if text == "{}" and shape.dimensions == (0,):
+        return
+    if not is_plain_scalar(text, shape) and not is_plain(text, shape):
         canonical_literal(text, shape, 0)
 
 

@@ -19,6 +19,8 @@ def check_operands(instruction: Instruction) -> None:
     if count < least or (most is not None and count > most):
         wanted = f"{least}" if least == most else f"at least {least}"
         raise HloSyntaxError(f"{opcode} expects {wanted} operands, but has {count} operands")
+    if opcode not in _MORE:
+        return
     if opcode in _PAIRED and count % 2 != (opcode is Opcode.SCATTER):
         raise HloSyntaxError(f"{opcode} cannot have {count} operands: {_PAIRED[opcode]}")
     if opcode in _INDEXED:
@@ -52,6 +54,13 @@ _PAIRED = {
 }
 _INDEXED = {Opcode.DYNAMIC_SLICE: 1, Opcode.DYNAMIC_UPDATE_SLICE: 2}
 """Operands in front of one index for each dimension, or of one for all."""
+_MORE = frozenset(
+    (
+        *(*_PAIRED, *_INDEXED, Opcode.BROADCAST, Opcode.CONDITIONAL, Opcode.CUSTOM_CALL),
+        *(Opcode.TUPLE, Opcode.SEND_DONE, Opcode.RECV_DONE, Opcode.PARAMETER),
+    )
+)
+"""Opcodes of which more than the number of operands is checked."""
 
 
 def _check_index(conditional: Instruction) -> None:

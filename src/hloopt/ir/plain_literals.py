@@ -1,4 +1,4 @@
-"""Array literals as XLA prints them, recognized at a look."""
+"""Literals as XLA prints them, recognized at a look."""
 
 from __future__ import annotations
 
@@ -21,6 +21,32 @@ def is_plain(text: str, shape: Shape) -> bool:
     for size in reversed(shape.dimensions[:-1]):
         skeleton = "{" + ",".join([skeleton] * size) + "}"
     return text.translate(_WITHOUT_NUMBERS) == skeleton
+
+
+def is_plain_scalar(text: str, shape: Shape) -> bool:
+    """Whether this is a number XLA prints, of a scalar `shape`, that its type can hold."""
+    kind = shape.element_type
+    if kind is None or shape.dimensions:
+        return False
+    if kind.is_integral:
+        digits = text.removeprefix("-")
+        if not (digits.isdecimal() and digits.isascii()) or len(digits) > _LONGEST_INTEGER:
+            return False
+        bits = kind.bits - (kind.kind == "signed")
+        return -(1 << bits) * (kind.kind == "signed") <= int(text) < 1 << bits
+    if kind.kind == "pred":
+        return text in ("true", "false")
+    largest = _LARGEST.get(kind.name)
+    if largest is None or _REAL.fullmatch(text) is None:
+        return False
+    return text in _NOT_FINITE or -largest <= float(text) <= largest
+
+
+_LONGEST_INTEGER = 18  # digits that fit into 64 bits whatever they are
+_REAL = pattern(r"-?(?:\d{1,18}(?:\.\d{0,18})?(?:e[+-]?\d{1,3})?|inf)|nan")
+_NOT_FINITE = ("inf", "-inf", "nan")
+_LARGEST = {"f64": 1.79e308, "f32": 3.402823e38, "bf16": 3.3895e38, "f16": 65504.0}
+"""A bound, slightly below the largest value, by element type."""
 
 
 def _plain(number: str) -> re.Pattern[str]:

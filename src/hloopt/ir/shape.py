@@ -130,6 +130,10 @@ class Shape:
             self._text = _format(self, layout=True)
         return self._text
 
+    def keep_text(self, text: str) -> None:
+        """Remember `text`, which is this shape as XLA prints it."""
+        self._text = text
+
     def with_layout(self, layout: Layout) -> Shape:
         """This array with another layout."""
         assert self.element_type is not None
@@ -152,7 +156,7 @@ class Shape:
         stack = [self]
         while stack:
             shape = stack.pop()
-            if shape.is_tuple:
+            if shape.element_type is None:
                 stack.extend(reversed(shape.elements))
             else:
                 result.append(shape)
@@ -202,6 +206,7 @@ _DEEPEST = 500
 _ARRAYS: dict[tuple[object, ...], Shape] = {}
 _TUPLES: dict[tuple[Shape, ...], Shape] = {}
 _LAYOUTS: dict[tuple[int, ...], Layout] = {}
+_DEFAULT_LAYOUTS: dict[int, Layout] = {}
 
 
 def layout_in_order(minor_to_major: tuple[int, ...]) -> Layout:
@@ -214,7 +219,11 @@ def layout_in_order(minor_to_major: tuple[int, ...]) -> Layout:
 
 def default_layout(rank: int) -> Layout:
     """The descending layout: the last dimension varies fastest."""
-    return layout_in_order(tuple(range(rank - 1, -1, -1)))
+    layout = _DEFAULT_LAYOUTS.get(rank)
+    if layout is None:
+        layout = layout_in_order(tuple(range(rank - 1, -1, -1)))
+        _DEFAULT_LAYOUTS[rank] = layout
+    return layout
 
 
 def _make(
@@ -244,7 +253,7 @@ def array_shape(
     is_buffer: bool = False,
 ) -> Shape:
     """The array (or token, or opaque) shape with these properties."""
-    if not any(dynamic):
+    if True not in dynamic:
         dynamic = (False,) * len(dimensions)
     if layout is None:
         layout = default_layout(len(dimensions))
@@ -276,7 +285,14 @@ def agree(a: Shape, b: Shape, *, any_precision: bool = False) -> bool:
     An unbounded dimension goes with any size; with `any_precision` a floating-point type goes
     with any other. O(number of subshapes).
     """
-    if compatible(a, b):
+    if (
+        a.element_type is not None
+        and a.element_type is b.element_type
+        and a.dimensions == b.dimensions
+        and a.is_buffer == b.is_buffer
+    ):
+        return True
+    if a.is_tuple and compatible(a, b):
         return True
     stack = [(a, b)]
     while stack:
@@ -364,16 +380,21 @@ def _format(shape: Shape, *, layout: bool) -> str:
                 if i:
                     stack.append(f", /*index={i}*/" if i % 5 == 0 else ", ")
             stack.append("(")
-        else:
+        elif item is shape:
             out.append(_format_array(item, layout))
+        else:
+            out.append(format_shape(item, layout=layout))  # which remembers it
     return "".join(out)
 
 
 def _format_array(shape: Shape, layout: bool) -> str:
-    dimensions = ",".join(
-        "?" if size < 0 else f"<={size}" if dynamic else str(size)
-        for size, dynamic in zip(shape.dimensions, shape.dynamic, strict=True)
-    )
+    if True in shape.dynamic:
+        dimensions = ",".join(
+            "?" if size < 0 else f"<={size}" if dynamic else str(size)
+            for size, dynamic in zip(shape.dimensions, shape.dynamic, strict=True)
+        )
+    else:
+        dimensions = ",".join(map(str, shape.dimensions))
     text = f"{shape.type_name}[{dimensions}]"
     if layout and shape.is_array:
         text += shape.layout.text

@@ -28,9 +28,11 @@ def parse_shape(text: str) -> Shape:
 
 class _ShapesByText(dict[str, Shape]):
     def __missing__(self, text: str) -> Shape:
-        shape, end = scan_shape(text, 0)
-        if skip_trivia(text, end) != len(text):
-            raise ShapeError(f"unexpected text after the shape in '{_shorten(text)}'")
+        shape = _printed_array(text) if text[-1:] != ")" else _printed_tuple(text)
+        if shape is None:
+            shape, end = scan_shape(text, 0)
+            if skip_trivia(text, end) != len(text):
+                raise ShapeError(f"unexpected text after the shape in '{_shorten(text)}'")
         self[text] = shape
         return shape
 
@@ -39,6 +41,9 @@ SHAPES = _ShapesByText()
 """Shapes by their text; looking up a new text parses it (`parse_shape`, without the call)."""
 
 
+_PRINTED_ARRAY = pattern(r"([a-z]\w*)\[([\d,]*)\](?:\{((?:\d{1,9},)*\d{1,9})\})?")
+INDEX_COMMENT = pattern(r"(?<=, )/\*index=\d+\*/")
+"""The comment that XLA's printer puts in front of each fifth element or operand."""
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _COMMENT = pattern(r"/\*(?:.*?\*/|(.*))", re.S)  # the group: one that is never closed
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
@@ -64,6 +69,55 @@ _LAYOUT_PART = pattern(
 )
 _PART_ORDER = ("levels", "tiles", "tail", "index", "pointer", "bits", "space", "splits", "dynamic")
 _SIMPLE_LAYOUT = pattern(r"\{((?:\d{1,9},)*\d{1,9})\}")
+
+
+def _printed_array(text: str) -> Shape | None:
+    """The array XLA prints as `text`, with static sizes and an order of dimensions at most.
+
+    None for all other text; `scan_shape` reads that.
+    """
+    match = _PRINTED_ARRAY.fullmatch(text)
+    if match is None:
+        return None
+    name, sizes, order = match.groups()
+    kind = ELEMENT_TYPES.get(name)
+    if kind is None or (sizes and not kind.bits):
+        return None
+    try:
+        dimensions = tuple(map(int, sizes.split(","))) if sizes else ()
+    except ValueError:  # a comma without a number, or thousands of digits
+        return None
+    layout = layout_in_order(tuple(map(int, order.split(",")))) if order else None
+    if dimensions and max(dimensions) >= 1 << 63:
+        return None
+    if layout is not None and len(layout.minor_to_major) != len(dimensions):
+        return None
+    shape = array_shape(name, dimensions, (), layout)
+    if _is_canonical(sizes, order, len(dimensions)):
+        shape.keep_text(text)
+    return shape
+
+
+def _is_canonical(sizes: str, order: str | None, rank: int) -> bool:
+    """Whether sizes and order of dimensions are as XLA prints them: no zero leads a number."""
+    if not rank:
+        return True
+    return bool(order) and len(order or "") == 2 * rank - 1 and f",{sizes}".find(",0") < 0
+
+
+def _printed_tuple(text: str) -> Shape | None:
+    """The tuple of arrays XLA prints as `text`; None for all other text."""
+    if text[0] != "(" or text.count("(") > 1:
+        return None
+    inner = text[1:-1]
+    if "/" in inner:
+        inner = INDEX_COMMENT.sub("", inner)
+        if "/" in inner:
+            return None
+    try:
+        return tuple_shape(map(SHAPES.__getitem__, inner.split(", "))) if inner else None
+    except ShapeError:
+        return None
 
 
 def scan_shape(text: str, start: int) -> tuple[Shape, int]:
@@ -102,6 +156,11 @@ def scan_shape(text: str, start: int) -> tuple[Shape, int]:
 
 
 def _scan_array(text: str, position: int) -> tuple[Shape, int]:
+    printed = _PRINTED_ARRAY.match(text, position)
+    if printed and text[printed.end() : printed.end() + 1] in (",", ")", "}", "-", ""):
+        shape = _printed_array(printed[0])
+        if shape is not None:
+            return shape, printed.end()
     buffer_ahead = _BUFFER.match(text, position)
     if buffer_ahead:
         if _BUFFER.match(text, buffer_ahead.end()):

@@ -15,7 +15,6 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Layout, Shape, tuple_shape
-from hloopt.ir.shape_size import data_bytes
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import header_span, show_index
 
@@ -115,23 +114,18 @@ def _problems(
     parameters = [parameter.shape for parameter in entry_parameters]
     taken: set[tuple[int, tuple[int, ...]]] = set()
     for alias in aliases:
-        what = f"input_output_alias of output {show_index(alias.output_index)}"
-        output = _at(module.entry.root.shape, alias.output_index)
-        if output is None or not output.is_array:
-            yield f"{what}: the entry computation has no such array"
-        yield from _check_parameter(what, parameters, alias.parameter, alias.parameter_index)
         place = alias.parameter, alias.parameter_index
-        if output is not None and alias.parameter < len(parameters):
-            parameter = _at(parameters[alias.parameter], alias.parameter_index)
-            if parameter is not None and (
-                reason := _why_not_aliased(alias, parameter, output, setting)
-            ):
-                yield f"{what}: {reason}"
+        for message in _why_wrong(alias, module.entry.root.shape, parameters, setting):
+            yield f"input_output_alias of output {show_index(alias.output_index)}: {message}"
         if place in taken:
-            yield f"{what}: {_place(place)} is already aliased with another output"
+            yield (
+                f"input_output_alias of output {show_index(alias.output_index)}: {_place(place)} "
+                "is already aliased with another output"
+            )
         taken.add(place)
     for number, index in donors:
-        yield from _check_parameter("buffer_donor", parameters, number, index)
+        if reason := _why_no_parameter(parameters, number, index):
+            yield f"buffer_donor: {reason}"
         if (number, index) in taken:
             yield (
                 f"{_place((number, index))} is registered as a buffer donor. However, it is also "
@@ -140,17 +134,37 @@ def _problems(
         taken.add((number, index))
 
 
+def _why_wrong(
+    alias: Alias, root: Shape, parameters: list[Shape], setting: Setting
+) -> Iterator[str]:
+    """The reasons why an alias cannot be, but for what else its parameter is aliased with."""
+    output = _at(root, alias.output_index)
+    if output is None or not output.is_array:
+        yield "the entry computation has no such array"
+    if reason := _why_no_parameter(parameters, alias.parameter, alias.parameter_index):
+        yield reason
+    if output is not None and alias.parameter < len(parameters):
+        parameter = _at(parameters[alias.parameter], alias.parameter_index)
+        if parameter not in (None, output) and (
+            reason := _why_not_aliased(alias, parameter, output, setting)
+        ):
+            yield reason
+
+
 def _why_not_aliased(alias: Alias, parameter: Shape, output: Shape, setting: Setting) -> str | None:
-    """The reason why an output cannot reuse the buffer of a parameter; None if it can."""
+    """The reason why an output cannot reuse the buffer of a parameter of another shape; None if
+    it can."""
     if alias.kind == "must-alias":
-        if parameter is output:
-            return None
         return (
             f"Shape and memory space of the result {output.text} must be the same as the shape "
             f"and memory space of aliased {_place((alias.parameter, alias.parameter_index))} "
             f"({parameter.text})"
         )
-    if setting.options.layout_sensitive and data_bytes(parameter) != data_bytes(output):
+    if not setting.options.layout_sensitive:
+        return None
+    from hloopt.ir.shape_size import data_bytes  # few runs need it
+
+    if data_bytes(parameter) != data_bytes(output):
         return (
             f"Expected aliased {_place((alias.parameter, alias.parameter_index))} and output to "
             f"have the same size: {parameter.text} and {output.text}"
@@ -162,13 +176,11 @@ def _place(place: tuple[int, tuple[int, ...]]) -> str:
     return f"Input {place[0]} at index {show_index(place[1])}"
 
 
-def _check_parameter(
-    what: str, parameters: list[Shape], number: int, index: tuple[int, ...]
-) -> Iterator[str]:
+def _why_no_parameter(parameters: list[Shape], number: int, index: tuple[int, ...]) -> str | None:
+    """The reason why there is no array at `index` of a parameter; None if there is one."""
     if number >= len(parameters):
-        count = len(parameters)
-        yield f"{what}: there is no parameter {number}, the entry computation has {count}"
-        return
+        return f"there is no parameter {number}, the entry computation has {len(parameters)}"
     shape = _at(parameters[number], index)
     if shape is None or not shape.is_array:
-        yield f"{what}: parameter {number} has no array at index {show_index(index)}"
+        return f"parameter {number} has no array at index {show_index(index)}"
+    return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hloopt.diagnostics import HloError, HloVerifyError
+from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.computation import Computation
-from hloopt.ir.instruction import Instruction
+from hloopt.ir.instruction import Instruction, without_references
 from hloopt.ir.opcode import (
     ASYNC,
     CONTROL_FLOW_CALLERS,
@@ -17,14 +17,17 @@ from hloopt.ir.opcode import (
     Opcode,
 )
 from hloopt.ir.operand_rules import check_operands
-from hloopt.ir.shape import Shape
+from hloopt.ir.plain_literals import is_plain_scalar
+from hloopt.ir.shape import Shape, default_layout
 from hloopt.ir.shape_inference import check_shape
 from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
 from hloopt.verifier.rules import INSTRUCTION_RULES, SHAPED_RULES, Rule, check, for_opcode
 
+_CHARACTERS = r"[^\"\\]*+(?:\\[nrt'\"\\][^\"\\]*+)*+"
 _METADATA = pattern(
-    r'(?:op_type="[^"\\]*" ?)?(?:op_name="[^"\\]*" ?)?(?:source_file="[^"\\]*" ?)?'
+    rf'(?:op_type="{_CHARACTERS}" ?)?(?:op_name="{_CHARACTERS}" ?)?'
+    rf'(?:source_file="{_CHARACTERS}" ?)?'
     r"(?:source_line=\d{1,9} ?)?(?:source_end_line=\d{1,9} ?)?(?:source_column=\d{1,9} ?)?"
     r"(?:source_end_column=\d{1,9} ?)?(?:stack_frame_id=\d{1,9} ?)?\}"
 )
@@ -48,6 +51,16 @@ _KEEPS_PRECISION = frozenset(
 )
 """Opcodes that pass values on as they are, whatever precision others may have."""
 
+_SAME_SHAPE, _PARAMETER, _CONSTANT, _ELEMENT, _ASYNCHRONOUS = range(5)
+_KINDS = {
+    **dict.fromkeys(_KEEPS_SHAPE, _SAME_SHAPE),
+    **dict.fromkeys(ASYNC, _ASYNCHRONOUS),
+    Opcode.PARAMETER: _PARAMETER,
+    Opcode.CONSTANT: _CONSTANT,
+    Opcode.GET_TUPLE_ELEMENT: _ELEMENT,
+}
+"""Opcodes whose forms are looked at in a way of their own."""
+
 _Form = tuple[object, ...]
 
 
@@ -64,7 +77,8 @@ class InstructionRules:
         self._known = _KNOWN.setdefault(setting, _Known())
         self._plain_shapes = self._known.plain_shapes
         self._signatures: dict[Computation, _Form] = {}
-        self._has_plain_reshapes = not setting.options.verify_reshape_is_bitcast
+        self._metadata: set[str] = set()
+        """Texts of metadata found valid, from behind `metadata={` on."""
 
     def problems(self, computation: Computation) -> Iterator[tuple[Instruction, HloError]]:
         """Each instruction that breaks a rule, with the first one it breaks."""
@@ -87,16 +101,22 @@ class InstructionRules:
         if text is None:
             return None
         head, has_metadata, metadata = text.partition("metadata={")
-        if has_metadata and (_METADATA.fullmatch(metadata) is None or (head and head[-2:] != ", ")):
-            return None
+        if has_metadata:
+            if head and head[-2:] != ", ":
+                return None
+            if metadata not in self._metadata:  # many instructions come from one place
+                if _METADATA.fullmatch(metadata) is None:
+                    return None
+                self._metadata.add(metadata)
         opcode = instruction.opcode
-        if opcode in ASYNC:
+        kind = _KINDS.get(opcode)
+        if kind == _ASYNCHRONOUS:
             return None  # more than shapes decides
         shape = instruction.shape
         operands = instruction.operands
-        if shape not in self._plain_shapes and not self._becomes_plain(shape):
+        if kind is None or (shape not in self._plain_shapes and not self._becomes_plain(shape)):
             pass  # what is right for most shapes may be wrong for this one
-        elif opcode in _KEEPS_SHAPE:
+        elif kind == _SAME_SHAPE:
             for operand in operands:
                 if operand.shape is not shape:
                     break
@@ -104,7 +124,12 @@ class InstructionRules:
                 if head:
                     return opcode, shape, head, len(operands)
                 return opcode, shape.element_type, len(operands)
-        elif opcode is Opcode.GET_TUPLE_ELEMENT:
+        elif kind == _PARAMETER:
+            if not head:
+                return _VALID
+        elif kind == _CONSTANT:
+            return _constant_form(instruction, head)
+        elif kind == _ELEMENT:
             index = head[6:-2] if has_metadata else head[6:]
             elements = operands[0].shape.elements if len(operands) == 1 else ()
             if (
@@ -115,18 +140,6 @@ class InstructionRules:
                 and int(index) < len(elements)
             ):
                 return _VALID if elements[int(index)] is shape else None
-        elif opcode is Opcode.PARAMETER:
-            if not head:
-                return _VALID
-        elif opcode is Opcode.CONSTANT:
-            return _constant_form(instruction, head)
-        elif (
-            opcode is Opcode.RESHAPE
-            and not head
-            and self._has_plain_reshapes
-            and _is_plain_reshape(shape, operands)
-        ):
-            return _VALID
         if "channel_id=" in head:
             head = _CHANNEL.sub("channel_id", head)
         called = instruction.called
@@ -140,10 +153,15 @@ class InstructionRules:
 
     def _becomes_plain(self, shape: Shape) -> bool:
         """Whether no rule objects to `shape` for its own sake; notes it."""
-        is_plain = _is_plain(shape)
-        if is_plain:
-            self._plain_shapes.add(shape)
-        return is_plain
+        plain = self._plain_shapes
+        leaves = {shape} if shape.element_type else set(shape.leaves())
+        for leaf in leaves:
+            if leaf not in plain:
+                if not _is_plain(leaf):
+                    return False
+                plain.add(leaf)
+        plain.add(shape)
+        return True
 
     def _without_names(self, instruction: Instruction, head: str) -> str:
         """Attribute text without what differs between equal calls, the callees' names."""
@@ -162,9 +180,7 @@ class InstructionRules:
     def _check(self, instruction: Instruction, *, is_new_form: bool) -> None:
         """Raise HloError with the first rule that `instruction` breaks."""
         opcode = instruction.opcode
-        attributes = instruction.attributes
-        if is_new_form and "metadata={" in (instruction.attribute_text or ""):  # looked at
-            attributes = {k: v for k, v in attributes.items() if k != "metadata"}
+        attributes = _looked_at(instruction) if is_new_form else instruction.attributes
         called = instruction.called
         references = [name for name, _ in instruction.called_attributes()] if called else []
         if instruction.control_predecessors:
@@ -183,7 +199,7 @@ class InstructionRules:
             form = self._form_of_attributes(instruction)
             if form in self._known.forms:
                 return
-        self._check_rules(instruction)
+        self._check_rules(instruction, attributes)
         if form is not None:
             self._known.forms.add(form)
 
@@ -197,30 +213,51 @@ class InstructionRules:
             *[item for item in attributes if item[0] not in _NEVER_ABOUT_RULES],
         )
 
-    def _check_rules(self, instruction: Instruction) -> None:
+    def _check_rules(self, instruction: Instruction, attributes: Mapping[str, str]) -> None:
         opcode = instruction.opcode
         if opcode in _MUST_CALL and not instruction.called:
             raise HloVerifyError(f"{opcode} calls no computation")
-        rules = self._known.rules.get(opcode)
-        if rules is None:
-            options = self.setting.options
-            rules = self._known.rules[opcode] = (
-                for_opcode(INSTRUCTION_RULES, opcode, options),
-                for_opcode(SHAPED_RULES, opcode, options),
-            )
-        before, after = rules
-        check(before, instruction, self.setting)
+        operands = [operand.shape for operand in instruction.operands]
+        before, after = self._rules(
+            opcode, self._are_odd(instruction.shape, *operands), _are_mixed(operands)
+        )
+        check(before, instruction, attributes, self.setting)
         if opcode is not Opcode.PARAMETER:
             check_shape(
                 opcode,
                 instruction.shape,
-                [operand.shape for operand in instruction.operands],
-                instruction.attributes,
+                operands,
+                attributes,
                 instruction.called,
                 any_precision=self.setting.options.allow_mixed_precision
                 and opcode not in _KEEPS_PRECISION,
             )
-        check(after, instruction, self.setting)
+        check(after, instruction, attributes, self.setting)
+
+    def _rules(
+        self, opcode: Opcode, has_odd_shapes: bool, has_mixed_types: bool
+    ) -> tuple[list[Rule], list[Rule]]:
+        """The rules about an opcode, before and after the shape is checked."""
+        key = opcode, has_odd_shapes, has_mixed_types
+        rules = self._known.rules.get(key)
+        if rules is None:
+            before, after = (
+                for_opcode(
+                    every,
+                    opcode,
+                    self.setting.options,
+                    has_odd_shapes=has_odd_shapes,
+                    has_mixed_types=has_mixed_types,
+                )
+                for every in (INSTRUCTION_RULES, SHAPED_RULES)
+            )
+            rules = self._known.rules[key] = before, after
+        return rules
+
+    def _are_odd(self, *shapes: Shape) -> bool:
+        """Whether a rule may object to one of `shapes` for its own sake."""
+        plain = self._plain_shapes
+        return any(shape not in plain and not self._becomes_plain(shape) for shape in shapes)
 
 
 class _Known:
@@ -231,45 +268,41 @@ class _Known:
         """Forms found valid."""
         self.plain_shapes: set[Shape] = set()
         """Shapes that no rule objects to for their own sake."""
-        self.rules: dict[Opcode, tuple[list[Rule], list[Rule]]] = {}
-        """The rules about each opcode, before and after the shape is checked."""
+        self.rules: dict[tuple[Opcode, bool, bool], tuple[list[Rule], list[Rule]]] = {}
+        """The rules about each opcode, before and after the shape is checked; those
+        `of_odd_shapes` and `of_mixed_types` among them or not."""
 
 
 _KNOWN: dict[Setting, _Known] = {}
 _VALID: _Form = ()
 """Stands for all forms that need no further check."""
-_SMALL_NUMBERS = {
-    **dict.fromkeys(("f64", "f32", "bf16", "f16"), re.compile(r"-?\d{1,4}(?:\.\d{1,9})?", re.A)),
-    **dict.fromkeys(("s64", "s32", "s16"), re.compile(r"-?\d{1,4}", re.A)),
-}
-"""Scalars that are in range at a look, by element type."""
+
+
+def _looked_at(instruction: Instruction) -> Mapping[str, str]:
+    """The attributes without metadata, which `InstructionRules._form` has looked at."""
+    head = (instruction.attribute_text or "").partition("metadata={")[0].removesuffix(", ")
+    return without_references(instruction.opcode, split_attributes(head)) if head else {}
 
 
 def _constant_form(constant: Instruction, head: str) -> _Form:
     shape = constant.shape
-    numbers = None if shape.dimensions else _SMALL_NUMBERS.get(shape.type_name)
-    if numbers is not None and numbers.fullmatch(constant.payload):
+    if is_plain_scalar(constant.payload, shape):
         return (Opcode.CONSTANT, shape, head) if head else _VALID
     return Opcode.CONSTANT, shape, head, constant.payload
 
 
-def _is_plain_reshape(shape: Shape, operands: list[Instruction]) -> bool:
-    operand = operands[0].shape if len(operands) == 1 else None
-    return (
-        operand is not None
-        and shape.is_array
-        and operand.element_type is shape.element_type
-        and operand.element_count() == shape.element_count()
-        and not (shape.is_dynamic or operand.is_dynamic or shape.is_buffer or operand.is_buffer)
-    )
+def _are_mixed(operands: list[Shape]) -> bool:
+    """Whether operands differ in type, or are tuples, which may hold several."""
+    kind = operands[0].element_type if operands else None
+    return any(shape.element_type is not kind or kind is None for shape in operands)
 
 
-def _is_plain(shape: Shape) -> bool:
-    """Whether `shape` has no buffers, unbounded dimensions, memory spaces or malformed layouts."""
-    return not any(
-        leaf.is_buffer
-        or leaf.layout.memory_space
-        or min(leaf.dimensions, default=0) < 0
-        or (leaf.is_array and sorted(leaf.layout.minor_to_major) != list(range(leaf.rank)))
-        for leaf in shape.leaves()
-    )
+def _is_plain(leaf: Shape) -> bool:
+    """Whether an array or token is no buffer, has no unbounded dimension, memory space or
+    malformed layout."""
+    layout, dimensions = leaf.layout, leaf.dimensions
+    if leaf.is_buffer or layout.memory_space or (dimensions and min(dimensions) < 0):
+        return False
+    if layout is default_layout(len(dimensions)) or not leaf.is_array:
+        return True
+    return sorted(layout.minor_to_major) == list(range(len(dimensions)))

@@ -13,7 +13,7 @@ its opcodes, and asked only where its opcodes, attributes and options apply: it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,6 @@ from hloopt.diagnostics import HloError
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import (
     ASYNC,
-    COLLECTIVES,
     CONTROL_FLOW_CALLERS,
     EMBEDDED_CALLERS,
     PERMUTING,
@@ -56,12 +55,16 @@ class Rule(NamedTuple):
     function: str
     opcodes: frozenset[Opcode] = frozenset()
     """What it is about; empty: all opcodes."""
-    attributes: tuple[str, ...] = ()
+    attributes: frozenset[str] = frozenset()
     """Asked of what has one of these attributes; empty: of all."""
     option: str = ""
     """Asked with this option of the verifier only."""
     unless: str = ""
     """Asked without this option of the verifier only."""
+    of_odd_shapes: bool = False
+    """Asked only where a shape is not plain (`instruction_rules`)."""
+    of_mixed_types: bool = False
+    """Asked only where operands differ in type, or are tuples."""
 
     @property
     def code(self) -> str:
@@ -75,18 +78,49 @@ class Rule(NamedTuple):
 
 
 def _rule(
-    function: str, *opcodes: Opcode, has: str = "", option: str = "", unless: str = ""
+    function: str,
+    *opcodes: Opcode,
+    has: str = "",
+    option: str = "",
+    unless: str = "",
+    of_odd_shapes: bool = False,
+    of_mixed_types: bool = False,
 ) -> Rule:
-    return Rule(function, frozenset(opcodes), tuple(has.split()), option, unless)
+    return Rule(
+        *(function, frozenset(opcodes), frozenset(has.split()), option, unless),
+        of_odd_shapes=of_odd_shapes,
+        of_mixed_types=of_mixed_types,
+    )
 
 
 REDUCING = (Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START)
 GATHERING = (Opcode.ALL_GATHER, Opcode.ALL_GATHER_START)
 EXCHANGING = (Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL)
+_PAIRED = (
+    *(Opcode.ALL_GATHER_START, Opcode.ALL_GATHER_DONE, Opcode.ALL_REDUCE_START),
+    *(Opcode.ALL_REDUCE_DONE, Opcode.COLLECTIVE_PERMUTE_START, Opcode.COLLECTIVE_PERMUTE_DONE),
+    *(Opcode.COPY_START, Opcode.COPY_DONE),
+)
 _TRANSFERS = (Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE)
 
+_MAY_MIX = frozenset(
+    (
+        *(Opcode.ADD_DEPENDENCY, Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.CALL),
+        *(Opcode.ALL_GATHER_DONE, Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcode.ALL_TO_ALL),
+        *(Opcode.ALL_REDUCE_DONE, Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE),
+        *(Opcode.BITCAST, Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START),
+        *(Opcode.COLLECTIVE_PERMUTE_DONE, Opcode.CONDITIONAL, Opcode.CONVOLUTION),
+        *(Opcode.COPY_START, Opcode.COPY_DONE, Opcode.CUSTOM_CALL, Opcode.DOMAIN, Opcode.DOT),
+        *(Opcode.FUSION, Opcode.GET_TUPLE_ELEMENT, Opcode.INFEED, Opcode.OPT_BARRIER),
+        *(Opcode.OUTFEED, Opcode.RAGGED_DOT, Opcode.RECV, Opcode.RECV_DONE, Opcode.SCALED_DOT),
+        *(Opcode.REDUCE_WINDOW, Opcode.SCAN, Opcode.SEND, Opcode.SEND_DONE, Opcode.SORT),
+        *(Opcode.TUPLE, Opcode.WHILE),
+    )
+)
+"""Opcodes whose operands stand beside each other, or that convert them."""
+
 INSTRUCTION_RULES: tuple[Rule, ...] = (
-    _rule("layouts:check_dimension_order"),
+    _rule("layouts:check_dimension_order", of_odd_shapes=True),
     _rule(
         "collectives:check_replica_groups",
         *(*REDUCING, *GATHERING, *EXCHANGING, Opcode.REDUCE_SCATTER),
@@ -110,15 +144,20 @@ INSTRUCTION_RULES: tuple[Rule, ...] = (
     _rule("shapes:check_iota", Opcode.IOTA),
     _rule("shapes:check_comparison", Opcode.COMPARE, has="type"),
     _rule("shapes:check_scales", Opcode.SCALED_DOT),
-    _rule("shapes:check_precisions", unless="allow_mixed_precision"),
+    _rule(
+        "shapes:check_precisions",
+        *(frozenset(Opcode) - _MAY_MIX),
+        unless="allow_mixed_precision",
+        of_mixed_types=True,
+    ),
     _rule("calls:check_applied", Opcode.MAP),
     _rule("layouts:check_copy_precision", Opcode.COPY),
 )
 """Checked before the shape."""
 
 SHAPED_RULES: tuple[Rule, ...] = (
-    _rule("shapes:check_bounds"),
-    _rule("buffers:check_allowed"),
+    _rule("shapes:check_bounds", of_odd_shapes=True),
+    _rule("buffers:check_allowed", of_odd_shapes=True),
     _rule("sharding:check_sharding", has="sharding"),
     _rule("annotations:check_original_value", has="origin"),
     _rule("layouts:check_host_memory", option="verify_no_host_memory_space"),
@@ -158,7 +197,7 @@ COMPUTATION_RULES: tuple[Rule, ...] = (
     _rule("sharding:check_consistency", Opcode.CONDITIONAL, Opcode.WHILE),
     _rule(
         "async_chains:check_chains",
-        *(*ASYNC, *COLLECTIVES, *_TRANSFERS, Opcode.COPY_START, Opcode.COPY_DONE),
+        *(*ASYNC, *_TRANSFERS, *_PAIRED),
     ),
     _rule("channels:check_transfers", *_TRANSFERS),
     _rule("buffers:check_writers", Opcode.CUSTOM_CALL),
@@ -192,19 +231,31 @@ def load(function: str) -> Any:
     return getattr(import_module(f"hloopt.verifier.{module}"), name)
 
 
-def for_opcode(rules: Sequence[Rule], opcode: Opcode, options: VerifierOptions) -> list[Rule]:
+def for_opcode(
+    rules: Sequence[Rule],
+    opcode: Opcode,
+    options: VerifierOptions,
+    *,
+    has_odd_shapes: bool,
+    has_mixed_types: bool,
+) -> list[Rule]:
     """The rules to ask about instructions with an opcode."""
     return [
         rule
         for rule in rules
-        if (not rule.opcodes or opcode in rule.opcodes) and rule.is_asked(options)
+        if (not rule.opcodes or opcode in rule.opcodes)
+        and (has_odd_shapes or not rule.of_odd_shapes)
+        and (has_mixed_types or not rule.of_mixed_types)
+        and rule.is_asked(options)
     ]
 
 
-def check(rules: Sequence[Rule], instruction: Instruction, setting: Setting) -> None:
-    """Raise HloError where `instruction` breaks one of its rules."""
+def check(
+    rules: Sequence[Rule], instruction: Instruction, attributes: Collection[str], setting: Setting
+) -> None:
+    """Raise HloError where `instruction`, with these `attributes`, breaks one of its rules."""
     for rule in rules:
-        if not rule.attributes or not instruction.attributes.keys().isdisjoint(rule.attributes):
+        if not rule.attributes or (attributes and not rule.attributes.isdisjoint(attributes)):
             try:
                 load(rule.function)(instruction, setting)
             except HloError as error:

@@ -9,33 +9,14 @@ from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import parse_int, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, same_kind, same_type
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
-_MAY_MIX = frozenset(
-    (
-        *(Opcode.ADD_DEPENDENCY, Opcode.ALL_GATHER, Opcode.ALL_GATHER_START, Opcode.CALL),
-        *(Opcode.ALL_GATHER_DONE, Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcode.ALL_TO_ALL),
-        *(Opcode.ALL_REDUCE_DONE, Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE),
-        *(Opcode.BITCAST, Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START),
-        *(Opcode.COLLECTIVE_PERMUTE_DONE, Opcode.CONDITIONAL, Opcode.CONVOLUTION),
-        *(Opcode.COPY_START, Opcode.COPY_DONE, Opcode.CUSTOM_CALL, Opcode.DOMAIN, Opcode.DOT),
-        *(Opcode.FUSION, Opcode.GET_TUPLE_ELEMENT, Opcode.INFEED, Opcode.OPT_BARRIER),
-        *(Opcode.OUTFEED, Opcode.RAGGED_DOT, Opcode.RECV, Opcode.RECV_DONE, Opcode.SCALED_DOT),
-        *(Opcode.REDUCE_WINDOW, Opcode.SCAN, Opcode.SEND, Opcode.SEND_DONE, Opcode.SORT),
-        *(Opcode.TUPLE, Opcode.WHILE),
-    )
-)
-"""Opcodes whose operands stand beside each other, or that convert them."""
-
 
 def check_precisions(instruction: Instruction, setting: Setting) -> None:
     """Floating-point operands have one type, unless `allow_mixed_precision`."""
-    if instruction.opcode in _MAY_MIX:
-        return
     seen = {}
     for operand in instruction.operands:
         for leaf in operand.shape.leaves():

@@ -17,7 +17,6 @@ from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
-_TILE = pattern(r"\{devices=\[([\d,]+)\](?:<=\S+|([-\d,]+))([^}]*\}?)")
 _MAXIMAL = pattern(r"\{(?:maximal device=|maximal_mesh\[device_id=)(-?\d+)")
 _MESH_DEVICES = pattern(r"\{mesh\[[^\]]*\], device_ids=\((-?\d+(?:,-?\d+)*)\)")
 _MESH_DIMENSIONS = pattern(r"\{mesh\[[^\]]*\](?:, device_ids=\(.*?\))?, \[(.*)\]")
@@ -61,29 +60,31 @@ def _leaf_shardings(text: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
 
 def _why_unfit(sharding: str, shape: Shape, num_partitions: int) -> str | None:
     known = num_partitions if num_partitions > 1 else None
-    if maximal := _MAXIMAL.match(sharding):
-        return _why_no_device(int(maximal[1]), known)
-    if mesh := _MESH_DEVICES.match(sharding):
-        for device in mesh[1].split(","):
-            if reason := _why_no_device(int(device), known):
-                return reason
-    if mesh := _MESH_DIMENSIONS.match(sharding):
-        rank = mesh[1].count("{")  # none: it says what the whole array is, not its dimensions
-        return _other_rank(sharding) if shape.is_array and rank not in (0, shape.rank) else None
-    tile = _TILE.match(sharding)
-    if tile is None:
+    if sharding.startswith("{m"):
+        if maximal := _MAXIMAL.match(sharding):
+            return _why_no_device(int(maximal[1]), known)
+        if mesh := _MESH_DEVICES.match(sharding):
+            for device in mesh[1].split(","):
+                if reason := _why_no_device(int(device), known):
+                    return reason
+        if mesh := _MESH_DIMENSIONS.match(sharding):
+            rank = mesh[1].count("{")  # none: it says what the whole array is, not its dimensions
+            return _other_rank(sharding) if shape.is_array and rank not in (0, shape.rank) else None
+    if not sharding.startswith("{devices=["):
         return None
-    sizes = [int(size) for size in tile[1].split(",")]
-    if shape.is_array and len(sizes) - _subgroups(tile[3]) != shape.rank:
+    tile, _, flags = sharding[len("{devices=[") : -1].partition(" ")
+    listed, _, numbers = tile.partition("]")
+    sizes = [int(size) for size in listed.split(",")]
+    if shape.is_array and len(sizes) - _subgroups(flags) != shape.rank:
         return _other_rank(sharding)
-    if tile[2] is None:
+    if numbers.startswith("<="):
         count = prod(sizes)
         return (
             f"tile_assignment should have {known} devices but has {count}"
             if (known and count != known)
             else None
         )
-    devices = [int(device) for device in tile[2].split(",")]
+    devices = [int(device) for device in numbers.split(",")]
     if len(set(devices)) < len(devices):
         twice = next(d for i, d in enumerate(devices) if d in devices[:i])
         return f"device {twice} is not unique in tile assignment"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from hloopt.diagnostics import HloError, HloVerifyError
@@ -12,7 +12,7 @@ from hloopt.ir.module import Module
 from hloopt.verifier.instruction_rules import InstructionRules
 from hloopt.verifier.options import Setting, VerifierOptions
 from hloopt.verifier.report import header_span, placed
-from hloopt.verifier.rules import COMPUTATION_RULES, MODULE_RULES, OF_INTEREST, broken_rules
+from hloopt.verifier.rules import COMPUTATION_RULES, MODULE_RULES, OF_INTEREST, Rule, broken_rules
 from hloopt.verifier.structure import check_computation, check_module
 
 
@@ -67,9 +67,13 @@ def verify_module(
         parameters = _parameters(module.entry)
         found = broken_rules(MODULE_RULES, module, all_of_interest, setting, parameters)
         _gather(found, errors, unreadable)
+    asked = [rule for rule in COMPUTATION_RULES if rule.is_asked(options)]
+    is_always_asked = not all(rule.opcodes for rule in asked)
     for computation in changed:
         before = len(errors) + len(unreadable)
-        _gather(_check(computation, rules, of_interest[computation]), errors, unreadable)
+        concerned = of_interest[computation]
+        about_it = asked if concerned or is_always_asked else ()
+        _gather(_check(computation, rules, about_it, concerned), errors, unreadable)
         if len(errors) + len(unreadable) == before:
             state.versions[computation] = computation.version
     errors = errors or unreadable
@@ -107,17 +111,17 @@ def _count(module: Module, name: str) -> int:
         return 1
     from hloopt.ir.attribute_values import parse_int
 
-    span = header_span(module, name)
     try:
         count = parse_int(text)
     except HloError as error:
+        span = header_span(module, name)
         raise HloVerifyError(error.message, span=span, code="HLO108") from None
     if count == 0 and name == "replica_count":
         return 1
     if count < 1:
         raise HloVerifyError(
             f"{name}={count}: a module runs on one device at least",
-            span=span,
+            span=header_span(module, name),
             help=f"leave {name} out where it is not known",
             code="HLO108",
         )
@@ -149,7 +153,10 @@ def _callees_kept(computation: Computation, state: VerifiedState) -> bool:
 
 
 def _check(
-    computation: Computation, rules: InstructionRules, of_interest: list[Instruction]
+    computation: Computation,
+    rules: InstructionRules,
+    about_it: Sequence[Rule],
+    of_interest: list[Instruction],
 ) -> Iterable[HloError]:
     problems = check_computation(computation)
     yield from problems
@@ -157,4 +164,4 @@ def _check(
         return
     for instruction, error in rules.problems(computation):
         yield placed(error, instruction)
-    yield from broken_rules(COMPUTATION_RULES, computation, of_interest, rules.setting)
+    yield from broken_rules(about_it, computation, of_interest, rules.setting)

@@ -27,11 +27,34 @@ _INDEX = r"\{((?:\d+(?:,\d+)*)?)\}"
 _DONOR = pattern(rf"\((\d+),{_INDEX}\)")
 _ALIAS = pattern(rf"{_INDEX}:\((\d+),{_INDEX}(?:,(may-alias|must-alias))?\)")
 _OPERAND_ALIAS = pattern(rf"{_INDEX}:\((-?\d+),{_INDEX}\)")
+_PRINTED_ALIAS = pattern(r"\{([\d,]*)\}: \((\d+), \{([\d,]*)\}, (may|must)-alias\), ")
+_PER_ALIAS = len("{}: (, {}, -alias), ")
+
+
+def printed_aliases(text: str) -> list[tuple[str, str, str, str]] | None:
+    """Output, parameter, index and kind (`may`, `must`) of aliases in the form XLA prints.
+
+    None for other text.
+    """
+    found = _PRINTED_ALIAS.findall(text[2:-2] + ", ")
+    length = sum(sum(map(len, alias)) + _PER_ALIAS for alias in found)
+    if not found or length != len(text) - 2 or text[:2] != "{ " or text[-2:] != " }":
+        return None
+    numbers = {
+        number for alias in found for place in alias[:3] if place for number in place.split(",")
+    }
+    return found if all(number.isdecimal() and len(number) < 10 for number in numbers) else None
 
 
 @memoized
 def parse_aliasing(text: str) -> tuple[Alias, ...]:
     """`{ {0}: (0, {}, may-alias), {1}: (1, {}) }` of the header's input_output_alias."""
+    printed = printed_aliases(text)
+    if printed is not None:
+        return tuple(
+            Alias(split_ints(output), int(parameter), split_ints(index), f"{kind}-alias")
+            for output, parameter, index, kind in printed
+        )
     return tuple(
         Alias(split_ints(m[1]), parse_int(m[2]), split_ints(m[3]), m[4] or "may-alias")
         for m in _entries(text, _ALIAS, "aliases { {output}: (parameter, {index}, may-alias), … }")

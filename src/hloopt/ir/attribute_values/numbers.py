@@ -20,6 +20,8 @@ _EACH_INTS = pattern(r"\{([^{}]*)\}")
 @memoized
 def parse_int(text: str) -> int:
     """`text` as an integer of at most 64 bits; unsigned values above 2^63-1 are taken as signed."""
+    if len(text) < 19 and text.isdecimal() and text.isascii():
+        return int(text)
     digits = compact(text)
     if not _IS_INT.fullmatch(digits):
         raise malformed("an integer", text)
@@ -41,15 +43,22 @@ def parse_bool(text: str) -> bool:
 @memoized
 def parse_ints(text: str) -> tuple[int, ...]:
     """`{1,0}`."""
-    dense = compact(text)
-    if not _IS_INTS.fullmatch(dense):
-        raise malformed("a list of integers {a,b,…}", text)
-    return split_ints(dense[1:-1])
+    if not _IS_INTS.fullmatch(text):
+        dense = compact(text)
+        if not _IS_INTS.fullmatch(dense):
+            raise malformed("a list of integers {a,b,…}", text)
+        text = dense
+    return split_ints(text[1:-1])
 
 
 def split_ints(text: str) -> tuple[int, ...]:
     """`1,0`, perhaps empty: already checked, without blanks."""
-    return tuple(map(parse_int, text.split(","))) if text else ()
+    if not text:
+        return ()
+    numbers = tuple(map(int, text.split(",")))
+    if min(numbers) >= -(1 << 63) and max(numbers) < 1 << 63:
+        return numbers
+    return tuple(map(parse_int, text.split(",")))
 
 
 @memoized
@@ -79,18 +88,36 @@ class Slice(NamedTuple):
     stride: int = 1
 
 
-_SLICE = rf"\[{_INT}:{_INT}(?::{_INT})?\]"
-_IS_SLICES = pattern(rf"\{{(?:{_SLICE}(?:,{_SLICE})*)?\}}")
+_IS_SLICES = pattern(r"\{(?:\[[-\d:]+\](?:,(?=\[)|(?=\})))*\}")
 
 
 @memoized
 def parse_slices(text: str) -> tuple[Slice, ...]:
     """`{[0:4:2], [0:1]}`, one entry per dimension."""
+    printed = _printed_slices(text)
+    if printed is not None:
+        return printed
     dense = compact(text)
     if not _IS_SLICES.fullmatch(dense):
         raise malformed("slices {[start:limit:stride], …}", text)
-    entries = dense[2:-2].split("],[") if len(dense) > 2 else []
-    return tuple(Slice(*map(parse_int, entry.split(":"))) for entry in entries)
+    entries = [entry.split(":") for entry in dense[2:-2].split("],[")] if len(dense) > 2 else []
+    if not all(2 <= len(numbers) <= 3 for numbers in entries):
+        raise malformed("slices {[start:limit:stride], …}", text)
+    return tuple(Slice(*map(parse_int, numbers)) for numbers in entries)
+
+
+def _printed_slices(text: str) -> tuple[Slice, ...] | None:
+    """The slices in `{[0:4:2], [0:1]}` as XLA prints it, without a regular expression."""
+    if text[:2] != "{[" or text[-2:] != "]}":
+        return None
+    entries = [entry.split(":") for entry in text[2:-2].split("], [")]
+    for numbers in entries:
+        if not 2 <= len(numbers) <= 3:
+            return None
+        for number in numbers:
+            if not number.isdecimal() or len(number) > 18:
+                return None
+    return tuple(Slice(*map(int, numbers)) for numbers in entries)
 
 
 _NAME = r"%?[A-Za-z_][\w.\-]*"

@@ -185,8 +185,6 @@ def _mesh_order(mesh: Mesh, grouped: tuple[SubAxis, ...]) -> list[int]:
 
 # -- reading --------------------------------------------------------------------------------------
 
-_LIST = r"\[(\d+(?:,\d+)*)\]"
-_IOTA = pattern(rf"{_LIST}<={_LIST}(?:T\((\d+(?:,\d+)*)\))?")
 _AROUND_ARROW = pattern(r" ?(<=|T(?=\()) ?")
 AXES = r"[^\[\]]*"
 """The axes of a mesh, as far as brackets tell."""
@@ -200,7 +198,7 @@ _SUB_AXIS = pattern(r"(?:'([^']+)'|\"([^\"]+)\")(?::\((\d+)\)(\d+))?")
 @memoized
 def parse_replica_groups(text: str) -> ReplicaGroups:
     """`{{0,1},{2,3}}`, `[2,2]<=[4]`, `[2,2]<=[2,2]T(1,0)` or `mesh['a'=2,'b'=2] {'a'}`."""
-    dense = _AROUND_ARROW.sub(r"\1", compact(text))
+    dense = _without_blanks(text)
     if dense.startswith("{"):
         return ReplicaGroups(explicit=parse_int_lists(dense))
     if dense.startswith("mesh"):
@@ -211,16 +209,31 @@ def parse_replica_groups(text: str) -> ReplicaGroups:
     return ReplicaGroups(tile=tile)
 
 
+def _are_numbers(text: str) -> bool:
+    """Whether `text` is `1,0`."""
+    return text.isascii() and all(map(str.isdecimal, text.split(",")))
+
+
+def _without_blanks(text: str) -> str:
+    dense = compact(text)
+    return _AROUND_ARROW.sub(r"\1", dense) if " " in dense else dense
+
+
 @memoized
 def parse_iota_tile(text: str) -> IotaTile:
     """`[2,4]<=[4,2]T(1,0)`."""
-    match = _IOTA.fullmatch(_AROUND_ARROW.sub(r"\1", compact(text)))
-    if match is None:
+    sizes, arrow, formula = _without_blanks(text).partition("]<=[")
+    shape, transpose, permutation = formula.partition("]T(")
+    parts = [sizes[1:], shape if transpose else formula[:-1]]
+    if transpose:
+        parts.append(permutation[:-1])
+    is_closed = formula[-1:] == (")" if transpose else "]")
+    if not (arrow and sizes[:1] == "[" and is_closed and all(map(_are_numbers, parts))):
         raise malformed("devices [dimensions]<=[shape]T(permutation)", text)
-    dimensions, reshape = split_ints(match[1]), split_ints(match[2])
-    if (match[3] is None) != (len(reshape) == 1):
+    dimensions, reshape, *order = map(split_ints, parts)
+    if bool(order) == (len(reshape) == 1):
         raise HloSyntaxError(f"'{text}' needs T(…) exactly when it reshapes to several dimensions")
-    tile = IotaTile(dimensions, reshape, split_ints(match[3] or "0"))
+    tile = IotaTile(dimensions, reshape, order[0] if order else (0,))
     _check_tile(tile, text)
     return _simplified(tile)
 

@@ -18,7 +18,10 @@ from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
 _KINDS = ("replicated", "manual", "unknown", "unreduced", "maximal")
-_FLAGS = (*_KINDS, "last_tile_dim_replicate")
+_PRINTED = ("{replicated}", "{manual}")
+"""The most frequent shardings, as XLA prints them."""
+_LAST_REPLICATED = "last_tile_dim_replicate"
+_FLAGS = (*_KINDS, _LAST_REPLICATED)
 _LIST = r"\[\d+(?:,\d+)*\]"
 _PART = pattern(
     rf"""(?: (?P<group>shard_as|shard_like)\ (?P<number>\d+)
@@ -37,6 +40,8 @@ _PART = pattern(
 @memoized
 def canonical_sharding(text: str) -> str:
     """A single sharding, or a tuple `{{…}, {…}}` of them, as XLA prints it. Linear."""
+    if text in _PRINTED:
+        return text
     if not (text.startswith("{") and text.endswith("}")):
         raise malformed("a sharding {…}", text)
     dense = compact(text)
@@ -94,7 +99,7 @@ def _tiled(parts: dict[str, str], text: str) -> list[str]:
         return [f"devices={parts['tile']}", *_unsorted_subgroups(parts)]
     devices = parse_iota_tile(parts["tile"]) if "<=" in rest else split_ints(rest)
     subgroups = tuple(filter(None, parts.get("last_tile_dims", "").split(",")))
-    if "last_tile_dim_replicate" in parts:
+    if _LAST_REPLICATED in parts:
         if subgroups:
             raise HloSyntaxError(f"'{text}' has last_tile_dims and last_tile_dim_replicate")
         subgroups = ("replicated",)
@@ -109,7 +114,7 @@ def _tiled(parts: dict[str, str], text: str) -> list[str]:
     if not tiles.subgroups:
         return [tiles.text]
     if tiles.subgroups == ("replicated",):
-        return [tiles.text, "last_tile_dim_replicate"]
+        return [tiles.text, _LAST_REPLICATED]
     return [tiles.text, f"last_tile_dims={{{', '.join(tiles.subgroups)}}}"]
 
 
@@ -118,14 +123,20 @@ def _unsorted_subgroups(parts: dict[str, str]) -> list[str]:
 
     XLA prints the overflown numbers as negative ones, which it does not read.
     """
-    if "last_tile_dim_replicate" in parts:
-        return ["last_tile_dim_replicate"]
+    if _LAST_REPLICATED in parts:
+        return [_LAST_REPLICATED]
     kinds = parts.get("last_tile_dims", "")
     return [f"last_tile_dims={{{', '.join(kinds.split(','))}}}"] if kinds else []
 
 
 def _parts(dense: str, text: str) -> dict[str, str]:
-    parts: dict[str, str] = {}
+    tile = dense[1:-1].removesuffix(_LAST_REPLICATED).rstrip()
+    if tile.startswith("devices=[") and "<=" in tile and tile[-1] in "])" and " " not in tile:
+        parts = {"tile": parse_iota_tile(tile.removeprefix("devices=")).text}
+        if dense.endswith(f"{_LAST_REPLICATED}}}"):
+            parts[_LAST_REPLICATED] = _LAST_REPLICATED
+        return parts
+    parts = {}
     position = 1
     end = len(dense) - 1
     while position < end:

@@ -28,9 +28,11 @@ def parse_string(text: str) -> str:
 
     Bytes that are not UTF-8 become surrogates, which `quote_string` turns back.
     """
+    content = text[1:-1]
+    if text == f'"{content}"' and '"' not in content and "\\" not in content:
+        return content
     if not _IS_STRING.fullmatch(text):
         raise malformed("a string", text)
-    content = text[1:-1]
     if "\\" not in content:
         return content
     raw = content.encode("utf-8", "surrogateescape")
@@ -62,6 +64,8 @@ def quote_string(content: str) -> str:
 
 def escape_string(content: str) -> str:
     """`content` with C escapes, without quotes."""
+    if content.replace("_", "").isalnum() and content.isascii():
+        return content
     if _IS_PLAIN.fullmatch(content):
         return content
     raw = content.encode("utf-8", "surrogateescape")
@@ -111,7 +115,26 @@ def split_dictionaries(text: str) -> list[str] | None:
 
 def is_dictionary(text: str) -> bool:
     """Whether `text` is one brace-balanced `{…}`, which is then written without quotes."""
-    return text.startswith("{") and dictionary_end(text, 0) == len(text)
+    if not (text.startswith("{") and text.endswith("}")):
+        return False
+    return _is_plain_dictionary(text) or dictionary_end(text, 0) == len(text)
+
+
+def _is_plain_dictionary(text: str) -> bool:
+    """Whether `text` in braces is a dictionary, of few levels, at a look."""
+    pieces = text.split('"')
+    if "\\" in text or len(pieces) % 2 == 0:
+        return False
+    braces = "".join(pieces[::2]).translate(_ONLY_BRACES)[1:-1]
+    for _ in range(_FEW_LEVELS):
+        if not braces:
+            return True
+        braces = braces.replace("{}", "")
+    return not braces
+
+
+_ONLY_BRACES = {code: None for code in range(128) if chr(code) not in "{}"}
+_FEW_LEVELS = 8
 
 
 def quote_unless_dictionary(content: str) -> str:

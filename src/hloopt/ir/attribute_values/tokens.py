@@ -55,6 +55,9 @@ def compact(text: str) -> str:
     """
     if _IS_COMPACT.fullmatch(text):
         return text
+    dense = text.replace(", ", ",").replace(": ", ":").replace("{ ", "{").replace(" }", "}")
+    if _IS_COMPACT.fullmatch(dense):
+        return dense  # no string or comment, and all blanks where XLA prints some
     return _AFTER_EQUALS.sub("=", _PIECE.sub(_compact_piece, text)).strip(" ")
 
 

@@ -72,17 +72,16 @@ def _read(operation: Operation, lhs: Shape, rhs: Shape) -> _Dot:
 
 
 def _check_pairs(dot: _Dot, lhs: _Dimensions, rhs: _Dimensions, what: str) -> None:
-    between = f"{show(dot.lhs)} <dot> {show(dot.rhs)}"
     if len(lhs) != len(rhs):
         raise HloVerifyError(
-            f"Cannot infer shape for dot operation: {between}. "
+            f"Cannot infer shape for dot operation: {show(dot.lhs)} <dot> {show(dot.rhs)}. "
             f"Must specify the same number of {what} dimensions for lhs and rhs."
         )
     for x, y in zip(lhs, rhs, strict=True):
         a, b = dot.lhs.dimensions[x], dot.rhs.dimensions[y]
         if not (a == b or min(a, b) < 0):
             raise HloVerifyError(
-                f"Cannot infer shape for dot operation: {between}. "
+                f"Cannot infer shape for dot operation: {show(dot.lhs)} <dot> {show(dot.rhs)}. "
                 f"{what.capitalize()} dimension sizes are not compatible."
             )
 

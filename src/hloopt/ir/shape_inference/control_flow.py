@@ -74,17 +74,17 @@ def infer_while(operation: Operation) -> Shape:
     """The shape of the operand, which both computations take and the body returns."""
     body, condition = operation.take_callees(2)
     (init,) = operation.take_operands(1)
+    taken: list[Shape] = []
     for callee, name in ((condition, "Condition"), (body, "Body")):
-        if len(callee.parameters) != 1:
-            raise HloVerifyError(f"{name} must take 1 arguments; got {len(callee.parameters)}.")
+        parameters = callee.parameters
+        if len(parameters) != 1:
+            raise HloVerifyError(f"{name} must take 1 arguments; got {len(parameters)}.")
+        taken.append(parameters[0].shape)
     result = body.root.shape
     predicate = condition.root.shape
     if not (predicate.is_scalar and predicate.type_name == "pred"):
         raise HloVerifyError(f"Condition must return a boolean; got {show(predicate)}.")
-    if not all(
-        agree(result, shape)
-        for shape in (condition.parameters[0].shape, body.parameters[0].shape, init)
-    ):
+    if not all(agree(result, shape) for shape in (*taken, init)):
         raise HloVerifyError(
             "The parameter of condition and body, the result of the body, and init must all have "
             f"the same shape; got Condition: {signature(condition)}; body: {signature(body)}; "

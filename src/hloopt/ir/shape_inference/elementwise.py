@@ -147,6 +147,8 @@ def _check_binary_type(opcode: Opcode, operand: Shape) -> None:
 
 
 def _common_shape(lhs: Shape, rhs: Shape) -> Shape:
+    if lhs is rhs and not lhs.layout.element_bits and not lhs.is_unbounded_dynamic:
+        return lhs
     element_type = higher_precision(lhs.type_name, rhs.type_name)
     if lhs.dimensions == rhs.dimensions:
         dynamic = tuple(a or b for a, b in zip(lhs.dynamic, rhs.dynamic, strict=True))
@@ -211,6 +213,13 @@ def infer_select(operation: Operation) -> Shape:
             f"Operands to select must be the same shape; got {show(on_true)} and {show(on_false)}."
         )
     element_type = higher_precision(on_true.type_name, on_false.type_name)
+    if (
+        on_true is on_false
+        and predicate.dimensions == on_true.dimensions
+        and predicate.layout is on_true.layout
+        and True not in (*on_true.dynamic, *predicate.dynamic)
+    ):
+        return on_true
     if predicate.is_scalar:
         return array_shape(element_type, *_selected((on_true, on_false)), on_true.layout)
     if not all(sizes_agree(predicate.dimensions, s.dimensions) for s in (on_true, on_false)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.shape import Shape, array_shape, same_kind, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
@@ -12,25 +10,38 @@ from hloopt.ir.shape_inference.reduction import check_reducer
 _Dimensions = tuple[int, ...]
 
 
-class _Indexing(NamedTuple):
-    """What gather and scatter share, with the names of the attributes for messages.
+class _Indexing:
+    """What gather and scatter share, read from the attributes of these names.
 
     Dimensions of the result (gather) or the updates (scatter) are either `window` dimensions or
     batch dimensions; operand dimensions in `dropped` or `operand_batching` are in no window.
     """
 
-    opcode: str
-    operand: Shape
-    indices: Shape
-    window: _Dimensions
-    dropped: _Dimensions
-    dropped_name: str
-    index_map: _Dimensions
-    index_map_name: str
-    operand_batching: _Dimensions
-    indices_batching: _Dimensions
-    index_vector_dim: int
-    indices_name: str
+    def __init__(
+        self,
+        operation: Operation,
+        operand: Shape,
+        indices: Shape,
+        *,
+        window: str,
+        dropped: str,
+        index_map: str,
+        operand_batching: str,
+        indices_batching: str,
+        indices_name: str,
+    ) -> None:
+        self.opcode = operation.opcode.value
+        self.operand = operand
+        self.indices = indices
+        self.window = operation.ints(window)
+        self.dropped = operation.ints(dropped)
+        self.dropped_name = dropped
+        self.index_map = operation.ints(index_map)
+        self.index_map_name = index_map
+        self.operand_batching = operation.optional_ints(operand_batching)
+        self.indices_batching = operation.optional_ints(indices_batching)
+        self.index_vector_dim = operation.integer("index_vector_dim")
+        self.indices_name = indices_name
 
     def batch_sizes(self) -> list[tuple[int, bool]]:
         """Size and dynamism of the index array's dimensions, without that of the vectors."""
@@ -114,23 +125,17 @@ def infer_gather(operation: Operation) -> Shape:
     expect_array(operand, "input operand of gather op")
     expect_array(indices, "gather indices operand of gather op")
     _check_indices(indices, "Gather", "start_indices", operation)
-    window = operation.ints("offset_dims")
-    collapsed = operation.ints("collapsed_slice_dims")
-    slice_sizes = operation.ints("slice_sizes")
     indexing = _Indexing(
-        opcode="gather",
-        operand=operand,
-        indices=indices,
-        window=window,
-        dropped=collapsed,
-        dropped_name="collapsed_slice_dims",
-        index_map=operation.ints("start_index_map"),
-        index_map_name="start_index_map",
-        operand_batching=operation.optional_ints("operand_batching_dims"),
-        indices_batching=operation.optional_ints("start_indices_batching_dims"),
-        index_vector_dim=operation.integer("index_vector_dim"),
+        *(operation, operand, indices),
+        window="offset_dims",
+        dropped="collapsed_slice_dims",
+        index_map="start_index_map",
+        operand_batching="operand_batching_dims",
+        indices_batching="start_indices_batching_dims",
         indices_name="start_indices",
     )
+    window, collapsed = indexing.window, indexing.dropped
+    slice_sizes = operation.ints("slice_sizes")
     batch = indexing.batch_sizes()
     rank = len(batch) + len(window)
     _check_ascending(window, "Output window dimensions in gather op must", "be ascending")
@@ -217,21 +222,16 @@ def infer_scatter(operation: Operation) -> Shape:
 
 
 def _check_scattered(operation: Operation, operand: Shape, indices: Shape, updates: Shape) -> None:
-    window = operation.ints("update_window_dims")
     indexing = _Indexing(
-        opcode="scatter",
-        operand=operand,
-        indices=indices,
-        window=window,
-        dropped=operation.ints("inserted_window_dims"),
-        dropped_name="inserted_window_dims",
-        index_map=operation.ints("scatter_dims_to_operand_dims"),
-        index_map_name="scatter_dims_to_operand_dims",
-        operand_batching=operation.optional_ints("input_batching_dims"),
-        indices_batching=operation.optional_ints("scatter_indices_batching_dims"),
-        index_vector_dim=operation.integer("index_vector_dim"),
+        *(operation, operand, indices),
+        window="update_window_dims",
+        dropped="inserted_window_dims",
+        index_map="scatter_dims_to_operand_dims",
+        operand_batching="input_batching_dims",
+        indices_batching="scatter_indices_batching_dims",
         indices_name="scatter_indices",
     )
+    window = indexing.window
     if not same_kind(operand, updates):
         raise HloVerifyError(
             f"Scatter operand and updates differ in element type: {show(operand)} and "
