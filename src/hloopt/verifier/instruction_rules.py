@@ -280,7 +280,9 @@ _VALID: _Form = ()
 
 def _looked_at(instruction: Instruction) -> Mapping[str, str]:
     """The attributes without metadata, which `InstructionRules._form` has looked at."""
-    head = (instruction.attribute_text or "").partition("metadata={")[0].removesuffix(", ")
+    head, has_metadata, _ = (instruction.attribute_text or "").partition("metadata={")
+    if has_metadata:
+        head = head.removesuffix(", ")
     return without_references(instruction.opcode, split_attributes(head)) if head else {}
 
 
