@@ -6,6 +6,7 @@ An attribute's value stays text until someone asks for its meaning (`attribute_v
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.shape_parser import scan_shape
@@ -56,7 +57,7 @@ def split_attributes(text: str) -> dict[str, str]:
 def _split(text: str) -> dict[str, str]:
     pairs = _SIMPLE_PAIRS.findall(text)
     result: dict[str, str] = dict(pairs)
-    length = sum(len(key) + len(value) for key, value in pairs) + 3 * len(pairs) - 2
+    length = sum(map(len, chain.from_iterable(pairs))) + 3 * len(pairs) - 2
     if length == len(text) and len(result) == len(pairs):
         return result
     return _split_slowly(text) if text else {}

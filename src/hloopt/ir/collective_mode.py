@@ -6,8 +6,7 @@ from collections.abc import Hashable
 from enum import StrEnum
 
 from hloopt.ir.attribute_values import ReplicaGroups, parse_int_lists, parse_replica_groups
-from hloopt.ir.attribute_values.replica_groups import Groups
-from hloopt.ir.grid import MOST_DEVICES
+from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES, Groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import PERMUTING, Opcode
 

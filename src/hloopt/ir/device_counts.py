@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hloopt.ir.attribute_values import parse_int_lists
+from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
-from hloopt.ir.grid import MOST_DEVICES, Grid
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode

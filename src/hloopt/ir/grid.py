@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-MOST_DEVICES = 1 << 16
-"""The number of devices a program is run on at most; each takes memory of its own. A formula of
-groups that stands for more is not written out."""
-
 
 class Grid(NamedTuple):
     """Each replica runs the program on each partition.

@@ -367,6 +367,13 @@ def format_shape(shape: Shape, *, layout: bool = True) -> str:
 
 def _format(shape: Shape, *, layout: bool) -> str:
     """`f32[2,<=3]{1,0}`, `(s32[], /*index=…*/ …)`."""
+    if shape.element_type is not None:
+        return _format_array(shape, layout)
+    if None not in [element.element_type for element in shape.elements]:
+        texts = [format_shape(element, layout=layout) for element in shape.elements]
+        for i in range(5, len(texts), 5):
+            texts[i] = f"/*index={i}*/{texts[i]}"
+        return f"({', '.join(texts)})"
     out: list[str] = []
     stack: list[Shape | str] = [shape]
     while stack:
@@ -380,8 +387,6 @@ def _format(shape: Shape, *, layout: bool) -> str:
                 if i:
                     stack.append(f", /*index={i}*/" if i % 5 == 0 else ", ")
             stack.append("(")
-        elif item is shape:
-            out.append(_format_array(item, layout))
         else:
             out.append(format_shape(item, layout=layout))  # which remembers it
     return "".join(out)

@@ -102,7 +102,8 @@ def _is_canonical(sizes: str, order: str | None, rank: int) -> bool:
     """Whether sizes and order of dimensions are as XLA prints them: no zero leads a number."""
     if not rank:
         return True
-    return bool(order) and len(order or "") == 2 * rank - 1 and f",{sizes}".find(",0") < 0
+    has_short_order = order is not None and len(order) == 2 * rank - 1
+    return has_short_order and sizes[0] != "0" and ",0" not in sizes
 
 
 def _printed_tuple(text: str) -> Shape | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.ir.attribute_values import format_int_lists
+from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
 from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.collective_devices import device_groups
 from hloopt.ir.collective_mode import (
@@ -16,7 +17,7 @@ from hloopt.ir.collective_mode import (
 )
 from hloopt.ir.computation import Computation
 from hloopt.ir.device_counts import device_counts
-from hloopt.ir.grid import MOST_DEVICES, Grid
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

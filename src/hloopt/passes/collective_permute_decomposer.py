@@ -11,12 +11,13 @@ from hloopt.analysis.async_operations import SEND_RECV, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
 from hloopt.ir.attribute_values import parse_int_lists
+from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
 from hloopt.ir.collective_devices import transfer_mode
 from hloopt.ir.collective_mode import collective_mode
 from hloopt.ir.computation import Computation
 from hloopt.ir.device_counts import device_counts
 from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
-from hloopt.ir.grid import MOST_DEVICES, Grid
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

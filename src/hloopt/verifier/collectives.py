@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attribute_values import (
@@ -22,14 +21,17 @@ from hloopt.verifier.report import broken
 from hloopt.verifier.rules import GATHERING, REDUCING
 
 
-class _Mode(NamedTuple):
-    """What the numbers in replica groups stand for."""
+class _Mode:
+    """The meaning of the numbers in replica groups."""
 
-    name: CollectiveMode
-    members: str
-    device_count: int
-    """The number of numbers the groups hold; 1 where the module does not say."""
-    devices_per_member: int
+    def __init__(
+        self, name: CollectiveMode, members: str, device_count: int, devices_per_member: int
+    ) -> None:
+        self.name = name
+        self.members = members
+        self.device_count = device_count
+        """How many numbers the groups hold; 1 where the module does not say."""
+        self.devices_per_member = devices_per_member
 
 
 def _mode(instruction: Instruction, setting: Setting) -> _Mode:

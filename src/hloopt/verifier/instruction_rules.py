@@ -74,7 +74,7 @@ class InstructionRules:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self._known = _KNOWN.setdefault(setting, _Known())
+        self._known = _KNOWN.get(setting) or _KNOWN.setdefault(setting, _Known(setting))
         self._plain_shapes = self._known.plain_shapes
         self._signatures: dict[Computation, _Form] = {}
         self._metadata: set[str] = set()
@@ -218,10 +218,9 @@ class InstructionRules:
         if opcode in _MUST_CALL and not instruction.called:
             raise HloVerifyError(f"{opcode} calls no computation")
         operands = [operand.shape for operand in instruction.operands]
-        before, after = self._rules(
-            opcode, self._are_odd(instruction.shape, *operands), _are_mixed(operands)
-        )
-        check(before, instruction, attributes, self.setting)
+        before, after = self._rules(opcode)
+        is_odd, is_mixed = self._look_at(instruction.shape, operands)
+        check(before, instruction, attributes, self.setting, is_odd, is_mixed)
         if opcode is not Opcode.PARAMETER:
             check_shape(
                 opcode,
@@ -232,45 +231,45 @@ class InstructionRules:
                 any_precision=self.setting.options.allow_mixed_precision
                 and opcode not in _KEEPS_PRECISION,
             )
-        check(after, instruction, attributes, self.setting)
+        check(after, instruction, attributes, self.setting, is_odd, is_mixed)
 
-    def _rules(
-        self, opcode: Opcode, has_odd_shapes: bool, has_mixed_types: bool
-    ) -> tuple[list[Rule], list[Rule]]:
+    def _rules(self, opcode: Opcode) -> tuple[list[Rule], list[Rule]]:
         """The rules about an opcode, before and after the shape is checked."""
-        key = opcode, has_odd_shapes, has_mixed_types
-        rules = self._known.rules.get(key)
+        rules = self._known.rules.get(opcode)
         if rules is None:
-            before, after = (
-                for_opcode(
-                    every,
-                    opcode,
-                    self.setting.options,
-                    has_odd_shapes=has_odd_shapes,
-                    has_mixed_types=has_mixed_types,
-                )
-                for every in (INSTRUCTION_RULES, SHAPED_RULES)
-            )
-            rules = self._known.rules[key] = before, after
+            before, after = (for_opcode(asked, opcode) for asked in self._known.asked)
+            rules = self._known.rules[opcode] = before, after
         return rules
 
-    def _are_odd(self, *shapes: Shape) -> bool:
-        """Whether a rule may object to one of `shapes` for its own sake."""
+    def _look_at(self, result: Shape, operands: list[Shape]) -> tuple[bool, bool]:
+        """Whether a rule may object to a shape for its own sake, and whether operands differ in
+        type, or are tuples, which may hold several types."""
         plain = self._plain_shapes
-        return any(shape not in plain and not self._becomes_plain(shape) for shape in shapes)
+        is_odd = result not in plain and not self._becomes_plain(result)
+        is_mixed = False
+        kind = operands[0].element_type if operands else None
+        for shape in operands:
+            if shape.element_type is not kind or kind is None:
+                is_mixed = True
+            if shape not in plain and not self._becomes_plain(shape):
+                is_odd = True
+        return is_odd, is_mixed
 
 
 class _Known:
     """What was found in one setting."""
 
-    def __init__(self) -> None:
+    def __init__(self, setting: Setting) -> None:
         self.forms: set[_Form] = set()
         """Forms found valid."""
         self.plain_shapes: set[Shape] = set()
         """Shapes that no rule objects to for their own sake."""
-        self.rules: dict[tuple[Opcode, bool, bool], tuple[list[Rule], list[Rule]]] = {}
-        """The rules about each opcode, before and after the shape is checked; those
-        `of_odd_shapes` and `of_mixed_types` among them or not."""
+        self.asked = [
+            [rule for rule in rules if rule.is_asked(setting.options)]
+            for rules in (INSTRUCTION_RULES, SHAPED_RULES)
+        ]
+        self.rules: dict[Opcode, tuple[list[Rule], list[Rule]]] = {}
+        """The rules about each opcode, before and after the shape is checked."""
 
 
 _KNOWN: dict[Setting, _Known] = {}
@@ -291,12 +290,6 @@ def _constant_form(constant: Instruction, head: str) -> _Form:
     if is_plain_scalar(constant.payload, shape):
         return (Opcode.CONSTANT, shape, head) if head else _VALID
     return Opcode.CONSTANT, shape, head, constant.payload
-
-
-def _are_mixed(operands: list[Shape]) -> bool:
-    """Whether operands differ in type, or are tuples, which may hold several."""
-    kind = operands[0].element_type if operands else None
-    return any(shape.element_type is not kind or kind is None for shape in operands)
 
 
 def _is_plain(leaf: Shape) -> bool:

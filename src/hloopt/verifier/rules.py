@@ -231,30 +231,25 @@ def load(function: str) -> Any:
     return getattr(import_module(f"hloopt.verifier.{module}"), name)
 
 
-def for_opcode(
-    rules: Sequence[Rule],
-    opcode: Opcode,
-    options: VerifierOptions,
-    *,
-    has_odd_shapes: bool,
-    has_mixed_types: bool,
-) -> list[Rule]:
+def for_opcode(rules: Sequence[Rule], opcode: Opcode) -> list[Rule]:
     """The rules to ask about instructions with an opcode."""
-    return [
-        rule
-        for rule in rules
-        if (not rule.opcodes or opcode in rule.opcodes)
-        and (has_odd_shapes or not rule.of_odd_shapes)
-        and (has_mixed_types or not rule.of_mixed_types)
-        and rule.is_asked(options)
-    ]
+    return [rule for rule in rules if not rule.opcodes or opcode in rule.opcodes]
 
 
 def check(
-    rules: Sequence[Rule], instruction: Instruction, attributes: Collection[str], setting: Setting
+    rules: Sequence[Rule],
+    instruction: Instruction,
+    attributes: Collection[str],
+    setting: Setting,
+    has_odd_shapes: bool,
+    has_mixed_types: bool,
 ) -> None:
     """Raise HloError where `instruction`, with these `attributes`, breaks one of its rules."""
     for rule in rules:
+        if (rule.of_odd_shapes and not has_odd_shapes) or (
+            rule.of_mixed_types and not has_mixed_types
+        ):
+            continue
         if not rule.attributes or (attributes and not rule.attributes.isdisjoint(attributes)):
             try:
                 load(rule.function)(instruction, setting)

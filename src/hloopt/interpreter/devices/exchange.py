@@ -13,6 +13,7 @@ from hloopt.ir.attribute_values import (
     parse_frontend_attributes,
     parse_int_lists,
 )
+from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
 from hloopt.ir.collective_devices import (
     connected,
     devices_of_group,
@@ -21,7 +22,7 @@ from hloopt.ir.collective_devices import (
     transfer_mode,
 )
 from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
-from hloopt.ir.grid import MOST_DEVICES, Grid
+from hloopt.ir.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import PERMUTING, Opcode

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hloopt.ir.attribute_values.numbers import parse_ints as parse_ints
     from hloopt.ir.attribute_values.numbers import parse_names as parse_names
     from hloopt.ir.attribute_values.numbers import parse_slices as parse_slices
+    from hloopt.ir.attribute_values.padding import PaddingDimension as PaddingDimension
+    from hloopt.ir.attribute_values.padding import parse_padding as parse_padding
     from hloopt.ir.attribute_values.replica_groups import ReplicaGroups as ReplicaGroups
     from hloopt.ir.attribute_values.replica_groups import (
         parse_replica_groups as parse_replica_groups,
@@ -44,18 +46,16 @@ if TYPE_CHECKING:
     from hloopt.ir.attribute_values.strings import parse_string as parse_string
     from hloopt.ir.attribute_values.strings import quote_string as quote_string
     from hloopt.ir.attribute_values.windows import ConvolutionLabels as ConvolutionLabels
-    from hloopt.ir.attribute_values.windows import PaddingDimension as PaddingDimension
     from hloopt.ir.attribute_values.windows import Window as Window
     from hloopt.ir.attribute_values.windows import WindowDimension as WindowDimension
     from hloopt.ir.attribute_values.windows import parse_dim_labels as parse_dim_labels
-    from hloopt.ir.attribute_values.windows import parse_padding as parse_padding
     from hloopt.ir.attribute_values.windows import parse_window as parse_window
 
 _HOMES = {
     "Alias": "aliasing",
     "ConvolutionLabels": "windows",
     "OpMetadata": "metadata",
-    "PaddingDimension": "windows",
+    "PaddingDimension": "padding",
     "ReplicaGroups": "replica_groups",
     "Slice": "numbers",
     "Window": "windows",
@@ -75,7 +75,7 @@ _HOMES = {
     "parse_metadata": "metadata",
     "parse_names": "numbers",
     "parse_output_to_operand_aliasing": "aliasing",
-    "parse_padding": "windows",
+    "parse_padding": "padding",
     "parse_replica_groups": "replica_groups",
     "parse_slices": "numbers",
     "parse_string": "strings",

@@ -20,7 +20,7 @@ _EACH_INTS = pattern(r"\{([^{}]*)\}")
 @memoized
 def parse_int(text: str) -> int:
     """`text` as an integer of at most 64 bits; unsigned values above 2^63-1 are taken as signed."""
-    if len(text) <= _DIGITS_THAT_FIT and text.isdecimal() and text.isascii():
+    if len(text) <= DIGITS_THAT_FIT and text.isdecimal() and text.isascii():
         return int(text)
     digits = compact(text)
     if not _IS_INT.fullmatch(digits):
@@ -56,11 +56,11 @@ def split_ints(text: str) -> tuple[int, ...]:
     if not text:
         return ()
     numbers = text.split(",")
-    are_short = max(map(len, numbers)) <= _DIGITS_THAT_FIT
+    are_short = max(map(len, numbers)) <= DIGITS_THAT_FIT
     return tuple(map(int if are_short else parse_int, numbers))
 
 
-_DIGITS_THAT_FIT = 18  # into 64 bits, with or without a sign
+DIGITS_THAT_FIT = 18  # into 64 bits, with or without a sign
 
 
 @memoized
@@ -117,7 +117,7 @@ def _printed_slices(text: str) -> tuple[Slice, ...] | None:
         if not 2 <= len(numbers) <= 3:
             return None
         for number in numbers:
-            if not number.isdecimal() or len(number) > _DIGITS_THAT_FIT:
+            if not number.isdecimal() or len(number) > DIGITS_THAT_FIT:
                 return None
     return tuple(Slice(*map(int, numbers)) for numbers in entries)
 

@@ -23,6 +23,9 @@ from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
 Groups = tuple[tuple[int, ...], ...]
+MOST_DEVICES = 1 << 16
+"""The most devices a program is run on; each takes memory of its own. A formula of groups that
+stands for more is not written out."""
 
 
 class IotaTile(NamedTuple):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from hloopt.diagnostics import HloSyntaxError, did_you_mean
 from hloopt.ir.attribute_values.numbers import parse_int
+from hloopt.ir.attribute_values.padding import parse_padding
 from hloopt.ir.attribute_values.tokens import compact, malformed, memoized
 from hloopt.patterns import pattern
 
@@ -101,27 +102,6 @@ _IS_BY_X = pattern(r"-?\d+|\d{1,18}(?:x\d{1,18})+")  # only one number alone can
 
 def _split_by_x(text: str) -> tuple[int, ...]:
     return tuple(map(parse_int, text.split("x")))
-
-
-class PaddingDimension(NamedTuple):
-    """Elements added before, after and between the elements of one dimension."""
-
-    low: int = 0
-    high: int = 0
-    interior: int = 0
-
-
-_PAD = r"-?\d+_-?\d+(?:_\d{1,18})?"
-_IS_PADDING = pattern(rf"{_PAD}(?:x{_PAD})*")
-
-
-@memoized
-def parse_padding(text: str) -> tuple[PaddingDimension, ...]:
-    """`1_1x0_1` (low_high) or `1_1_1x0_1_0` (low_high_interior); the two may be mixed."""
-    dense = compact(text)
-    if not _IS_PADDING.fullmatch(dense):
-        raise malformed("padding low_high[_interior]x…", text)
-    return tuple(PaddingDimension(*map(parse_int, one.split("_"))) for one in dense.split("x"))
 
 
 class ConvolutionLabels(NamedTuple):
