@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hloopt.ir.shape import Shape
+from hloopt.ir.shape import Shape, array_shape
 from hloopt.patterns import pattern
 
 
@@ -15,12 +15,27 @@ def is_plain(text: str, shape: Shape) -> bool:
     numbers = _FEW_DIGITS.get(shape.type_name)
     # Each number takes a character, so the skeleton is no longer than the text.
     fits = 0 < shape.element_count() < len(text)
-    if numbers is None or not fits or not numbers.fullmatch(text):
+    if numbers is None or not fits or not _are_plain(text, shape, numbers):
         return False
     skeleton = "{" + "," * (shape.dimensions[-1] - 1) + "}"
     for size in reversed(shape.dimensions[:-1]):
         skeleton = "{" + ",".join([skeleton] * size) + "}"
     return text.translate(_WITHOUT_NUMBERS) == skeleton
+
+
+def _are_plain(text: str, shape: Shape, numbers: re.Pattern[str]) -> bool:
+    """Whether `text` is numbers of few digits, braces, commas and blanks."""
+    if len(text) > _SHORT:
+        return numbers.fullmatch(text) is not None
+    scalar = array_shape(shape.type_name)
+    return all(
+        is_plain_scalar(number.strip(" \n"), scalar)
+        for number in text.translate(_BRACES_TO_BLANKS).split(",")
+    )
+
+
+_SHORT = 200  # characters, for which compiling a pattern takes longer than all else
+_BRACES_TO_BLANKS = str.maketrans("{}", "  ")
 
 
 def is_plain_scalar(text: str, shape: Shape) -> bool:
@@ -30,20 +45,28 @@ def is_plain_scalar(text: str, shape: Shape) -> bool:
         return False
     if kind.is_integral:
         digits = text.removeprefix("-")
-        if not (digits.isdecimal() and digits.isascii()) or len(digits) > _LONGEST_INTEGER:
+        if not (digits.isdecimal() and digits.isascii()) or len(digits) > _LONGEST:
             return False
         bits = kind.bits - (kind.kind == "signed")
         return -(1 << bits) * (kind.kind == "signed") <= int(text) < 1 << bits
     if kind.kind == "pred":
         return text in ("true", "false")
     largest = _LARGEST.get(kind.name)
-    if largest is None or _REAL.fullmatch(text) is None:
+    if largest is None:
         return False
-    return text in _NOT_FINITE or -largest <= float(text) <= largest
+    if text in _NOT_FINITE:
+        return True
+    begins_with_digit = text.removeprefix("-")[:1].isdecimal()
+    if len(text) > _LONGEST or not begins_with_digit or not _OF_NUMBERS.issuperset(text):
+        return False
+    try:
+        return -largest <= float(text) <= largest
+    except ValueError:
+        return False
 
 
-_LONGEST_INTEGER = 18  # digits that fit into 64 bits whatever they are
-_REAL = pattern(r"-?(?:\d{1,18}(?:\.\d{0,18})?(?:e[+-]?\d{1,3})?|inf)|nan")
+_LONGEST = 18  # digits that fit into 64 bits whatever they are
+_OF_NUMBERS = frozenset("0123456789.e+-")
 _NOT_FINITE = ("inf", "-inf", "nan")
 _LARGEST = {"f64": 1.79e308, "f32": 3.402823e38, "bf16": 3.3895e38, "f16": 65504.0}
 """A bound, slightly below the largest value, by element type."""

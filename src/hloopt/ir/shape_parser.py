@@ -42,8 +42,6 @@ SHAPES = _ShapesByText()
 
 
 _PRINTED_ARRAY = pattern(r"([a-z]\w*)\[([\d,]*)\](?:\{((?:\d{1,9},)*\d{1,9})\})?")
-INDEX_COMMENT = pattern(r"(?<=, )/\*index=\d+\*/")
-"""The comment that XLA's printer puts in front of each fifth element or operand."""
 _ARRAY = pattern(r"([a-z][a-z0-9]*)\s*\[([^\]{}()]*)\]")
 _COMMENT = pattern(r"/\*(?:.*?\*/|(.*))", re.S)  # the group: one that is never closed
 _DIMENSION = pattern(r"\s*(?:(<=)?\s*(-?\d{1,20})|(\?))\s*")
@@ -106,17 +104,24 @@ def _is_canonical(sizes: str, order: str | None, rank: int) -> bool:
     return has_short_order and sizes[0] != "0" and ",0" not in sizes
 
 
+def split_list(text: str) -> list[str]:
+    """The parts of `a, b, …`, without the `/*index=5*/` that XLA prints before each fifth one."""
+    parts = text.split(", ")
+    if "/*index=" in text:
+        for i in range(5, len(parts), 5):
+            parts[i] = parts[i].removeprefix(f"/*index={i}*/")
+    return parts
+
+
 def _printed_tuple(text: str) -> Shape | None:
     """The tuple of arrays XLA prints as `text`; None for all other text."""
     if text[0] != "(" or text.count("(") > 1:
         return None
-    inner = text[1:-1]
-    if "/" in inner:
-        inner = INDEX_COMMENT.sub("", inner)
-        if "/" in inner:
-            return None
+    elements = split_list(text[1:-1])
+    if any("/" in element for element in elements):
+        return None
     try:
-        return tuple_shape(map(SHAPES.__getitem__, inner.split(", "))) if inner else None
+        return tuple_shape(map(SHAPES.__getitem__, elements)) if elements[0] else None
     except ShapeError:
         return None
 

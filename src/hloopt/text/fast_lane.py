@@ -28,7 +28,7 @@ from hloopt.ir.instruction import (
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
 from hloopt.ir.shape import format_shape
-from hloopt.ir.shape_parser import INDEX_COMMENT, SHAPES
+from hloopt.ir.shape_parser import SHAPES, split_list
 from hloopt.patterns import pattern
 from hloopt.text.cursor import IDENTIFIER, RESERVED_NAMES
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
@@ -215,7 +215,7 @@ def _read_rows(
 def _find_operands(operands: str, scope: dict[str, Instruction]) -> list[Instruction]:
     """Operands without sigils, with index comments, or with shapes that repeat what is known."""
     if "[" not in operands:
-        names = INDEX_COMMENT.sub("", operands).split(", ")
+        names = split_list(operands)
         return [scope[name.removeprefix("%")] for name in names]
     shape, *rest = operands.split(" %")
     found: list[Instruction] = []

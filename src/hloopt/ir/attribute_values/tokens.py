@@ -11,6 +11,7 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.patterns import pattern
 
 _Value = TypeVar("_Value")
+_NOT_PARSED = object()
 
 
 def memoized(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
@@ -19,11 +20,10 @@ def memoized(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
 
     @wraps(parse)
     def lookup(text: str) -> _Value:
-        try:
-            return values[text]
-        except KeyError:
+        value = values.get(text, _NOT_PARSED)
+        if value is _NOT_PARSED:
             value = values[text] = parse(text)
-            return value
+        return value  # type: ignore[return-value]  # what is not parsed has been
 
     return lookup
 

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING
 from hloopt.diagnostics import HloSyntaxError, HloVerifyError
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shape import Shape, agree, array_shape
+from hloopt.ir.shape_inference.arrangement import (
+    infer_broadcast,
+    infer_concatenate,
+    infer_pad,
+    infer_reverse,
+    infer_sort,
+    infer_transpose,
+)
 from hloopt.ir.shape_inference.control_flow import (
     infer_add_dependency,
     infer_call,
@@ -27,6 +35,7 @@ from hloopt.ir.shape_inference.elementwise import (
     infer_unary,
 )
 from hloopt.ir.shape_inference.operation import Operation, show
+from hloopt.ir.shape_inference.reduction import infer_map, infer_reduce
 from hloopt.ir.shape_inference.stated import STATED_RULES, with_stated_type
 
 if TYPE_CHECKING:
@@ -134,6 +143,14 @@ _RULES: dict[Opcode, _Rule] = {
     Opcode.AFTER_ALL: _infer_token,
     Opcode.PARTITION_ID: _infer_device_id,
     Opcode.REPLICA_ID: _infer_device_id,
+    Opcode.BROADCAST: infer_broadcast,
+    Opcode.TRANSPOSE: infer_transpose,
+    Opcode.REVERSE: infer_reverse,
+    Opcode.CONCATENATE: infer_concatenate,
+    Opcode.PAD: infer_pad,
+    Opcode.SORT: infer_sort,
+    Opcode.REDUCE: infer_reduce,
+    Opcode.MAP: infer_map,
     Opcode.SELECT: infer_select,
     Opcode.CLAMP: infer_clamp,
     Opcode.TUPLE: infer_tuple,
@@ -144,14 +161,6 @@ _RULES: dict[Opcode, _Rule] = {
 }
 
 _RULES_BY_NAME = {
-    Opcode.BROADCAST: "arrangement:infer_broadcast",
-    Opcode.TRANSPOSE: "arrangement:infer_transpose",
-    Opcode.REVERSE: "arrangement:infer_reverse",
-    Opcode.CONCATENATE: "arrangement:infer_concatenate",
-    Opcode.PAD: "arrangement:infer_pad",
-    Opcode.SORT: "arrangement:infer_sort",
-    Opcode.REDUCE: "reduction:infer_reduce",
-    Opcode.MAP: "reduction:infer_map",
     Opcode.DOT: "contraction:infer_dot",
     Opcode.RAGGED_DOT: "contraction:infer_ragged_dot",
     Opcode.SCALED_DOT: "contraction:infer_scaled_dot",
