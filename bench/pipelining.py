@@ -54,8 +54,8 @@ def main() -> None:
 
 
 def _pipeline(direction: str, module: Module) -> None:
-    from hloopt.passes.base import PassContext
-    from hloopt.passes.registry import create_pass
+    from hloopt.pass_framework.base import PassContext
+    from hloopt.pass_framework.registry import create_pass
 
     name = "collective-pipeliner"
     options = {

@@ -78,8 +78,8 @@ def _parse(text: str) -> Module:
 
 
 def _schedule(module: Module, options: dict[str, Any]) -> None:
-    from hloopt.passes.base import PassContext
-    from hloopt.passes.registry import create_pass
+    from hloopt.pass_framework.base import PassContext
+    from hloopt.pass_framework.registry import create_pass
 
     name = "latency-hiding-scheduler"
     create_pass(name, options).run(module, PassContext(name))

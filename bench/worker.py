@@ -180,16 +180,16 @@ def measure_pass(name: str, path: str, small: str, runs: str) -> dict[str, Any]:
 
 
 def _single_pass(name: str) -> Callable[[Module], object]:
-    from hloopt.passes.base import PassContext
-    from hloopt.passes.registry import create_pass
+    from hloopt.pass_framework.base import PassContext
+    from hloopt.pass_framework.registry import create_pass
 
     return lambda module: create_pass(name).run(module, PassContext(name, wants_remarks=False))
 
 
 def _pipeline(module: Module) -> object:
     """As `hloopt opt -p` runs it, verification included."""
-    from hloopt.passes.library import find_pipeline
-    from hloopt.passes.runner import PipelineRunner
+    from hloopt.pass_framework.library import find_pipeline
+    from hloopt.pass_framework.runner import PipelineRunner
 
     return PipelineRunner().run(find_pipeline(PIPELINE), module)
 

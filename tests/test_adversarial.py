@@ -18,8 +18,8 @@ from hloopt.cli import main
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Module
 from hloopt.memory import analyze_memory
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.proto import decode, encode
 from hloopt.proto.schema import message as message_class
 from hloopt.reports.replication import report_replication

@@ -19,11 +19,11 @@ from hloopt.cli import main
 from hloopt.diagnostics import Source
 from hloopt.interpreter.kernels import custom_call
 from hloopt.interpreter.machine import run_module
-from hloopt.passes.base import PassContext
-from hloopt.passes.library import find_pipeline
-from hloopt.passes.options import make_options
-from hloopt.passes.pipeline_text import parse_passes
-from hloopt.passes.pipeline_yaml import parse_pipeline
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.options import make_options
+from hloopt.pass_framework.pipeline_text import parse_passes
+from hloopt.pass_framework.pipeline_yaml import parse_pipeline
 from hloopt.text import parse_module, print_module
 
 MODULE = """HloModule m

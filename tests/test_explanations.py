@@ -16,8 +16,8 @@ from hloopt.interpreter.inputs import Inputs
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.ir import Module
-from hloopt.passes.library import find_pipeline
-from hloopt.passes.pipeline_yaml import parse_pipeline
+from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.pipeline_yaml import parse_pipeline
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
 

@@ -19,24 +19,40 @@ LAYERS = {
     "analysis": {*_GROUND, "ir", "targets", "interpreter"},
     "memory": {*_GROUND, "ir", "analysis", "targets"},
     # What is asynchronous, and on which stream, is said in one place, the scheduler.
-    "simulation": {*_GROUND, "ir", "analysis", "targets", "passes"},
+    "simulation": {*_GROUND, "ir", "analysis", "targets", "passes", "pass_framework"},
     "shrink": {*_GROUND, "ir", "verifier", "interpreter", "analysis"},
     "equivalence": {*_GROUND, "ir", "interpreter", "analysis"},
     "xla": {*_GROUND, "ir", "text", "interpreter"},
     "proto": {*_GROUND, "ir", "text"},
     "files": {*_GROUND, "ir", "text", "proto", "verifier"},
     "cost_models": {*_GROUND, "ir", "files", "analysis", "targets"},
+    "pass_framework": {
+        *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "files"),
+        *("shrink", "equivalence", "targets"),
+    },
     "passes": {
         *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "memory", "shrink"),
-        *("files", "cost_models", "targets", "equivalence"),
+        *("files", "cost_models", "targets", "equivalence", "pass_framework"),
     },
     "reports": {
         *(*_GROUND, "ir", "text", "interpreter", "targets", "analysis", "memory", "passes"),
-        *("simulation", "cost_models", "equivalence"),
+        *("pass_framework", "simulation", "cost_models", "equivalence"),
         "driver",  # the type of what it reports on
     },
 }
 """What each package or module may import beside itself."""
+
+PASSES = {
+    "rewriting": set[str](),
+    "simplification": {"rewriting"},
+    "call_graph": {"rewriting", "simplification"},
+    "control_flow": {"rewriting", "simplification", "call_graph"},
+    "collectives": {"rewriting", "simplification"},
+    "async_ops": {"rewriting"},
+    "scheduling": {"rewriting"},
+    "copy_insertion": {"simplification"},
+}
+"""The families of passes, and those whose modules each may import."""
 
 INTERPRETER = {
     "arithmetic": {"limits", "values"},
@@ -53,6 +69,17 @@ INTERPRETER = {
 def test_a_layer_imports_only_those_below(root: Path, layer: str) -> None:
     allowed = LAYERS[layer] | {layer}
     assert _imports_beside(root / "src" / "hloopt" / layer, "hloopt.", allowed) == []
+
+
+@pytest.mark.parametrize("family", PASSES)
+def test_a_family_of_passes_imports_only_those_below(root: Path, family: str) -> None:
+    path = root / "src" / "hloopt" / "passes" / family
+    assert _imports_beside(path, "hloopt.passes.", PASSES[family] | {family}) == []
+
+
+def test_every_pass_is_in_a_family(root: Path) -> None:
+    folders = (root / "src" / "hloopt" / "passes").iterdir()
+    assert {f.name for f in folders if f.is_dir() and f.name != "__pycache__"} == PASSES.keys()
 
 
 @pytest.mark.parametrize("folder", INTERPRETER)

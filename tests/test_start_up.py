@@ -18,7 +18,7 @@ ENTRY e {
 """
 MODELS_OF_TIME = (
     *("hloopt.cost_models", "hloopt.analysis.latency", "hloopt.simulation", "hloopt.targets"),
-    *("hloopt.passes.latency_hiding_scheduler", "hloopt.passes.schedule_search"),
+    *("hloopt.passes.scheduling.latency_hiding_scheduler", "hloopt.passes.schedule_search"),
 )
 HEAVY = ("numpy", "ml_dtypes", "yaml", "google")
 OF_DEVICES = """HloModule of_devices, num_partitions=4
@@ -68,7 +68,7 @@ def small(tmp_path: Path) -> str:
 
 def test_a_plain_opt_imports_no_model_of_time_and_no_report(small: str) -> None:
     found = imported("opt", small, "--passes", "dce")
-    assert "hloopt.passes.dce" in found
+    assert "hloopt.passes.simplification.dce" in found
     assert within(found, (*MODELS_OF_TIME, *HEAVY, "hloopt.reports", "hloopt.memory", "rich")) == []
 
 

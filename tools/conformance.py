@@ -16,7 +16,7 @@ from pathlib import Path
 
 from conformance_lib.records import read_table
 from conformance_lib.runner import Outcome, run_record
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.registry import create_pass
 
 
 def main() -> int:

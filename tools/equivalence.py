@@ -29,11 +29,11 @@ from corpus import CorpusEntry, add_choice, chosen_entries
 from hloopt.diagnostics import HloError, HloVerifyError, PassFailure, PassRefused, Source
 from hloopt.equivalence import RunSettings
 from hloopt.ir import Module, Opcode
-from hloopt.passes.library import find_pipeline
-from hloopt.passes.pipeline import Pipeline, PipelineStep
-from hloopt.passes.pipeline_text import parse_passes
-from hloopt.passes.runner import PipelineRunner
-from hloopt.passes.validation import Validator
+from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.pipeline import Pipeline, PipelineStep
+from hloopt.pass_framework.pipeline_text import parse_passes
+from hloopt.pass_framework.runner import PipelineRunner
+from hloopt.pass_framework.validation import Validator
 from hloopt.text import parse_module, print_module
 
 if TYPE_CHECKING:

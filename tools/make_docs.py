@@ -18,11 +18,11 @@ import click
 from hloopt.analysis.content import CLASSES
 from hloopt.cli import cli
 from hloopt.explanations import codes, explain
-from hloopt.passes.conditions import CONDITIONS
-from hloopt.passes.library import find_pipeline, pipeline_names
-from hloopt.passes.options import documented_options
-from hloopt.passes.pipeline_text import format_passes
-from hloopt.passes.registry import PASSES, find_pass
+from hloopt.pass_framework.conditions import CONDITIONS
+from hloopt.pass_framework.library import find_pipeline, pipeline_names
+from hloopt.pass_framework.options import documented_options
+from hloopt.pass_framework.pipeline_text import format_passes
+from hloopt.pass_framework.registry import PASSES, find_pass
 from hloopt.preserves import EXPLAINED
 
 ROOT = Path(__file__).parent.parent

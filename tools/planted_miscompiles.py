@@ -21,11 +21,11 @@ from typing import NamedTuple
 from hloopt.diagnostics import HloError, PassFailure
 from hloopt.equivalence import RunSettings
 from hloopt.ir.module import Module
-from hloopt.passes.base import ModulePass, PassContext
-from hloopt.passes.pipeline import PassStep, Pipeline
-from hloopt.passes.pipeline_text import parse_passes
-from hloopt.passes.runner import PipelineRunner
-from hloopt.passes.validation import Validator
+from hloopt.pass_framework.base import ModulePass, PassContext
+from hloopt.pass_framework.pipeline import PassStep, Pipeline
+from hloopt.pass_framework.pipeline_text import parse_passes
+from hloopt.pass_framework.runner import PipelineRunner
+from hloopt.pass_framework.validation import Validator
 from hloopt.text import parse_module
 from planted_lib.cases import Case
 from planted_lib.miscompiles import MISCOMPILES

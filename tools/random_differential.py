@@ -27,7 +27,7 @@ from differential_lib.chains import LEFT_OUT, Step, chain
 from differential_lib.generate import dice_of, program_text
 from differential_lib.judge import judge
 from differential_lib.shrinking import shrunk
-from hloopt.passes.registry import pass_names
+from hloopt.pass_framework.registry import pass_names
 from sweep_lib.findings import Finding, Progress
 from sweep_lib.limits import Limits
 from sweep_lib.state import State

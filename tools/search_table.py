@@ -20,8 +20,8 @@ from math import exp, log
 from pathlib import Path
 
 from document_tables import DOCUMENTS, renew_tables
-from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
-from hloopt.passes.options import parse_seconds
+from hloopt.pass_framework.options import parse_seconds
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.options import SearchOptions
 from hloopt.reports.units import human_bytes
 from schedule_lib.search import SearchResult, search_recorded
 

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hloopt.diagnostics import Defect, HloError, Source
-from hloopt.passes.pipeline import FindPipeline, PassStep, Pipeline, PipelineStep
-from hloopt.passes.pipeline_text import parse_passes
-from hloopt.passes.runner import Observer, PipelineResult, PipelineRunner
+from hloopt.pass_framework.pipeline import FindPipeline, PassStep, Pipeline, PipelineStep
+from hloopt.pass_framework.pipeline_text import parse_passes
+from hloopt.pass_framework.runner import Observer, PipelineResult, PipelineRunner
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.text.print_options import print_options
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hloopt.interpreter.inputs import Fill
     from hloopt.ir.module import Module
     from hloopt.memory.model import MemoryReport
-    from hloopt.passes.pipeline_yaml import Budget
-    from hloopt.passes.validation import Validator
+    from hloopt.pass_framework.pipeline_yaml import Budget
+    from hloopt.pass_framework.validation import Validator
     from hloopt.reports.diff_findings import ModuleDiff
     from hloopt.reports.schedule_diff import ScheduleChange
     from hloopt.reports.schedule_run import Preset
@@ -76,8 +76,8 @@ def _finder() -> FindPipeline:
     budget: list[Budget] = []
 
     def find(name: str) -> Pipeline:
-        from hloopt.passes.library import find_pipeline
-        from hloopt.passes.pipeline_yaml import Budget
+        from hloopt.pass_framework.library import find_pipeline
+        from hloopt.pass_framework.pipeline_yaml import Budget
 
         if not budget:
             budget.append(Budget())
@@ -174,7 +174,7 @@ def _read_back(text: str, settings: Settings) -> None:
 
 
 def _write_reproducer(settings: Settings, step: PassStep, module_text: str, reason: str) -> str:
-    from hloopt.passes.reproducer import Reproducers
+    from hloopt.pass_framework.reproducer import Reproducers
 
     options = [] if settings.verify else ["--no-verify"]
     if settings.validate:
@@ -194,7 +194,7 @@ def _validator(settings: Settings, on_steps: Callable[[int], None] | None) -> Va
     from hloopt.equivalence.settings import MOST_MEMORY, MOST_STEPS
     from hloopt.interpreter.inputs import Inputs
     from hloopt.interpreter.limits import Deadline
-    from hloopt.passes.validation import Validator
+    from hloopt.pass_framework.validation import Validator
 
     run = RunSettings(
         seeds=settings.seeds,
@@ -216,7 +216,7 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
         or settings.dump_folder
     ):
         return []
-    from hloopt.passes.observers import DumpWriter, ModulePrinter
+    from hloopt.pass_framework.observers import DumpWriter, ModulePrinter
 
     observers: list[Observer] = [
         ModulePrinter(show, settings.print_before, settings.print_after, settings.print_changed)

@@ -17,9 +17,9 @@ import pytest
 from hloopt.cli import main
 from hloopt.diagnostics import HloError, PassRefused
 from hloopt.ir import Module, Opcode
-from hloopt.passes import registry
-from hloopt.passes.base import ModulePass, PassContext, register
-from hloopt.passes.registry import PASSES, create_pass, pass_names
+from hloopt.pass_framework import registry
+from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.registry import PASSES, create_pass, pass_names
 from hloopt.reports import memory_diff
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from hloopt.cli import main
-from hloopt.passes.options import documented_options, make_options
-from hloopt.passes.registry import PASSES, find_pass
+from hloopt.pass_framework.options import documented_options, make_options
+from hloopt.pass_framework.registry import PASSES, find_pass
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))

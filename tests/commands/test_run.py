@@ -13,7 +13,7 @@ import pytest
 from hloopt.cli import main
 from hloopt.commands.run import command
 from hloopt.equivalence.settings import MOST_MEMORY, MOST_STEPS
-from hloopt.passes.options import parse_size
+from hloopt.pass_framework.options import parse_size
 
 STEP = """HloModule step, num_partitions=2
 

@@ -11,8 +11,8 @@ import pytest
 
 from hloopt.cli import main
 from hloopt.ir import Module, Opcode
-from hloopt.passes.base import ModulePass, PassContext, register
-from hloopt.passes.registry import PASSES
+from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.registry import PASSES
 
 Capture = pytest.CaptureFixture[str]
 

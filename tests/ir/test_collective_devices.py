@@ -9,8 +9,8 @@ from hloopt.ir import Instruction, Module
 from hloopt.ir.collective_devices import device_groups, group_sizes
 from hloopt.ir.collective_mode import named_groups
 from hloopt.ir.grid import Grid
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 
 _SUM = "f32[8] all-reduce(p), to_apply=sum"

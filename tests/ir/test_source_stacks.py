@@ -8,8 +8,8 @@ import pytest
 
 from hloopt.ir import Module
 from hloopt.ir.source_stacks import Frame, Stack, stack_of
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 
 TABLES = r"""FileNames

@@ -8,8 +8,8 @@ from pathlib import Path
 from hloopt.analysis.equality import Equality
 from hloopt.files import read_module
 from hloopt.ir import Computation, Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 
 
 def run(name: str, options: dict[str, object], file: Path) -> Module:

@@ -13,8 +13,8 @@ from tests.passes.test_async_passes import CREATOR, program
 from hloopt.files import read_module
 from hloopt.ir import Module
 from hloopt.ir.schedule import drop_schedule
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 
 pytestmark = [pytest.mark.oracle]

@@ -17,8 +17,8 @@ from tests.properties.reducing_programs import reducing_program_texts
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
 from hloopt.ir.opcode import COLLECTIVES
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]

@@ -16,8 +16,8 @@ from hloopt.ir.attribute_values import parse_ints, parse_metadata
 from hloopt.ir.literal import ELIDED
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shape import without_layout
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 
 pytestmark = [pytest.mark.slow]

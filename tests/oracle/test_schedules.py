@@ -11,8 +11,8 @@ from tests.properties.schedule_checks import violations
 
 from hloopt.diagnostics import PassRefused
 from hloopt.files import read_module
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.pass_framework.base import PassContext
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
 from hloopt.text import parse_module, print_module
 from schedule_lib.comparison import compare_setting, prepare, settings_of
 from schedule_lib.traces import compare_trace, traced_settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hloopt.ir import Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass, pass_names
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass, pass_names
 from hloopt.reports.schedule_order import ALL_COLLECTIVES
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module

@@ -11,10 +11,10 @@ from tests.passes.checked_run import run_checked
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.ir.schedule import drop_schedule
-from hloopt.passes.base import PassContext
-from hloopt.passes.library import find_pipeline
-from hloopt.passes.registry import create_pass
-from hloopt.passes.runner import PipelineRunner
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.registry import create_pass
+from hloopt.pass_framework.runner import PipelineRunner
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

@@ -10,9 +10,9 @@ from tests.properties.consistency import assert_consistent
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.call_inliner import inline_call, inline_clone
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.call_graph.call_inliner import inline_call, inline_clone
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.passes.call_metadata import CallMetadata
-from hloopt.passes.original_value import value_in_caller
+from hloopt.passes.call_graph.call_metadata import CallMetadata
+from hloopt.passes.call_graph.original_value import value_in_caller
 from hloopt.text import parse_module
 
 

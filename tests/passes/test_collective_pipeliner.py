@@ -14,8 +14,8 @@ from hloopt.diagnostics import HloError
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.frontend_attributes import set_frontend_attributes
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
 

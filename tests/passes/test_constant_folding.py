@@ -13,8 +13,8 @@ from hloopt.interpreter.values import dtype_of_shape
 from hloopt.ir import Opcode
 from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.shape import array_shape
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 
 fold = partial(run_checked, "constant-folding")

@@ -7,8 +7,8 @@ import pytest
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module, Opcode
 from hloopt.memory.analysis import MemoryAnalysis
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, verify_module
 

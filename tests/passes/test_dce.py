@@ -8,8 +8,8 @@ import pytest
 from tests.passes.checked_run import run_checked
 
 from hloopt.ir import Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 
 clean = partial(run_checked, "dce")

@@ -10,7 +10,7 @@ from tests.properties.consistency import assert_consistent
 from hloopt.diagnostics import HloVerifyError
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module
-from hloopt.passes.fusion_operands import permute_fusion_operands
+from hloopt.passes.rewriting.fusion_operands import permute_fusion_operands
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

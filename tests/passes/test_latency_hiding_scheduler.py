@@ -18,14 +18,14 @@ from hloopt.analysis.latency import FixedModel
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import PassRefused, PipelineError
 from hloopt.ir import Instruction, Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler import rules
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.explain import Explainer
-from hloopt.passes.latency_hiding_scheduler.rules import schedule_done
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
-from hloopt.passes.latency_hiding_scheduler.state import SchedulingState
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.scheduling.latency_hiding_scheduler import rules
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Explainer
+from hloopt.passes.scheduling.latency_hiding_scheduler.rules import schedule_done
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.scheduling.latency_hiding_scheduler.state import SchedulingState
 from hloopt.text import parse_module
 
 schedule = partial(run_checked, "latency-hiding-scheduler")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from hloopt.cli import main
-from hloopt.passes.registry import ENTRY_POINTS
+from hloopt.pass_framework.registry import ENTRY_POINTS
 
 MODULE = "HloModule m\nENTRY e {\n  p = f32[] parameter(0)\n  ROOT a = f32[] abs(p)\n}\n"
 IMPORTS = """\
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Opcode
-from hloopt.passes.base import ModulePass, PassOptions, option
+from hloopt.pass_framework.base import ModulePass, PassOptions, option
 
 """
 Capture = pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hloopt.passes.registry import PASSES, find_pass
+from hloopt.pass_framework.registry import PASSES, find_pass
 from hloopt.preserves import PRESERVES
 
 

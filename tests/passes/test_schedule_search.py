@@ -15,22 +15,22 @@ from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import PipelineError
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module
-from hloopt.passes.base import PassContext, Seconds
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
-from hloopt.passes.latency_hiding_scheduler.search.check import broken_rule
-from hloopt.passes.latency_hiding_scheduler.search.module_search import (
+from hloopt.pass_framework.base import PassContext, Seconds
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.rewriting.scheduling_annotations import group_of
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.check import broken_rule
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.module_search import (
     ModuleSearch,
     search_module,
 )
-from hloopt.passes.latency_hiding_scheduler.search.moves import Mover
-from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
-from hloopt.passes.latency_hiding_scheduler.search.order import Order
-from hloopt.passes.latency_hiding_scheduler.search.problem import TICKS, Problem
-from hloopt.passes.latency_hiding_scheduler.search.walk import Walk
-from hloopt.passes.latency_hiding_scheduler.times import model_of
-from hloopt.passes.registry import create_pass
-from hloopt.passes.scheduling_annotations import group_of
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.moves import Mover
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.options import SearchOptions
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.order import Order
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.problem import TICKS, Problem
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.walk import Walk
+from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.text import parse_module, print_module
 
 SEEDS = range(12)

@@ -10,10 +10,10 @@ from hloopt.diagnostics import PassFailure
 from hloopt.equivalence import RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir.module import Module
-from hloopt.passes.base import ModulePass, PassContext
-from hloopt.passes.pipeline import PassStep, Pipeline
-from hloopt.passes.runner import PipelineRunner, restore
-from hloopt.passes.validation import Validator
+from hloopt.pass_framework.base import ModulePass, PassContext
+from hloopt.pass_framework.pipeline import PassStep, Pipeline
+from hloopt.pass_framework.runner import PipelineRunner, restore
+from hloopt.pass_framework.validation import Validator
 from hloopt.text import parse_module, print_module
 
 

@@ -7,8 +7,8 @@ from tests.passes.checked_run import run_checked
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 
 NAME = "while-loop-all-reduce-code-motion"

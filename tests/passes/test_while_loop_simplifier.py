@@ -8,8 +8,8 @@ import pytest
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 

@@ -9,8 +9,8 @@ from tests.properties.consistency import assert_consistent
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import ASYNC
-from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
-from hloopt.passes.scheduling_annotations import group_of
+from hloopt.passes.rewriting.scheduling_annotations import group_of
+from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
 
 
 def violations(module: Module, tracker: ResourceTracker) -> list[str]:

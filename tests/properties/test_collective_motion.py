@@ -10,8 +10,8 @@ from tests.properties.reducing_loops import reducing_loop_texts
 from tests.properties.reducing_programs import reducing_program_texts
 
 from hloopt.equivalence import Reference, RunSettings
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
 

@@ -11,8 +11,8 @@ from tests.properties.collective_modules import collective_module_texts
 from tests.properties.consistency import assert_consistent
 
 from hloopt.equivalence import Reference, RunSettings
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

@@ -14,8 +14,8 @@ from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.ir.clone import clone_module
 from hloopt.memory.analysis import MemoryAnalysis
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 

@@ -11,8 +11,8 @@ from tests.properties.modules import sample
 
 _RUN_EVERYTHING = """
 import json, sys
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import PASSES, create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import PASSES, create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 
 for text in json.load(sys.stdin):

@@ -24,7 +24,7 @@ from tests.properties.modules import module_texts
 
 from corpus import CorpusEntry
 from hloopt.diagnostics import HloError
-from hloopt.passes.registry import PASSES
+from hloopt.pass_framework.registry import PASSES
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 

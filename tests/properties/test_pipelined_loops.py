@@ -15,8 +15,8 @@ from hloopt.equivalence import Reference, RunSettings
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Value
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

@@ -18,12 +18,12 @@ from hloopt.equivalence import Reference, RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir import Module
 from hloopt.ir.clone import clone_module
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.explain import Explainer
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
-from hloopt.passes.latency_hiding_scheduler.times import model_of
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Explainer
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, verify_module
 

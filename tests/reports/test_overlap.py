@@ -18,10 +18,10 @@ from hloopt.analysis.latency import CostTable, FixedModel, TableModel
 from hloopt.cost_models import CostModelChoice
 from hloopt.files import read_module
 from hloopt.ir import Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.reports.overlap import (
     OverlapReport,
     matched,

@@ -15,9 +15,9 @@ from hloopt.analysis.latency import TableModel
 from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.reports.schedule_explanation import (
     ScheduleExplanation,
     explanation_to_json,

@@ -14,8 +14,8 @@ from tests.reports.pages import column_texts
 from hloopt.files import load
 from hloopt.ir import Module
 from hloopt.memory.analysis import analyze_memory
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.reports.cost import analyze_cost, cost_to_json, grouped
 from hloopt.reports.cost_text import render_cost
 from hloopt.reports.loops import analyze_loops, loops_to_json

@@ -9,10 +9,10 @@ from tests.simulation.programs import ADD, programs, run, scheduled, streams, ta
 from hloopt.analysis.latency import TableModel
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.ir import Module, Opcode
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
 from hloopt.simulation import Streams, simulate
 from hloopt.simulation.bandwidth import Bandwidth
 from hloopt.targets import load_target

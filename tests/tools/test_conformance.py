@@ -22,7 +22,7 @@ from conformance_lib.selectors import find_computation, select, select_one
 from conformance_lib.source_names import SourceNames
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.passes.base import PassContext
+from hloopt.pass_framework.base import PassContext
 from hloopt.text import parse_module
 
 LOOP = """

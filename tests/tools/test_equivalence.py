@@ -9,7 +9,7 @@ import pytest
 
 from equivalence import REFUSED_BY_PASS, Settings, Validation, Verdict
 from hloopt.ir import Module, Opcode
-from hloopt.passes.dce import DeadCodeElimination
+from hloopt.passes.simplification.dce import DeadCodeElimination
 
 MODULE = """HloModule m
 

@@ -18,7 +18,7 @@ from fuzz_lib.inputs import KINDS, Inputs
 from fuzz_lib.mutations import Texts, mutated
 from fuzz_lib.pipelines import check_pipeline
 from hloopt.commands import fmt
-from hloopt.passes.cse import CommonSubexpressionElimination
+from hloopt.passes.simplification.cse import CommonSubexpressionElimination
 from hloopt.proto import encode
 from hloopt.text import parse_module, print_module
 from sweep_lib import prints

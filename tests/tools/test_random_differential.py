@@ -14,10 +14,10 @@ from differential_lib.chains import LEFT_OUT, Step, chain
 from differential_lib.generate import program_text
 from differential_lib.judge import judge
 from hloopt.ir import Module, Opcode
-from hloopt.passes.options import option_infos
-from hloopt.passes.pipeline_text import parse_passes
-from hloopt.passes.registry import create_pass, find_pass, pass_names
-from hloopt.passes.tuple_simplifier import TupleSimplifier
+from hloopt.pass_framework.options import option_infos
+from hloopt.pass_framework.pipeline_text import parse_passes
+from hloopt.pass_framework.registry import create_pass, find_pass, pass_names
+from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, verify_module
 from random_differential import Programs

@@ -8,7 +8,7 @@ import pytest
 
 from conformance_lib.records import Record
 from conformance_lib.runner import Outcome, run_record
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.registry import create_pass
 
 TEXT = """
 HloModule m, is_scheduled=true

@@ -11,7 +11,7 @@ import pytest
 import conformance
 from conformance_lib.records import Record
 from conformance_lib.runner import Outcome, run_record
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.registry import create_pass
 
 SUM = """
 ENTRY e {

@@ -14,7 +14,7 @@ from hloopt.analysis.reachability import Reachability
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction
 from hloopt.ir.shape_parser import scan_shape
-from hloopt.passes.collective_pipeliner.options import is_marked
+from hloopt.passes.collectives.collective_pipeliner.options import is_marked
 
 _PREDICATES = {"is_pipelineable_op": is_marked}
 

@@ -9,7 +9,7 @@ from conformance_lib.errors import RecordError
 from conformance_lib.pipeliner import PIPELINER, pipeliner_options
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir import Instruction
-from hloopt.passes.cse import may_be_merged
+from hloopt.passes.simplification.cse import may_be_merged
 
 _POLICIES = ("allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes")
 

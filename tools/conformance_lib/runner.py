@@ -29,7 +29,7 @@ from conformance_lib.source_names import SourceNames
 from conformance_lib.verifier import VERIFIER, check_verdict
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Instruction, Module
-from hloopt.passes.base import PassContext
+from hloopt.pass_framework.base import PassContext
 from hloopt.text import PrintOptions, parse_module, print_module
 
 _COUNTS = ("replica_count", "num_partitions")
@@ -242,7 +242,7 @@ def _library_call(
         case "collective-pipeliner", "predicate_only", {**rest} if not rest:
             return lambda module: None  # the expectations ask
         case "call-inliner", "inline_one_call", {"call": str(call), **rest} if not rest:
-            from hloopt.passes.call_inliner import inline_call
+            from hloopt.passes.call_graph.call_inliner import inline_call
 
             return _on_instruction(call, lambda instruction: inline_call(instruction))
         case (
@@ -250,7 +250,7 @@ def _library_call(
             "permute_fusion_operands",
             {"fusion": str(fusion), "permutation": list(permutation), **rest},
         ) if not rest:
-            from hloopt.passes.fusion_operands import permute_fusion_operands
+            from hloopt.passes.rewriting.fusion_operands import permute_fusion_operands
 
             return _on_instruction(
                 fusion, lambda instruction: permute_fusion_operands(instruction, permutation)

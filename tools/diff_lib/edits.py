@@ -11,9 +11,9 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.ordering import dependencies, depth_first, repair_schedule, stable_order
 from hloopt.ir.shape import Shape
-from hloopt.passes.library import find_pipeline
-from hloopt.passes.pipeline_text import parse_passes
-from hloopt.passes.runner import PipelineRunner
+from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.pipeline_text import parse_passes
+from hloopt.pass_framework.runner import PipelineRunner
 
 _UNARY = (Opcode.NEGATE, Opcode.ABS, Opcode.COPY, Opcode.SIGN)
 _BINARY = (Opcode.ADD, Opcode.MULTIPLY, Opcode.MAXIMUM, Opcode.SUBTRACT)

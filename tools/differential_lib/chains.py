@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from hloopt.diagnostics import HloError
 from hloopt.ir.opcode import COLLECTIVES, Opcode
-from hloopt.passes.options import OptionInfo, option_infos
-from hloopt.passes.registry import create_pass, find_pass, pass_names
+from hloopt.pass_framework.options import OptionInfo, option_infos
+from hloopt.pass_framework.registry import create_pass, find_pass, pass_names
 
 LONGEST = 5
 

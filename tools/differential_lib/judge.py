@@ -12,8 +12,8 @@ from hloopt.equivalence import Mismatch, Reference, RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir import Module
 from hloopt.ir.device_counts import device_counts
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 from sweep_lib.findings import Problem, TooSlow

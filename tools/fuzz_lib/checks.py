@@ -6,8 +6,8 @@ from hloopt.analysis.calls import callees_first
 from hloopt.diagnostics import HloError, PassRefused, render_error
 from hloopt.ir import Computation, Module
 from hloopt.memory import analyze_memory
-from hloopt.passes.base import PassContext
-from hloopt.passes.registry import create_pass, pass_names
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass, pass_names
 from hloopt.reports.module_diff import diff_modules
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from hloopt.analysis.latency import CostTable, GpuFixedModel, LatencyModel, TableModel
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.ir import Module
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.pass_framework.base import PassContext
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
 from hloopt.text import parse_module
 
 

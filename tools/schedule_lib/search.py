@@ -10,8 +10,8 @@ from pathlib import Path
 from hloopt.ir import Module
 from hloopt.memory.analysis import analyze_memory
 from hloopt.memory.backends import GPU
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.search.options import SearchOptions
+from hloopt.pass_framework.base import PassContext
+from hloopt.passes.scheduling.latency_hiding_scheduler.search.options import SearchOptions
 from schedule_lib.comparison import figures_of, prepare
 
 SETTING = "base"

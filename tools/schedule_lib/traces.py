@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer
+from hloopt.pass_framework.base import PassContext
+from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Decision, Explainer
 from schedule_lib.comparison import prepare
 
 _CHOICE = re.compile(r"Choosing from ready \((\S+)\) vs \((\S+)\) Reason: (\w+)")

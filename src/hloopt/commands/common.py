@@ -362,7 +362,7 @@ _UNITS = "B, KiB, MiB, GiB and TiB (powers of 1024), KB, MB, GB and TB (of 1000)
 
 def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
     """The callback of an option that takes an amount: `1500`, `100M`."""
-    from hloopt.passes.options import parse_size
+    from hloopt.pass_framework.options import parse_size
 
     if value is None:
         return None
@@ -375,7 +375,7 @@ def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) 
 
 def parse_time(ctx: click.Context, option: click.Parameter, value: str | None) -> float | None:
     """The callback of an option that takes a time: `30s`, `2min`."""
-    from hloopt.passes.options import parse_seconds
+    from hloopt.pass_framework.options import parse_seconds
 
     if value is None:
         return None

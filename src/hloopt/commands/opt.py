@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.driver import Outcome
-    from hloopt.passes.pipeline import Pipeline
+    from hloopt.pass_framework.pipeline import Pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
 _REMARK_KINDS = ("applied", "missed", "analysis")
@@ -134,7 +134,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     """What a reproducer says of input, passes and verification; it has no say in the rest."""
     from hloopt.files import read_source
-    from hloopt.passes.reproducer import reproducer_arguments
+    from hloopt.pass_framework.reproducer import reproducer_arguments
 
     if options["files"] or options["pipelines"] or options["passes"]:
         raise click.UsageError("--repro names input and passes: give no FILE, -p or --passes")
@@ -188,7 +188,7 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
 
 
 def _names(given: tuple[str, ...]) -> frozenset[str]:
-    from hloopt.passes.registry import find_pass
+    from hloopt.pass_framework.registry import find_pass
 
     return frozenset("*" if name == "*" else find_pass(name).name for name in given)
 

@@ -28,7 +28,7 @@ def command(name: str | None, output_format: str, color: str) -> int:
 
     A pass of another package that cannot be loaded is named on stderr and left out.
     """
-    from hloopt.passes.registry import find_pass, pass_names
+    from hloopt.pass_framework.registry import find_pass, pass_names
 
     names = [find_pass(name).name] if name else pass_names()
     if output_format == "json":
@@ -42,7 +42,7 @@ def command(name: str | None, output_format: str, color: str) -> int:
 
 def _can_be_loaded(name: str) -> bool:
     """Whether a pass can be described; a warning says of one of another package why it cannot."""
-    from hloopt.passes.registry import find_pass
+    from hloopt.pass_framework.registry import find_pass
 
     try:
         find_pass(name)
@@ -53,7 +53,7 @@ def _can_be_loaded(name: str) -> bool:
 
 
 def _documentation(name: str) -> str:
-    from hloopt.passes.registry import find_pass
+    from hloopt.pass_framework.registry import find_pass
 
     return inspect.cleandoc(find_pass(name).__doc__ or "")
 
@@ -67,8 +67,8 @@ def _describe(name: str, color: str) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from hloopt.passes.options import documented_options
-    from hloopt.passes.registry import find_pass
+    from hloopt.pass_framework.options import documented_options
+    from hloopt.pass_framework.registry import find_pass
     from hloopt.preserves import EXPLAINED
 
     console = make_console(color)
@@ -98,7 +98,7 @@ code."""
 
 
 def _other_names(name: str) -> list[str]:
-    from hloopt.passes.registry import ALIASES
+    from hloopt.pass_framework.registry import ALIASES
 
     return [other for other, primary in ALIASES.items() if primary == name]
 
@@ -112,8 +112,8 @@ def _listed(name: str) -> dict[str, object]:
 
 
 def _to_json(name: str) -> dict[str, object]:
-    from hloopt.passes.options import documented_options
-    from hloopt.passes.registry import find_pass
+    from hloopt.pass_framework.options import documented_options
+    from hloopt.pass_framework.registry import find_pass
 
     return {
         "name": name,

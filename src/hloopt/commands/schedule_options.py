@@ -33,7 +33,7 @@ class ScheduleOptions:
         self, *, loops: Loops = "trips", memory_limit: int | None = None
     ) -> ScheduleSettings:
         """The same, checked. Raises HloError, UsageError."""
-        from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
+        from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
         from hloopt.reports.schedule_run import ScheduleSettings
 
         self.cost_model.resolved()
@@ -121,7 +121,7 @@ def _scheduler_options(texts: Sequence[str]) -> dict[str, Any]:
     if not texts:
         return {}
     from hloopt.diagnostics import Source
-    from hloopt.passes.pipeline_text import parse_options
+    from hloopt.pass_framework.pipeline_text import parse_options
 
     values = parse_options("latency-hiding-scheduler", Source("--scheduler", ",".join(texts)))
     for name in values:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.driver import Outcome
-    from hloopt.passes.base import Remark
-    from hloopt.passes.runner import PassRun
-    from hloopt.passes.validation import Validation
+    from hloopt.pass_framework.base import Remark
+    from hloopt.pass_framework.runner import PassRun
+    from hloopt.pass_framework.validation import Validation
 
 RemarkFilters: TypeAlias = Sequence[tuple[str, str | None]]
 """The kinds of remarks asked for, each with the one pass it is asked of, or None."""
@@ -129,7 +129,7 @@ def _titles(runs: Sequence[PassRun]) -> list[str]:
 
 def _option_text(name: str, value: object) -> str:
     """The value, with its name unless it is words, which say enough."""
-    from hloopt.passes.pipeline_text import format_value
+    from hloopt.pass_framework.pipeline_text import format_value
 
     given = value if isinstance(value, list | tuple) else [value]
     words = [word for word in given if isinstance(word, str) and _WORD.fullmatch(word)]
@@ -228,7 +228,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
 
     Of remarks those asked for.
     """
-    from hloopt.passes.pipeline_text import format_value
+    from hloopt.pass_framework.pipeline_text import format_value
     from hloopt.reports.diff_json import diff_to_json
     from hloopt.reports.memory_diff import peak_change_to_json
     from hloopt.reports.memory_json import memory_to_json

@@ -12,9 +12,9 @@ from hloopt.ir.clone import clone_module
 from hloopt.ir.shape import HOST_MEMORY_SPACE
 from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.memory.backends import Backend, backend_of
-from hloopt.passes.base import PassContext
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.copy_insertion import insert_copies
-from hloopt.passes.registry import create_pass
 from hloopt.reports.stage_notices import cost_notices, partition_doubt
 
 _COLLECTIVE_MEMORY_SPACE = 1  # XLA:GPU's

@@ -11,11 +11,14 @@ from hloopt.diagnostics import counted
 from hloopt.ir import Instruction, Module
 from hloopt.ir.find import find_instructions
 from hloopt.ir.schedule import set_schedule
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.explain import Decision, Explainer, ReadyNode
-from hloopt.passes.latency_hiding_scheduler.schedule_module import NOT_SCHEDULED, ModuleScheduling
-from hloopt.passes.latency_hiding_scheduler.times import model_of
+from hloopt.pass_framework.base import PassContext
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Decision, Explainer, ReadyNode
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import (
+    NOT_SCHEDULED,
+    ModuleScheduling,
+)
+from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.reports.footnotes import print_footnote
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule_order import ensure_schedule

@@ -16,10 +16,10 @@ from hloopt.ir.device_counts import device_counts
 from hloopt.ir.grid import Grid
 from hloopt.ir.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffers
-from hloopt.passes.latency_hiding_scheduler.edges import BufferHazards
-from hloopt.passes.latency_hiding_scheduler.pressure import BufferLife
-from hloopt.passes.latency_hiding_scheduler.pressure_profile import usage_over_time
-from hloopt.passes.latency_hiding_scheduler.times import model_of
+from hloopt.passes.scheduling.latency_hiding_scheduler.edges import BufferHazards
+from hloopt.passes.scheduling.latency_hiding_scheduler.pressure import BufferLife
+from hloopt.passes.scheduling.latency_hiding_scheduler.pressure_profile import usage_over_time
+from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule_notes import notes_on
 from hloopt.reports.schedule_order import ensure_schedule

@@ -7,10 +7,10 @@ from hloopt.ir.clone import clone_module
 from hloopt.ir.schedule import set_schedule
 from hloopt.memory.backends import backend_of
 from hloopt.memory.schedulers import schedule_module
-from hloopt.passes.base import PassContext
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.copy_insertion import insert_copies
-from hloopt.passes.latency_hiding_scheduler import LatencyHidingScheduler
-from hloopt.passes.registry import create_pass
+from hloopt.passes.scheduling.latency_hiding_scheduler import LatencyHidingScheduler
 from hloopt.reports.schedule_run import ScheduleSettings
 
 ALL_COLLECTIVES = {

@@ -12,10 +12,10 @@ from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError, counted
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU, backend_of, common_backend
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.latency_hiding_scheduler.resources import ResourceTracker
-from hloopt.passes.latency_hiding_scheduler.times import model_of
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.reports.units import CycleUnit
 from hloopt.simulation import Loops, Simulation, Streams, simulate
 from hloopt.simulation.bandwidth import Bandwidth

@@ -15,10 +15,10 @@ from hloopt.memory.backends import GPU
 from hloopt.memory.gpu_arrangement import arrange_for_gpu
 from hloopt.memory.schedulers import schedule_module
 from hloopt.memory.scheduling_limit import scheduling_limit
-from hloopt.passes.library import find_pipeline
-from hloopt.passes.pipeline import PassStep, Pipeline, PipelineStep, Step
-from hloopt.passes.registry import create_pass
-from hloopt.passes.runner import PipelineRunner
+from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.pipeline import PassStep, Pipeline, PipelineStep, Step
+from hloopt.pass_framework.registry import create_pass
+from hloopt.pass_framework.runner import PipelineRunner
 
 _SCHEDULER = "latency-hiding-scheduler"
 _PREPARATION = "latency-hiding-scheduler-preparation"

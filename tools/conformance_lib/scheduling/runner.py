@@ -19,10 +19,10 @@ from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Module
 from hloopt.ir.ordering import post_order
 from hloopt.ir.schedule import set_schedule
-from hloopt.passes.base import PassContext
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.schedule_module import ModuleScheduling
-from hloopt.passes.registry import create_pass
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
 from hloopt.text import parse_module
 
 SCHEDULER = "latency-hiding-scheduler"

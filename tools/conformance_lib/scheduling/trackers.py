@@ -6,10 +6,10 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from hloopt.ir import Instruction
-from hloopt.passes.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.latency_hiding_scheduler.graph import ScheduleGraph
-from hloopt.passes.latency_hiding_scheduler.resources import (
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.passes.scheduling.latency_hiding_scheduler.graph import ScheduleGraph
+from hloopt.passes.scheduling.latency_hiding_scheduler.resources import (
     GENERIC_COUNT,
     RESOURCE_OF,
     Hazard,

@@ -10,7 +10,7 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.opcode import ASYNC
 from hloopt.ir.ordering import post_order, stable_computation_order
-from hloopt.passes.base import is_on_thread
+from hloopt.pass_framework.base import is_on_thread
 from hloopt.passes.copy_insertion.aliasing import copy_aliased
 from hloopt.passes.copy_insertion.buffer_chains import CHAIN_STARTS, copy_around_chain
 from hloopt.passes.copy_insertion.deep_copy import replace_root

@@ -12,14 +12,14 @@ from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.ir.ordering import repair_schedule
 from hloopt.memory.backends import Backend, backend_of
-from hloopt.passes.base import PassContext
+from hloopt.pass_framework.base import PassContext
 from hloopt.passes.copy_insertion.adding import add_copies
 from hloopt.passes.copy_insertion.execution_order import schedule_positions
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.removal import CopyRemover
 from hloopt.passes.copy_insertion.special_cases import add_special_case_copies
-from hloopt.passes.dce import DeadCode, DeadCodeElimination
-from hloopt.passes.tuple_simplifier import TupleSimplifier, simplify_tuples
+from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
+from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier, simplify_tuples
 
 
 def insert_copies(

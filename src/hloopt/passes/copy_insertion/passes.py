@@ -9,7 +9,7 @@ from typing import Literal
 from hloopt.ir import Instruction, Module
 from hloopt.ir.ordering import repair_schedule
 from hloopt.memory.backends import BACKENDS, CPU, Backend
-from hloopt.passes.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.copy_insertion.execution_order import schedule_positions
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.insertion import insert_copies, require_flat_calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.passes.base import PassContext, is_on_thread
+from hloopt.pass_framework.base import PassContext, is_on_thread
 from hloopt.passes.copy_insertion.chains import Chains
 from hloopt.passes.copy_insertion.execution_order import ExecutionOrder, Positions
 from hloopt.passes.copy_insertion.facts import Facts

@@ -7,7 +7,7 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.memory.buffers import entry_aliases
-from hloopt.passes.base import PassContext, is_on_thread
+from hloopt.pass_framework.base import PassContext, is_on_thread
 from hloopt.passes.copy_insertion.buffer_chains import PIN
 from hloopt.passes.copy_insertion.call_tree import CallTree
 from hloopt.passes.copy_insertion.deep_copy import can_be_copied, replace_by_copy

@@ -1,0 +1,1 @@
+"""What passes are, how they are named, chained, run and checked."""

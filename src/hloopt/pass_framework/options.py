@@ -1,0 +1,307 @@
+"""Options of passes: from YAML values and command-line text to the dataclass, and as a schema."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from hloopt.diagnostics import PipelineError, did_you_mean
+from hloopt.ir.opcode import OPCODES, Opcode
+from hloopt.pass_framework.base import ModulePass, PassOptions, Seconds
+from hloopt.patterns import pattern
+
+
+class OptionError(PipelineError):
+    """An option is unknown or has a wrong value; `option` is its name as given."""
+
+    code = "HLO603"
+
+    def __init__(self, message: str, option: str, *, help: str | None = None) -> None:
+        super().__init__(message, help=help)
+        self.option = option
+
+
+class OptionInfo(NamedTuple):
+    """One option of a pass, for help, docs and schema."""
+
+    name: str
+    type: Any
+    default: object
+    doc: str
+
+    @property
+    def is_api_only(self) -> bool:
+        """Whether the option takes nothing but a function, so only Python code can give it."""
+        kinds = [kind for kind in _choices(self.type) if kind is not types.NoneType]
+        return all(get_origin(kind) is Callable for kind in kinds)
+
+    @property
+    def default_text(self) -> str:
+        """The default for people; empty where it stands for nothing."""
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        return "" if self.default in (None, ()) else str(self.default)
+
+    @property
+    def nested(self) -> list[OptionInfo]:
+        """The options that the option's value is made of, with names such as `search.seed`."""
+        return [
+            info._replace(name=f"{self.name}.{info.name}")
+            for kind in _choices(self.type)
+            if _is_options(kind)
+            for info in _infos(kind)
+        ]
+
+    @property
+    def type_text(self) -> str:
+        """The type for people: `integer`, `list of strings`, `"a" | "b"`."""
+        return " | ".join(_type_text(kind) for kind in _choices(self.type))
+
+
+def option_infos(pass_class: type[ModulePass]) -> list[OptionInfo]:
+    """The options of a pass in the order of their declaration."""
+    return _infos(pass_class.Options)
+
+
+def documented_options(pass_class: type[ModulePass]) -> list[OptionInfo]:
+    """The options of a pass, each followed by those that its value is made of."""
+    return [shown for info in option_infos(pass_class) for shown in (info, *info.nested)]
+
+
+def _infos(options: type[PassOptions]) -> list[OptionInfo]:
+    hints = get_type_hints(options, include_extras=True)
+    declared: tuple[Field[Any], ...] = fields(options)
+    return [
+        OptionInfo(field.name, hints[field.name], _default(field), field.metadata.get("doc", ""))
+        for field in declared
+    ]
+
+
+def _default(field: Field[Any]) -> object:
+    """The default of an option. Raises TypeError for one without: options can be left out."""
+    if field.default is not MISSING:
+        return field.default
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    raise TypeError(f"option '{field.name}' has no default")
+
+
+def make_options(pass_class: type[ModulePass], values: Mapping[str, object]) -> PassOptions:
+    """The options object for these values. Raises OptionError, or what the options refuse."""
+    return pass_class.Options(**option_values(pass_class, values))
+
+
+def option_values(pass_class: type[ModulePass], values: Mapping[str, object]) -> dict[str, object]:
+    """The values as the options of a pass take them, by the names they are declared with.
+
+    Names may have `-` for `_`. Text is read as the option's type asks: numbers, true and false,
+    sizes such as `80GiB`, times such as `30s`, lists, nested options. Raises OptionError.
+    """
+    return _values(pass_class.Options, values, f"pass '{pass_class.name}'")
+
+
+def _values(
+    options: type[PassOptions], values: Mapping[str, object], owner: str
+) -> dict[str, object]:
+    """The same for options of `owner`, which is how a message names it."""
+    if not values:
+        return {}
+    infos = {info.name: info for info in _infos(options)}
+    arguments: dict[str, object] = {}
+    for given, value in values.items():
+        info = infos.get(given.replace("-", "_"))
+        if info is None:
+            known = did_you_mean(given.replace("-", "_"), infos) if infos else None
+            listing = f"it has {', '.join(infos)}" if infos else "it has no options"
+            raise OptionError(f"{owner} has no option '{given}'", given, help=known or listing)
+        arguments[info.name] = _convert(info, value, given)
+    return arguments
+
+
+_INTEGER = pattern(r"-?\d{1,18}")
+_SIZE = pattern(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)B?", re.I)
+_BYTES = pattern(r"(\d{1,18})\s*B", re.I)
+_LONGEST_SHOWN = 60
+
+
+def _convert(info: OptionInfo, value: object, given: str) -> object:
+    for kind in _choices(info.type):
+        if _is_options(kind) and isinstance(value, Mapping):
+            try:
+                return kind(**_values(kind, value, f"option '{given}'"))
+            except OptionError as error:
+                raise OptionError(error.message, given, help=error.help) from None
+        accepted, result = _try(kind, value)
+        if accepted:
+            return result
+    raise OptionError(f"option '{given}' takes {info.type_text}, not {value_text(value)}", given)
+
+
+def value_text(value: object) -> str:
+    """A value as YAML and JSON write it, cut where it is long."""
+    import json
+
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    if get_origin(kind) in (Union, types.UnionType):
+        return get_args(kind)
+    return (kind,)
+
+
+def _try(kind: Any, value: object) -> tuple[bool, object]:
+    """Whether `value` can be a `kind`, and what it then is."""
+    if kind is types.NoneType:
+        return value is None or value in ("null", "none"), None
+    if kind is bool:
+        return _try_bool(value)
+    if _plain(kind) is int:
+        return _try_int(value)
+    if kind is float:
+        return _try_float(value)
+    if kind is Seconds:
+        return _try_seconds(value)
+    if kind is Opcode:
+        return value in OPCODES, OPCODES.get(str(value))
+    if kind is str:
+        return isinstance(value, str), value
+    if get_origin(kind) is Literal:
+        return value in get_args(kind), value
+    if get_origin(kind) is tuple:
+        return _try_list(get_args(kind)[0], value)
+    if get_origin(kind) is Callable:
+        return callable(value), value
+    return False, None
+
+
+def _try_bool(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool):
+        return True, value
+    return value in ("true", "false"), value == "true"
+
+
+def _try_int(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool):
+        return False, None
+    if isinstance(value, int):
+        return True, value
+    if isinstance(value, str):
+        number = parse_size(value)
+        return number is not None, number
+    return False, None
+
+
+def parse_size(text: str) -> int | None:
+    """An integer, or a size as people write it: `80GiB`, `1.5K`, `80B`; None for anything else."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if number := _BYTES.fullmatch(text.strip()):
+        return int(number[1])
+    size = _SIZE.fullmatch(text.strip())
+    if not size:
+        return None
+    base = 1024 if size[2].lower().endswith("i") else 1000
+    power = "kmgt".index(size[2][0].lower()) + 1
+    return int(float(size[1]) * base**power)
+
+
+def _try_float(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool):
+        return False, None
+    if isinstance(value, int | float):
+        return True, float(value)
+    try:
+        return isinstance(value, str), float(value) if isinstance(value, str) else None
+    except ValueError:
+        return False, None
+
+
+_TIME = pattern(r"(\d{1,9}(?:\.\d+)?)\s*(ms|s|min|h)?")
+_SECONDS = {"ms": 1e-3, "s": 1.0, None: 1.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_seconds(text: str) -> Seconds | None:
+    """A time as people write it: `30s`, `2min`, `500ms`; None for what is none."""
+    time = _TIME.fullmatch(text.strip())
+    return Seconds(float(time[1]) * _SECONDS[time[2]]) if time else None
+
+
+def _try_seconds(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False, None
+    seconds = parse_seconds(str(value))
+    return seconds is not None, seconds
+
+
+def _plain(kind: Any) -> Any:
+    """The type itself of one with an annotation for people."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _is_options(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, PassOptions)
+
+
+def _try_list(element: Any, value: object) -> tuple[bool, object]:
+    items = list(value) if isinstance(value, list | tuple) else [value]
+    results = [_try(element, item) for item in items]
+    return all(accepted for accepted, _ in results), tuple(result for _, result in results)
+
+
+def _type_text(kind: Any) -> str:
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
+    names[Seconds] = "a time such as 30s"
+    if kind in names:
+        return names[kind]
+    if get_origin(kind) is Annotated:
+        return str(kind.__metadata__[0])
+    if kind is Opcode:
+        return "an opcode"
+    if kind is types.NoneType:
+        return "null"
+    if _is_options(kind):
+        return "options"
+    if get_origin(kind) is Literal:
+        return " | ".join(f'"{choice}"' for choice in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list of {_type_text(get_args(kind)[0]).removeprefix('a ').removeprefix('an ')}s"
+    return "a Python function"
+
+
+def options_schema(infos: Iterable[OptionInfo]) -> dict[str, object]:
+    """JSON Schema of options."""
+    return {
+        "additionalProperties": False,
+        "properties": {info.name: option_schema(info) for info in infos},
+    }
+
+
+def option_schema(info: OptionInfo) -> dict[str, object]:
+    """JSON Schema of one option."""
+    kinds = [kind for kind in _choices(info.type) if get_origin(kind) is not Callable]
+    choices = [_schema(kind) for kind in kinds]
+    schema = choices[0] if len(choices) == 1 else {"anyOf": choices}
+    default = list(info.default) if isinstance(info.default, tuple) else info.default
+    return {**schema, "description": info.doc, "default": default}
+
+
+def _schema(kind: Any) -> dict[str, object]:
+    if get_origin(kind) is Literal:
+        return {"enum": list(get_args(kind))}
+    if kind is Opcode:
+        return {"enum": list(OPCODES)}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _schema(get_args(kind)[0])}
+    if _plain(kind) is int:
+        return {"type": ["integer", "string"], "pattern": "^[0-9.]+ *([KMGT]i?)?B?$"}
+    if kind is Seconds:
+        return {"type": ["number", "string"], "pattern": f"^{_TIME.pattern}$"}
+    if _is_options(kind):
+        return {"type": "object", **options_schema(_infos(kind))}
+    names = {bool: "boolean", float: "number", str: "string", types.NoneType: "null"}
+    return {"type": names[kind]}

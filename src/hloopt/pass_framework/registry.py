@@ -1,0 +1,189 @@
+"""Passes by name. Listing names imports no pass; running one imports that one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from hloopt.diagnostics import HloError, PipelineError, did_you_mean
+from hloopt.pass_framework.base import ModulePass
+from hloopt.pass_framework.options import make_options, option_infos
+from hloopt.pass_framework.plugins import ENTRY_POINTS as ENTRY_POINTS
+from hloopt.pass_framework.plugins import load, offered, package_of, place_in_package, place_in_pass
+
+PASSES = {
+    "add-special-case-copies": ".copy_insertion.passes:AddSpecialCaseCopies",
+    "algsimp": ".simplification.algebraic_simplifier:AlgebraicSimplifier",
+    "all-gather-bcast-reorder": (
+        ".collectives.all_gather_broadcast_reorder:AllGatherBroadcastReorder"
+    ),
+    "all-gather-combiner": ".collectives.collective_combiner.passes:AllGatherCombiner",
+    "all-gather-cse": ".collectives.all_gather_cse:AllGatherCse",
+    "all-reduce-combiner": ".collectives.collective_combiner.passes:AllReduceCombiner",
+    "all-reduce-contiguous": ".collectives.all_reduce_contiguous:AllReduceContiguous",
+    "all-reduce-folder": ".collectives.all_reduce_folder:AllReduceFolder",
+    "all-reduce-reassociate": ".collectives.reduce_reassociate:AllReduceReassociate",
+    "all-reduce-simplifier": ".collectives.all_reduce_simplifier:AllReduceSimplifier",
+    "all-reduce-splitter": ".collectives.all_reduce_splitter:AllReduceSplitter",
+    "async-collective-annotator": (
+        ".async_ops.async_collective_annotator:AsyncCollectiveAnnotator"
+    ),
+    "async-collective-creator": ".async_ops.async_collective_creator:AsyncCollectiveCreator",
+    "async-stream-attribute-wrapper": ".async_ops.async_wrappers:AsyncStreamAttributeWrapper",
+    "call-inliner": ".call_graph.call_inliner:CallInliner",
+    "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
+    "call-splitter": ".call_graph.call_splitter:CallSplitter",
+    "collective-pipeliner": ".collectives.collective_pipeliner:CollectivePipeliner",
+    "collective-permute-decomposer": (
+        ".collectives.collective_permute_decomposer:CollectivePermuteDecomposer"
+    ),
+    "collectives-schedule-linearizer": (
+        ".scheduling.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
+    ),
+    "computation-deduplicator": ".call_graph.computation_deduplicator:ComputationDeduplicator",
+    "conditional-canonicalizer": ".control_flow.conditional_canonicalizer:ConditionalCanonicalizer",
+    "conditional-to-select": ".control_flow.conditional_to_select:ConditionalToSelect",
+    "constant-folding": ".simplification.constant_folding:ConstantFolding",
+    "convert-async-collectives-to-sync": (
+        ".async_ops.convert_async_collectives_to_sync:ConvertAsyncCollectivesToSync"
+    ),
+    "copy-insertion": ".copy_insertion.passes:CopyInsertion",
+    "cse": ".simplification.cse:CommonSubexpressionElimination",
+    "cse-barrier-expander": ".simplification.cse_barrier_expander:CseBarrierExpander",
+    "dce": ".simplification.dce:DeadCodeElimination",
+    "explicit-collectives-group-async-wrapper": (
+        ".async_ops.async_wrappers:ExplicitCollectivesGroupAsyncWrapper"
+    ),
+    "explicit-stream-annotation-async-wrapper": (
+        ".async_ops.async_wrappers:ExplicitStreamAnnotationAsyncWrapper"
+    ),
+    "fingerprint-before-lhs": ".scheduling.fingerprint_before_lhs:FingerprintBeforeLhs",
+    "flatten-call-graph": ".call_graph.flatten_call_graph:FlattenCallGraph",
+    "gpu-all-gather-combiner": ".collectives.collective_combiner.passes:GpuAllGatherCombiner",
+    "gpu-all-reduce-combiner": ".collectives.collective_combiner.passes:GpuAllReduceCombiner",
+    "gpu-convert-async-collectives-to-sync": (
+        ".async_ops.convert_async_collectives_to_sync:GpuConvertAsyncCollectivesToSync"
+    ),
+    "gpu-reduce-scatter-combiner": (
+        ".collectives.collective_combiner.passes:GpuReduceScatterCombiner"
+    ),
+    "hlo-descheduler": ".scheduling.memory_scheduler:Descheduler",
+    "hlo-memory-scheduler": ".scheduling.memory_scheduler:MemoryScheduler",
+    "hlo-trivial-scheduler": ".scheduling.memory_scheduler:TrivialScheduler",
+    "host-compute-asyncifier": ".async_ops.async_wrappers:HostComputeAsyncifier",
+    "host-memory-transfer-asyncifier": (
+        ".async_ops.host_memory_transfer_asyncifier:HostMemoryTransferAsyncifier"
+    ),
+    "latency-hiding-scheduler": ".scheduling.latency_hiding_scheduler:LatencyHidingScheduler",
+    "latency-hiding-scheduler-preparation": (
+        ".scheduling.p2p_schedule_preparation:P2PSchedulePreparation"
+    ),
+    "legalize-scheduling-annotations": (
+        ".scheduling.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
+    ),
+    "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
+    "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
+    "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
+    "reduce-scatter-reassociate": ".collectives.reduce_reassociate:ReduceScatterReassociate",
+    "remove-unnecessary-copies": ".copy_insertion.passes:RemoveUnnecessaryCopies",
+    "reorder-convert-reduce-add": (
+        ".simplification.reorder_convert_reduce_add:ReorderConvertReduceAdd"
+    ),
+    "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
+    "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
+    "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
+    "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
+    "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
+    "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
+    "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
+    "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
+    "while-loop-all-reduce-code-motion": (
+        ".collectives.while_loop_all_reduce_code_motion.motion:WhileLoopAllReduceCodeMotion"
+    ),
+    "while-loop-trip-count-annotator": (
+        ".control_flow.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"
+    ),
+    "zero-sized-hlo-elimination": (
+        ".simplification.zero_sized_hlo_elimination:ZeroSizedHloElimination"
+    ),
+}
+"""Our passes: name → module, relative to `hloopt.passes`, and class."""
+
+ALIASES = {
+    "algebraic-simplifier": "algsimp",
+    "all-gather-broadcast-reorder": "all-gather-bcast-reorder",
+    "conditional-simplifier": "simplify-conditional",
+    "hlo-computation-deduplicator": "computation-deduplicator",
+    "optimization-barrier-expander": "cse-barrier-expander",
+    "p2p-schedule-preparation": "latency-hiding-scheduler-preparation",
+    "sort-simplifier": "simplify-sorts",
+    "while-loop-simplifier": "simplify-while-loops",
+}
+"""Other names that people know passes by, those of XLA's source files among them."""
+
+
+def pass_names(*, plugins: bool = True) -> list[str]:
+    """The names of all passes, sorted."""
+    return sorted({*PASSES, *(offered() if plugins else ())})
+
+
+def find_pass(name: str) -> type[ModulePass]:
+    """The pass called `name`; `_` and `-` are the same. Raises PipelineError."""
+    key = name.replace("_", "-")
+    key = ALIASES.get(key, key)
+    home = PASSES.get(key)
+    if home is not None:
+        module, _, attribute = home.partition(":")
+        return _checked(name, home, getattr(import_module(module, "hloopt.passes"), attribute))
+    entry = offered().get(key)
+    if entry is None:
+        raise PipelineError(f"unknown pass '{name}'", help=_hint(key), code="HLO601")
+    try:
+        found = _checked(name, entry.value, load(entry))
+        option_infos(found)
+    except (PipelineError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # the border of another package, which may exit
+        raise PipelineError(
+            f"pass '{name}' cannot be loaded from {entry.value}: {type(error).__name__}: {error}",
+            help=f"mend or uninstall {package_of(entry)}",
+            code="HLO602",
+        ).noted(place_in_package(error, entry)) from error
+    found.name = key
+    return found
+
+
+def _checked(name: str, home: str, found: object) -> type[ModulePass]:
+    if not (isinstance(found, type) and issubclass(found, ModulePass)):
+        raise PipelineError(f"pass '{name}': {home} is no subclass of ModulePass", code="HLO602")
+    if not isinstance(found.__doc__, str | None):
+        raise PipelineError(f"pass '{name}': the docstring of {home} is no text", code="HLO602")
+    return found
+
+
+def _hint(key: str) -> str:
+    """What somebody may have meant by the name of a pass that there is not."""
+    from hloopt.pass_framework.library import pipeline_names
+
+    if key in pipeline_names():
+        text, yaml = f"`pipeline({key})` in --passes", f"`- pipeline: {key}` in YAML"
+        return f"it is a pipeline: -p {key}, {text}, {yaml}"
+    near = did_you_mean(key, [*pass_names(), *ALIASES])
+    return near or "`hloopt passes` lists all passes"
+
+
+def create_pass(name: str, options: Mapping[str, object] | None = None) -> ModulePass:
+    """A pass ready to run. Raises PipelineError for an unknown pass or option."""
+    pass_class = find_pass(name)
+    try:
+        return pass_class(make_options(pass_class, options or {}))
+    except (HloError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # packages of users may raise anything
+        place = place_in_pass(error, pass_class)
+        if place is None:
+            raise
+        raise PipelineError(
+            f"pass '{name}' does not take its options: {type(error).__name__}: {error}",
+            code="HLO603",
+        ).noted(place) from error

@@ -1,0 +1,309 @@
+"""Runs a pipeline on a module: verification, restoring, timing, and what to report of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
+
+from hloopt.diagnostics import (
+    HloError,
+    HloVerifyError,
+    Miscompiled,
+    PassFailure,
+    PassRefused,
+    PipelineError,
+    Source,
+)
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.pass_framework.base import PassContext, Remark
+from hloopt.pass_framework.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
+from hloopt.pass_framework.plugins import place_in_pass
+from hloopt.preserves import PRESERVES, Preserves
+from hloopt.text import parse_module, print_module
+from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_changes
+from hloopt.verifier.verify import VerifiedState
+
+if TYPE_CHECKING:
+    from hloopt.pass_framework.validation import Validation, Validator
+
+
+@dataclass(slots=True, eq=False)
+class PassRun:
+    """One run of one pass."""
+
+    name: str
+    iteration: int | None = None
+    """The round of a fixpoint, from 1."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """As the pipeline gives them."""
+    changed: bool = False
+    instructions: tuple[int, int] = (0, 0)
+    """Before and after."""
+    seconds: float = 0.0
+    statistics: dict[str, int] = field(default_factory=dict)
+    skipped: str | None = None
+    """The reason why the pass did not run (an unmet condition) or has no effect (an error)."""
+    failed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class PipelineResult:
+    """The record of a run of a pipeline."""
+
+    runs: list[PassRun] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    validation: Validation | None = None
+    """The result of running and comparing the module; None where nobody asked for it."""
+
+    @property
+    def changed(self) -> bool:
+        return any(run.changed for run in self.runs)
+
+
+class Observer:
+    """Is told before and after each run of a pass."""
+
+    def before(self, run: PassRun, module: Module) -> None:
+        """Look at `module` before a pass."""
+
+    def after(self, run: PassRun, module: Module) -> None:
+        """Look at `module`, and at what the pass reports."""
+
+
+class PipelineRunner(NamedTuple):
+    """Runs pipelines.
+
+    A pass that raises, or leaves a module that does not verify or validate, has failed: the module
+    is put back as it was before, a reproducer is written, and the run ends unless the step says
+    `on_error: skip`.
+    """
+
+    verify: bool = True
+    wants_remarks: bool = False
+    observers: Sequence[Observer] = ()
+    write_reproducer: Callable[[PassStep, str, str], str] | None = None
+    """Takes step, module text and reason; returns how to repeat the failure, for the message."""
+    verifier_options: VerifierOptions = ANY_TARGET
+    validator: Validator | None = None
+    on_progress: Callable[[str, float], None] | None = None
+    """Told what takes a pass long, and which part of it is done."""
+
+    def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
+        """Run all steps on `module`, in place.
+
+        Raises HloVerifyError for a module that is invalid from the start, RunError for one that
+        cannot be validated, PassFailure for a pass that fails, PipelineError for an option that a
+        pass finds to be wrong.
+        """
+        return _Execution(self, module).run(pipeline)
+
+
+class _Execution:
+    def __init__(self, runner: PipelineRunner, module: Module) -> None:
+        self.runner = runner
+        self.module = module
+        self.result = PipelineResult()
+        self.verified = VerifiedState()
+        self._preserved: Preserves = "bits"
+        """The least that all passes preserve which changed something: comparisons are with the
+        module as it was before the first one."""
+        self._text: tuple[int, str] | None = None
+
+    def run(self, pipeline: Pipeline) -> PipelineResult:
+        if self.runner.verify:
+            verify_changes(self.module, self.verified, self.runner.verifier_options)
+        validator = self.runner.validator
+        if validator is not None:
+            validator.start(_source_of(self.module, self.text()))
+        self._steps(pipeline.steps, None)
+        if validator is not None and not validator.each and self.result.changed:
+            self._validate_end(validator)
+        self.result.validation = validator.found if validator is not None else None
+        return self.result
+
+    def _validate_end(self, validator: Validator) -> None:
+        try:
+            validator.check(self.module, self._preserved)
+        except Miscompiled as error:
+            raise PassFailure(
+                f"the passes change what the module computes: {error.message}",
+                help="--validate each names the pass",
+                code=error.code,
+            ) from error
+
+    def text(self) -> str:
+        """The module as text; printed again only after a change."""
+        if self._text is None or self._text[0] != self.module.version:
+            self._text = (self.module.version, print_module(self.module))
+        return self._text[1]
+
+    # -- steps ------------------------------------------------------------------------------
+
+    def _steps(self, steps: Sequence[Step], iteration: int | None) -> bool:
+        changed = False
+        for step in steps:
+            changed |= self._step(step, iteration)
+        return changed
+
+    def _step(self, step: Step, iteration: int | None) -> bool:
+        unmet = None
+        if step.when:
+            from hloopt.pass_framework.conditions import unmet_condition
+
+            unmet = unmet_condition(self.module, step.when)
+        match step:
+            case PassStep():
+                return self._pass(step, iteration, unmet)
+            case FixpointStep() if unmet is None:
+                return self._fixpoint(step)
+            case PipelineStep() if unmet is None:
+                return self._steps(step.pipeline.steps, iteration)
+        return False
+
+    def _fixpoint(self, step: FixpointStep) -> bool:
+        changed = False
+        seen = {hash(self.text()): 0}
+        for iteration in range(1, step.max_iterations + 1):
+            if not self._steps(step.steps, iteration):
+                return changed
+            changed = True
+            earlier = seen.setdefault(hash(self.text()), iteration)
+            if earlier != iteration:
+                self.result.warnings.append(
+                    f"fixpoint({_names(step)}) goes in circles: after iteration {iteration} the "
+                    f"module is what it was after iteration {earlier}; stopped"
+                )
+                return changed
+        self.result.warnings.append(
+            f"fixpoint({_names(step)}) still changed the module in iteration "
+            f"{step.max_iterations}, its max_iterations"
+        )
+        return changed
+
+    def _pass(self, step: PassStep, iteration: int | None, unmet: str | None) -> bool:
+        module = self.module
+        run = PassRun(step.made.name, iteration, step.options)
+        self.result.runs.append(run)
+        count = module.instruction_count()
+        run.instructions = (count, count)
+        if unmet is not None:
+            run.skipped = f"condition not met: {unmet}"
+            return False
+        for observer in self.runner.observers:
+            observer.before(run, module)
+        before = self.text()
+        context = PassContext(
+            step.made.name,
+            wants_remarks=self.runner.wants_remarks,
+            on_progress=self.runner.on_progress,
+        )
+        started = time.perf_counter()
+        try:
+            answer: object = step.made.run(module, context)
+            if not isinstance(answer, bool):
+                raise TypeError(f"run() returned {answer!r}, not whether it changed the module")
+            run.changed = answer
+            if self.runner.verify and run.changed:
+                verify_changes(module, self.verified, self.runner.verifier_options)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the border where any failure is reported
+            self._failed(step, run, before, error)
+        run.seconds = time.perf_counter() - started
+        validator = self.runner.validator
+        preserved = max(self._preserved, step.made.preserves, key=PRESERVES.index)
+        if validator is not None and validator.each and run.changed:
+            try:
+                validator.check(module, preserved)
+            except Miscompiled as error:
+                self._failed(step, run, before, error)
+        if run.changed:
+            self._preserved = preserved
+        run.instructions = (count, module.instruction_count())
+        run.statistics = context.statistics
+        if not run.failed:
+            self.result.remarks += context.remarks
+        for observer in self.runner.observers:
+            observer.after(run, module)
+        return run.changed
+
+    # -- failures ---------------------------------------------------------------------------
+
+    def _failed(self, step: PassStep, run: PassRun, before: str, error: BaseException) -> None:
+        """Restore the module; raise PassFailure unless the step says to go on."""
+        run.changed = False
+        run.failed = True
+        reason = describe_failure(error, self.module)
+        is_foreseen = isinstance(error, HloVerifyError | Miscompiled | PassRefused | PipelineError)
+        place = None if is_foreseen else place_in_pass(error, type(step.made))
+        restore(self.module, before)
+        self.verified = VerifiedState()
+        run.skipped = reason
+        where = ""
+        is_refused = isinstance(error, PassRefused | PipelineError)
+        if self.runner.write_reproducer is not None and not is_refused:
+            where = self.runner.write_reproducer(step, before, reason)
+        if step.on_error == "skip":
+            said = f"pass '{run.name}' failed and was skipped: {reason}"
+            self.result.warnings.append(f"{said}; {place}" if place else said)
+            return
+        if isinstance(error, PassRefused):
+            raise PassRefused(f"{run.name}: {reason}", span=error.span, help=error.help) from error
+        if isinstance(error, PipelineError):  # an option that only a run could find to be wrong
+            raise error.at(step.span)
+        raise PassFailure(
+            f"pass '{run.name}' failed: {reason}",
+            help=f"the module is unchanged; {where}" if where else None,
+            code=_failure_code(error),
+        ).noted(place) from error
+
+
+def _failure_code(error: BaseException) -> str | None:
+    if isinstance(error, HloVerifyError):
+        return "HLO701"
+    return error.code if isinstance(error, Miscompiled) else None
+
+
+def _names(step: FixpointStep) -> str:
+    return ", ".join(s.made.name if isinstance(s, PassStep) else "…" for s in step.steps)
+
+
+def describe_failure(error: BaseException, module: Module) -> str:
+    """The reason why a pass failed: the exception, the instruction it was looking at, the
+    module."""
+    if isinstance(error, HloVerifyError):
+        return f"the module it leaves is invalid: {error.message} (module {module.name})"
+    if isinstance(error, Miscompiled):
+        return f"it changes what the module computes: {error.message} (module {module.name})"
+    if isinstance(error, PassRefused | PipelineError):
+        return error.message
+    said = error.message if isinstance(error, HloError) else str(error)
+    instruction = _instruction_at_fault(error.__traceback__)
+    at = f" while looking at %{instruction.name}" if instruction else ""
+    return f"{type(error).__name__}: {said}{at} (module {module.name})"
+
+
+def _instruction_at_fault(traceback: TracebackType | None) -> Instruction | None:
+    """The instruction in the innermost frame that has one in a variable."""
+    found: Instruction | None = None
+    while traceback is not None:
+        for value in traceback.tb_frame.f_locals.values():
+            if isinstance(value, Instruction):
+                found = value
+                break
+        traceback = traceback.tb_next
+    return found
+
+
+def restore(module: Module, text: str) -> None:
+    """Make `module` what `text` says, keeping the object. O(length of the text)."""
+    module.become(parse_module(_source_of(module, text)))
+
+
+def _source_of(module: Module, text: str) -> Source:
+    return Source(module.source.name if module.source else "<module>", text)

@@ -1,0 +1,1 @@
+"""Passes that make operations asynchronous, or synchronous again."""

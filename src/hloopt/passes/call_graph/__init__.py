@@ -1,0 +1,1 @@
+"""Passes around calls: inlining, splitting, flattening, merging equal computations."""

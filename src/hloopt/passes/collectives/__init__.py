@@ -1,0 +1,1 @@
+"""Passes that move, merge, split and pipeline collectives."""

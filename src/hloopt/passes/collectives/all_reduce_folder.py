@@ -1,0 +1,115 @@
+"""Fold an all-reduce of an all-reduce into one with larger groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hloopt.ir.attribute_values import format_int_lists
+from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
+from hloopt.ir.channels import unused_channel_ids
+from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.computation import Computation
+from hloopt.ir.frontend_attributes import common_frontend_attributes, set_frontend_attributes
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import post_order, repair_schedule
+from hloopt.ir.reduction_kind import reduction_kind
+from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.passes.rewriting.replace import replace_instruction
+
+_Groups = list[tuple[int, ...]]
+
+
+@register("all-reduce-folder", preserves="rounding")
+class AllReduceFolder(ModulePass):
+    """Fold an all-reduce whose only user is another all-reduce into that one.
+
+    Sums within {0,1} and {2,3}, summed up within {0,2} and {1,3}, are sums within {0,1,2,3}. Both
+    have the same reduction (sum, product, minimum or maximum), listed groups in the same mode, and
+    every device has to count once in each result. Frontend attributes that both have alike stay.
+    Asked of XLA:GPU's compiler: conditions, order of devices and channel (a new one if there was
+    one). Unlike there, all-reduces over all partitions, which would count each partition twice,
+    stay. Linear in the module's size, and O(devices) per pair.
+    """
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        channel_ids = unused_channel_ids(module)
+        changed: dict[Computation, None] = {}
+        for computation in module.computations_with(Opcode.ALL_REDUCE):
+            for outer in post_order(computation):
+                if outer.opcode is not Opcode.ALL_REDUCE or not outer.operands:
+                    continue
+                inner = outer.operands[0]
+                if inner.opcode is not Opcode.ALL_REDUCE:
+                    continue
+                groups = _why_not(inner, outer) or _folded(inner, outer)
+                if isinstance(groups, str):
+                    context.missed(inner, groups)
+                    continue
+                context.applied(inner, f"folded into %{outer.name}")
+                context.count("all-reduces folded")
+                changed[computation] = None
+                _fold(inner, outer, groups, channel_ids)
+        repair_schedule(changed)
+        return bool(changed)
+
+
+def _why_not(inner: Instruction, outer: Instruction) -> str | None:
+    if len(inner.users) > 1 or inner.is_root:
+        return f"not only %{outer.name} uses it"
+    for collective in (inner, outer):
+        if len(collective.operands) != 1 or collective.has_control_dependencies:
+            return f"%{collective.name} has several operands or control dependencies"
+        if collective.attributes.get("constrain_layout") == "true":
+            return f"the layout of %{collective.name} is constrained"
+        if replica_groups(collective).named_count > MOST_DEVICES:
+            return f"%{collective.name} names more than {MOST_DEVICES:,} devices"
+    kinds = [reduction_kind(collective.called[0]) for collective in (inner, outer)]
+    if kinds[0] is None or kinds[0] is not kinds[1]:
+        return f"%{outer.name} reduces in another way"
+    modes = [collective_mode(collective) for collective in (inner, outer)]
+    if modes[0] is not modes[1]:
+        return f"its mode is {modes[0]}, that of %{outer.name} is {modes[1]}"
+    module = inner.parent.module
+    if modes[0] is CollectiveMode.CROSS_REPLICA_AND_PARTITION and module.num_partitions > 1:
+        return "both reduce over all partitions"
+    return None
+
+
+def _folded(inner: Instruction, outer: Instruction) -> _Groups | str:
+    """The groups in which both together reduce, or why these are none."""
+    first, second = (replica_groups(collective).lists() for collective in (inner, outer))
+    if not first or not second:
+        return f"%{(outer if first else inner).name} lists no groups"
+    group_of = {device: group for group in first for device in group}
+    folded: dict[int, tuple[int, ...]] = {}
+    """What is reduced for each device."""
+    for group in second:
+        members = [member for device in group for member in group_of.get(device, (device,))]
+        if len(set(members)) < len(members):
+            return f"%{outer.name} would count a device twice"
+        folded |= dict.fromkeys(group, tuple(sorted(members)))
+    for together in folded.values():
+        if any(folded.get(member) != together for member in together):
+            return f"its groups and those of %{outer.name} make up no larger ones"
+    return sorted(set(folded.values()))
+
+
+def _fold(
+    inner: Instruction, outer: Instruction, groups: _Groups, channel_ids: Iterator[int]
+) -> None:
+    result = outer.parent.add(
+        Opcode.ALL_REDUCE,
+        outer.shape,
+        [inner.operands[0]],
+        attributes={**outer.attributes, "replica_groups": format_int_lists(groups)},
+        called=outer.called,
+    )
+    if "channel_id" in outer.attributes:
+        result.set_attribute("channel_id", str(next(channel_ids)))
+    common = common_frontend_attributes(outer, inner)
+    set_frontend_attributes(outer, {})
+    replace_instruction(outer, result)
+    set_frontend_attributes(result, common)
+    inner.parent.remove(inner)

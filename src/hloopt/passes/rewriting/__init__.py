@@ -1,0 +1,1 @@
+"""Steps of rewriting that several passes share."""

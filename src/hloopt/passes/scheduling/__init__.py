@@ -1,0 +1,1 @@
+"""Passes that order instructions, and what prepares them for it."""

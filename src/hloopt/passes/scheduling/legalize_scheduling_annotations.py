@@ -1,0 +1,289 @@
+"""Make scheduling groups such that the scheduler can keep their members together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from hloopt.analysis.async_operations import (
+    OWN_DONES,
+    OWN_STARTS,
+    SEND_RECV,
+    SEND_RECV_DONE,
+)
+from hloopt.analysis.gpu_async import is_gpu_gemm
+from hloopt.diagnostics import PassRefused
+from hloopt.ir.async_chains import async_start_of
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.passes.rewriting.scheduling_annotations import annotation_of, group_of, set_group
+from hloopt.passes.scheduling.scheduling_gaps import Paths
+
+Predicate = Callable[[Instruction], bool]
+
+_DONES = (*OWN_DONES, Opcode.ASYNC_DONE)
+_COLLECTIVES = (
+    *(Opcode.ALL_GATHER, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER, Opcode.RAGGED_ALL_TO_ALL),
+    *(Opcode.COLLECTIVE_PERMUTE, Opcode.SEND, Opcode.RECV),
+)
+"""Opcodes that make a group worth keeping though they are not asynchronous."""
+_FORMATTING = (Opcode.PARAMETER, Opcode.COPY, *ASYNC)
+
+
+@register("legalize-scheduling-annotations", preserves="bits")
+class LegalizeSchedulingAnnotations(ModulePass):
+    """Remove scheduling groups that have no use, and complete or refuse those with gaps.
+
+    A group is what has the same `_scheduling_group_id` in a computation. Annotations that are
+    `noop` or not to be kept go, a fusion takes over that of what it fuses, groups without anything
+    asynchronous go. Members of a group that something else lies between cannot stay together: that
+    is an error, or the group grows with `propagate_annotation`. Near-linear per group.
+    """
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(PassOptions):
+        keep_sync_annotation: bool | Literal["gpu-gemms"] | Predicate = option(
+            True,
+            "which instructions that are not asynchronous keep their annotations: all, none, or "
+            "matrix products by cuBLAS and Triton, as XLA:GPU has it",
+        )
+        keep_trivial_sync_annotation: bool | Predicate = option(
+            True, "which instructions stay in a group although they are alone in it"
+        )
+        keep_start_annotation: bool = option(True, "whether asynchronous starts keep theirs")
+        propagate_annotation: bool = option(
+            False, "let everything between two members of a group join it"
+        )
+        check_start_done_annotation_consistency: bool = option(
+            True, "refuse dones whose start is not in their group"
+        )
+        remove_loop_iteration_annotation_only: bool = option(
+            False, 'make "3" of "3:1", and do nothing else'
+        )
+        run_verification: bool = option(False, "refuse groups that each come before the other")
+        deannotate_unsupported_groups: bool = option(
+            False, "remove groups with gaps instead of refusing them"
+        )
+        check_gap_only: bool = option(False, "look for gaps, and do nothing else")
+        skip_opt_barriers: bool = option(False, "let opt-barriers end the search for gaps")
+
+    options: Options
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        before = module.version
+        computations = [c for c in module.computations.values() if not c.is_fusion]
+        if self.options.check_gap_only:
+            self._close_gaps(computations, context)
+            return module.version != before
+        if self.options.run_verification:
+            self._refuse_cycles(computations)
+        if self.options.remove_loop_iteration_annotation_only:
+            _remove_iterations(module)
+            return module.version != before
+        for computation in computations:
+            self._filter(computation, context)
+            self._take_over_from_fused(computation)
+        if self.options.check_start_done_annotation_consistency:
+            for computation in computations:
+                _refuse_inconsistent(computation)
+        self._remove_trivial(computations, context)
+        for computation in computations:
+            _fill_simple_gaps(computation)
+        self._close_gaps(computations, context)
+        return module.version != before
+
+    # -- single instructions --------------------------------------------------------------------
+
+    def _keeps(self, instruction: Instruction) -> bool:
+        keep = self.options.keep_sync_annotation
+        if keep == "gpu-gemms":
+            keep = is_gpu_gemm
+        return self._is_supported(instruction) or (keep(instruction) if callable(keep) else keep)
+
+    def _is_supported(self, instruction: Instruction) -> bool:
+        opcode = instruction.opcode
+        if opcode in OWN_STARTS or opcode in SEND_RECV:
+            return self.options.keep_start_annotation
+        if opcode in OWN_DONES or opcode in SEND_RECV_DONE:
+            return True
+        if opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE) or _only_formats(instruction):
+            return False
+        return opcode is Opcode.ASYNC_DONE or self.options.keep_start_annotation
+
+    def _filter(self, computation: Computation, context: PassContext) -> None:
+        for instruction in _annotated(computation):
+            annotation = annotation_of(instruction)
+            assert annotation is not None
+            if annotation.group is None and annotation.iteration is None:
+                _remove(instruction, "it asks for no group", context)
+            elif not self._keeps(instruction):
+                _remove(instruction, "it is not asynchronous", context)
+
+    def _take_over_from_fused(self, computation: Computation) -> None:
+        keep = self.options.keep_sync_annotation
+        for fusion in computation.instructions:
+            if fusion.opcode is not Opcode.FUSION or annotation_of(fusion) is not None:
+                continue
+            if not (keep(fusion) if callable(keep) else keep):
+                continue
+            groups = {
+                group for i in _annotated(fusion.called[0]) if (group := group_of(i)) is not None
+            }
+            if len(groups) > 1:
+                raise _error(
+                    fusion, f"what it fuses is in several scheduling groups: {sorted(groups)}"
+                )
+            for group in groups:
+                set_group(fusion, group)
+
+    # -- groups ---------------------------------------------------------------------------------
+
+    def _refuse_cycles(self, computations: list[Computation]) -> None:
+        for computation in computations:
+            groups = {
+                i: group
+                for i in _annotated(computation)
+                if (group := group_of(i)) is not None
+                and (self._keeps(i) or i.opcode in _COLLECTIVES)
+            }
+            found = Paths(computation).mutual_groups(groups) if groups else None
+            if found is not None:
+                raise PassRefused(
+                    f"Detected scheduling group annotation cycle between {found[0]} and "
+                    f"{found[1]} in '%{computation.name}'",
+                    help="each of the two groups has members before members of the other",
+                )
+
+    def _remove_trivial(self, computations: list[Computation], context: PassContext) -> None:
+        keep = self.options.keep_trivial_sync_annotation
+        everywhere: dict[int, list[list[Instruction]]] = {}
+        for computation in computations:
+            for group, members in _groups(computation).items():
+                single = members[0]
+                if (
+                    len(members) == 1
+                    and not self._is_supported(single)
+                    and not (keep(single) if callable(keep) else keep)
+                ):
+                    _remove(single, "it is alone in its group", context)
+                else:
+                    everywhere.setdefault(group, []).append(members)
+        for parts in everywhere.values():
+            members = [member for part in parts for member in part]
+            if all(len(part) == 1 for part in parts) or any(
+                self._is_supported(m) or m.opcode in _COLLECTIVES for m in members
+            ):
+                continue
+            for member in members:
+                _remove(member, "nothing in its group is asynchronous", context)
+
+    def _close_gaps(self, computations: list[Computation], context: PassContext) -> None:
+        for computation in computations:
+            groups = _groups(computation)
+            if not groups:
+                continue
+            paths = Paths(computation, skip_opt_barriers=self.options.skip_opt_barriers)
+            for group, members in groups.items():
+                between = paths.between(members)
+                if not between:
+                    continue
+                gap = next(iter(between))
+                if self.options.propagate_annotation:
+                    _join(group, list(between), context)
+                elif self.options.deannotate_unsupported_groups:
+                    for member in members:
+                        _remove(member, f"its group has a gap: %{gap.name}", context)
+                else:
+                    raise _error(
+                        gap,
+                        "Support for annotation groups with gaps doesn't exist yet: it is between "
+                        f"members of scheduling group {group}",
+                    )
+
+
+def _annotated(computation: Computation) -> list[Instruction]:
+    return [i for i in computation.instructions if annotation_of(i) is not None]
+
+
+def _groups(computation: Computation) -> dict[int, list[Instruction]]:
+    """The groups of a computation, in order of their first members."""
+    groups: dict[int, list[Instruction]] = {}
+    for instruction in computation.instructions:
+        group = group_of(instruction)
+        if group is not None:
+            groups.setdefault(group, []).append(instruction)
+    return groups
+
+
+def _remove(instruction: Instruction, reason: str, context: PassContext) -> None:
+    set_group(instruction, None)
+    context.applied(instruction, f"taken out of its scheduling group: {reason}")
+    context.count("annotations removed")
+
+
+def _join(group: int, instructions: list[Instruction], context: PassContext) -> None:
+    for instruction in instructions:
+        other = group_of(instruction)
+        if other is not None:
+            raise _error(
+                instruction,
+                f"it is between members of scheduling group {group}, but it has an existing "
+                f"annotation of group {other}",
+            )
+        set_group(instruction, group)
+        context.applied(instruction, f"joined scheduling group {group}, which is around it")
+        context.count("annotations added")
+
+
+def _error(instruction: Instruction, what: str) -> PassRefused:
+    return PassRefused(
+        f"'%{instruction.name}': {what}", span=instruction.parent.module.span_of(instruction)
+    )
+
+
+def _remove_iterations(module: Module) -> None:
+    for instruction in list(module.instructions()):
+        annotation = annotation_of(instruction)
+        if annotation is not None and annotation.iteration is not None:
+            set_group(instruction, annotation.group)
+
+
+def _only_formats(instruction: Instruction) -> bool:
+    """Whether an asynchronous instruction wraps copies only, itself or through one call."""
+    body = async_start_of(instruction).called[0]
+    if body.root.opcode is Opcode.CALL:
+        body = body.root.called[0]
+    return all(i.opcode in _FORMATTING for i in body.instructions)
+
+
+def _refuse_inconsistent(computation: Computation) -> None:
+    for done in computation.instructions:
+        if done.opcode not in _DONES:
+            continue
+        group = group_of(done)
+        if group is not None and group_of(done.operands[0]) != group:
+            raise _error(done, "Done instruction's operand is not annotated with the same id")
+
+
+def _fill_simple_gaps(computation: Computation) -> None:
+    """Let chains of single instructions between two members join."""
+    for group, members in _groups(computation).items():
+        for member in members:
+            chain = list(_chain(member))
+            if chain and group_of(chain[-1]) == group:
+                for instruction in chain[:-1]:
+                    set_group(instruction, group)
+
+
+def _chain(member: Instruction) -> Iterator[Instruction]:
+    """The single users of an instruction, one after the other, up to one with a group."""
+    current = member
+    while len(current.users) == 1:
+        current = next(iter(current.users))
+        yield current
+        if group_of(current) is not None or len(current.operands) != 1:
+            return

@@ -1,0 +1,1 @@
+"""Passes that make a program smaller and compute the same."""
