@@ -604,7 +604,7 @@ def test_a_lie_is_found_out() -> None:
 def test_all_passes_say_truly_whether_they_changed_the_module(
     corpus_entries: list[CorpusEntry],
 ) -> None:
-    names = [name for name in pass_names(plugins=False) if PASSES[name].startswith("hloopt.")]
+    names = [name for name in pass_names(plugins=False) if PASSES[name].startswith(".")]
     assert "cse" in names
     tried = 0
     for entry in [e for e in corpus_entries if e.verdict == "ok"][::12]:
