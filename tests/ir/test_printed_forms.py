@@ -1,4 +1,4 @@
-"""What XLA prints is read in a shorter way; on any text that gives what the general way gives.
+"""The fast readers of text as XLA prints it agree with the general readers on any text.
 
 Each form is changed at random places: what the short way takes the general one takes, too, with
 the same value.
@@ -35,7 +35,7 @@ def changed(text: str, seed: int) -> Iterator[str]:
 
 
 def outcome(read: Callable[..., Any], *arguments: Any) -> Any:
-    """What `read` gives; HloError where it raises one."""
+    """The result of `read`; HloError where it raises one."""
     try:
         return read(*arguments)
     except HloError:
@@ -136,7 +136,7 @@ def test_braces(text: str) -> None:
 
 
 def plain_end(text: str) -> Any:
-    """Where the braces of `text` are closed, looked at one character at a time."""
+    """The end of the braces of `text`, found one character at a time."""
     depth = position = 0
     while position < len(text):
         character = text[position]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.layout import Layout
 from hloopt.ir.shape import (
-    Layout,
     Shape,
     array_shape,
     compatible,

@@ -1,4 +1,4 @@
-"""What other packages imported before passes had families is where it was."""
+"""Names that other packages import from `hloopt.passes` stay there."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _work(subject: Subject, numbers: range, known: set[str], out: Connection) ->
 
 
 def _examined(subject: Subject, number: int, known: set[str]) -> Progress:
-    """What comes of one input; an exception that the examination lets through is a finding."""
+    """The outcome of one input; an exception that the examination lets through is a finding."""
     try:
         return subject.examine(number, known)
     except (Exception, TooSlow) as error:

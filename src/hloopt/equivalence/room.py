@@ -34,7 +34,7 @@ class Room:
     def __init__(self, memory: int | None, held: int, root: Instruction) -> None:
         self._bound = memory
         self._root = root
-        """What is compared, for messages."""
+        """The compared outputs, as messages name them."""
         self.held = held
 
     def check(self, pair: Pair) -> None:

@@ -2,9 +2,10 @@
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.layout import Layout
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Layout, Shape, array_shape, tuple_shape
+from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shape_parser import parse_shape
 
 __all__ = [

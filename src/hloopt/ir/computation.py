@@ -60,7 +60,7 @@ class Computation:
         self.version = 0
         """Counts changes of the computation and its instructions."""
         self.async_starts: tuple[int, dict[Instruction, Instruction]] = (0, {})
-        """What `async_chains.find_async_start` found, with the version it found it at."""
+        """The result of `async_chains.find_async_start`, with the version it is of."""
         self._listed: list[Instruction] | None = None  # as read, until membership matters
         self._members: dict[Instruction, None] = {}
         self._linked = False

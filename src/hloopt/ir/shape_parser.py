@@ -6,14 +6,8 @@ import re
 
 from hloopt.diagnostics import ShapeError, did_you_mean
 from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.shape import (
-    Layout,
-    Shape,
-    array_shape,
-    default_layout,
-    layout_in_order,
-    tuple_shape,
-)
+from hloopt.ir.layout import Layout, default_layout, layout_in_order
+from hloopt.ir.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 

@@ -7,7 +7,8 @@ from hloopt.collector import collector_paused
 from hloopt.diagnostics import counted
 from hloopt.ir import Module
 from hloopt.ir.attribute_format import braces
-from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
+from hloopt.ir.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shape import Shape
 from hloopt.ir.source_stacks import op_name_of
 from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment

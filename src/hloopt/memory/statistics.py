@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hloopt.ir.shape import HOST_MEMORY_SPACE
+from hloopt.ir.layout import HOST_MEMORY_SPACE
 from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.replay import Replay, replay

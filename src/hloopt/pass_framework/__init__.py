@@ -1,1 +1,1 @@
-"""What passes are, how they are named, chained, run and checked."""
+"""The framework of passes: base class, options, registry, pipelines, runner, validation."""

@@ -39,7 +39,7 @@ def is_on_thread(computation: Computation, execution_threads: tuple[str, ...]) -
 
 
 class Remark(NamedTuple):
-    """What a pass did, or did not do and why."""
+    """A remark of a pass: a transformation it made, or did not make, and the reason."""
 
     kind: str  # "applied", "missed" or "analysis"
     pass_name: str
@@ -51,7 +51,7 @@ class Remark(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class PassContext:
-    """What the driver gives to a pass, and what the pass reports back."""
+    """The settings the driver gives to a pass, and the remarks the pass reports back."""
 
     pass_name: str = ""
     wants_remarks: bool = True

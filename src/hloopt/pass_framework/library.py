@@ -64,7 +64,7 @@ def find_pipeline(
 
 
 def _hint(name: str) -> str:
-    """What somebody may have meant by the name of a pipeline that there is not."""
+    """A hint for the name of a pipeline that does not exist."""
     from hloopt.pass_framework.registry import pass_names
 
     if name in pass_names():

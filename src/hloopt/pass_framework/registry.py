@@ -162,7 +162,7 @@ def _checked(name: str, home: str, found: object) -> type[ModulePass]:
 
 
 def _hint(key: str) -> str:
-    """What somebody may have meant by the name of a pass that there is not."""
+    """A hint for the name of a pass that does not exist."""
     from hloopt.pass_framework.library import pipeline_names
 
     if key in pipeline_names():

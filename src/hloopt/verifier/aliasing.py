@@ -12,9 +12,10 @@ from hloopt.ir.attribute_values import (
     parse_output_to_operand_aliasing,
 )
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.layout import Layout
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Layout, Shape, tuple_shape
+from hloopt.ir.shape import Shape, tuple_shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import header_span, show_index
 

@@ -30,7 +30,7 @@ class _Mode:
         self.name = name
         self.members = members
         self.device_count = device_count
-        """How many numbers the groups hold; 1 where the module does not say."""
+        """The number of devices in all groups; 1 where the module does not say."""
         self.devices_per_member = devices_per_member
 
 

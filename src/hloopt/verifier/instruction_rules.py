@@ -8,6 +8,7 @@ from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attribute_text import split_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction, without_references
+from hloopt.ir.layout import default_layout
 from hloopt.ir.opcode import (
     ASYNC,
     CONTROL_FLOW_CALLERS,
@@ -18,7 +19,7 @@ from hloopt.ir.opcode import (
 )
 from hloopt.ir.operand_rules import check_operands
 from hloopt.ir.plain_literals import is_plain_scalar
-from hloopt.ir.shape import Shape, default_layout
+from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape
 from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting

@@ -8,9 +8,10 @@ from functools import cache
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attribute_values import parse_ints
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.layout import HOST_MEMORY_SPACE
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape, compatible, tuple_shape
+from hloopt.ir.shape import Shape, compatible, tuple_shape
 from hloopt.ir.shape_inference import infer_stated_shape
 from hloopt.ir.shape_inference.operation import show
 from hloopt.verifier.layout_comparison import expect, same_layouts, same_order

@@ -22,4 +22,4 @@ def why_invalid(module: Module) -> HloError | None:
 
 
 _OF_SYNTAX = "HLO1"
-"""How the codes of mistakes begin that make a text no HLO."""
+"""The prefix of the codes of syntax errors."""

@@ -14,7 +14,8 @@ from hloopt.ir.attribute_values import parse_int_lists
 from hloopt.ir.collective_mode import named_groups
 from hloopt.ir.device_counts import device_counts
 from hloopt.ir.frontend_attributes import frontend_attribute
-from hloopt.ir.shape import HOST_MEMORY_SPACE, Shape
+from hloopt.ir.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shape import Shape
 from hloopt.ir.transfers import PAIRS
 from hloopt.targets.target import Target
 

@@ -11,7 +11,7 @@ _Dimensions = tuple[int, ...]
 
 
 class _Indexing:
-    """What gather and scatter share, read from the attributes of these names.
+    """Dimension numbers of a gather or scatter, read from the attributes of these names.
 
     Dimensions of the result (gather) or the updates (scatter) are either `window` dimensions or
     batch dimensions; operand dimensions in `dropped` or `operand_batching` are in no window.
