@@ -237,6 +237,19 @@ def test_a_constant_comes_back(shape: str, value: str | None) -> None:
     assert encode(once) == encode(parse_module(print_module(once)))
 
 
+def test_a_packed_constant_stays_packed_in_a_proto_and_text_is_read_without_it() -> None:
+    text = "HloModule m\nENTRY e { ROOT c = s4[2]{0:E(4)S(5)} constant({1, 2}) }"
+    proto = message("HloModuleProto")()
+    proto.ParseFromString(encode(parse_module(text)))
+    [constant] = proto.computations[0].instructions
+    assert constant.shape.layout.element_size_in_bits == 0
+    constant.shape.layout.element_size_in_bits = 4  # as XLA's sub-byte-size-setter leaves it
+    once = decode(proto.SerializeToString())
+    assert once.entry.root.shape.text == "s4[2]{0:E(4)S(5)}"
+    again = decode(encode(once))
+    assert again.entry.root.shape is once.entry.root.shape
+
+
 def test_a_huge_array_given_as_one_value_is_zero_bits_behind_it() -> None:
     shape = parse_shape(f"f8e8m0fnu[{(1 << 20) + 1}]")
     proto = message("LiteralProto")()

@@ -103,6 +103,16 @@ def test_both_lanes_read_closing_comments_alike(monkeypatch: pytest.MonkeyPatch)
     assert print_module(parse_module(text)) == fast
 
 
+def test_a_constant_is_not_packed() -> None:
+    """XLA takes the shape of the literal, whose elements take whole bytes."""
+    shapes = "(s4[2]{0}, pred[2]{0:S(5)})"
+    row = "%c = (s4[2]{0:E(4)}, pred[2]{0:E(1)S(5)}) constant(( {1, 2}, {0, 1} ))"
+    fast = read(f"  {row}")
+    assert fast
+    general = parse_module(f"HloModule m\n// general\nENTRY %e {{ {row} }}")
+    assert [module.entry.root.shape.text for module in (fast, general)] == [shapes, shapes]
+
+
 @pytest.mark.parametrize("name", ["plus", "missing"])
 def test_a_name_where_none_may_stand_is_refused(name: str) -> None:
     text = f"HloModule m\n\n{PLUS}\n\nENTRY %e {{\n  %p = f32[] parameter(0)\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 
 from hloopt.diagnostics import ShapeError
@@ -268,25 +268,41 @@ _WITHOUT_LAYOUT: dict[Shape, Shape] = {}
 
 def without_layout(shape: Shape) -> Shape:
     """`shape` with default layouts throughout; a value to compare shapes by, layouts aside."""
-    bare = _WITHOUT_LAYOUT.get(shape)
-    if bare is None:
-        stack = [shape]  # no deep recursion, and each distinct shape once
-        while stack:
-            part = stack[-1]
-            new = [element for element in part.elements if element not in _WITHOUT_LAYOUT]
-            if new:
-                stack += new
-                continue
-            stack.pop()
-            if part.is_tuple:
-                result = tuple_shape(_WITHOUT_LAYOUT[element] for element in part.elements)
-            else:
-                result = array_shape(
-                    part.type_name, part.dimensions, part.dynamic, None, part.is_buffer
-                )
-            _WITHOUT_LAYOUT[part] = result
-        bare = _WITHOUT_LAYOUT[shape]
-    return bare
+    return _WITHOUT_LAYOUT.get(shape) or _rebuilt(shape, _with_default_layout, _WITHOUT_LAYOUT)
+
+
+def without_packing(shape: Shape) -> Shape:
+    """`shape` without `E(n)` in its layouts: each element takes whole bytes."""
+    return _rebuilt(shape, _with_whole_bytes, {}) if "E(" in shape.text else shape
+
+
+def _with_default_layout(array: Shape) -> Shape:
+    return array_shape(array.type_name, array.dimensions, array.dynamic, None, array.is_buffer)
+
+
+def _with_whole_bytes(array: Shape) -> Shape:
+    layout = array.layout
+    return array.with_layout(layout._replace(element_bits=0)) if layout.element_bits else array
+
+
+def _rebuilt(shape: Shape, change: Callable[[Shape], Shape], known: dict[Shape, Shape]) -> Shape:
+    """`shape` with all its arrays changed. What is in `known` is taken from there, and added.
+
+    No deep recursion, and each distinct shape once.
+    """
+    stack = [shape]
+    while stack:
+        part = stack[-1]
+        new = [element for element in part.elements if element not in known]
+        if new:
+            stack += new
+            continue
+        stack.pop()
+        if part.is_tuple:
+            known[part] = tuple_shape(known[element] for element in part.elements)
+        else:
+            known[part] = change(part)
+    return known[shape]
 
 
 _BARE_TEXTS: dict[Shape, str] = {}

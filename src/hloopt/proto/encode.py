@@ -13,7 +13,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_computation_order, stable_order
 from hloopt.proto.attributes import write_attributes
 from hloopt.proto.header import write_header
-from hloopt.proto.literals import unpacked, write_literal
+from hloopt.proto.literals import write_literal
 from hloopt.proto.schema import message
 from hloopt.proto.shapes import write_shape
 
@@ -94,12 +94,11 @@ def _encode_instruction(instruction: Instruction, proto: Any) -> None:
     opcode = instruction.opcode
     proto.name = instruction.name
     proto.opcode = opcode.value
-    is_constant = opcode is Opcode.CONSTANT  # whose elements XLA never packs
-    write_shape(unpacked(instruction.shape) if is_constant else instruction.shape, proto.shape)
+    write_shape(instruction.shape, proto.shape)
     write_attributes(opcode, dict(instruction.attributes), proto)
     if opcode is Opcode.PARAMETER:
         proto.parameter_number = instruction.parameter_number
-    elif is_constant and not _is_elided(instruction):
+    elif opcode is Opcode.CONSTANT and not _is_elided(instruction):
         write_literal(instruction.payload, instruction.shape, proto.literal)
     elif opcode is Opcode.OUTFEED and instruction.operands and not proto.HasField("outfeed_shape"):
         write_shape(instruction.operands[0].shape, proto.outfeed_shape)

@@ -16,7 +16,7 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.element_type import ElementType
 from hloopt.ir.literal import ELIDED, canonical_literal, nest_values, zero_bits_text
 from hloopt.ir.literal_bits import float_code, float_texts
-from hloopt.ir.shape import Shape
+from hloopt.ir.shape import Shape, without_packing
 from hloopt.patterns import pattern
 from hloopt.proto.shapes import ShapeReader, write_shape
 
@@ -125,7 +125,7 @@ def write_literal(text: str, shape: Shape, proto: Any) -> None:
 
 
 def _write(canonical: str, shape: Shape, proto: Any) -> None:
-    write_shape(unpacked(shape), proto.shape)
+    write_shape(without_packing(shape), proto.shape)
     if shape.is_tuple:
         for part, inner in zip(_tuple_parts(canonical), shape.elements, strict=True):
             _write(part, inner, proto.tuple_literals.add())
@@ -146,13 +146,6 @@ def _write(canonical: str, shape: Shape, proto: Any) -> None:
             moved[place] = token
         tokens = moved
     _write_values(tokens, element, proto)
-
-
-def unpacked(shape: Shape) -> Shape:
-    """An array without `E(n)`: in a message each value has bytes of its own."""
-    if not shape.layout.element_bits:
-        return shape
-    return shape.with_layout(shape.layout._replace(element_bits=0))
 
 
 def _tuple_parts(text: str) -> list[str]:

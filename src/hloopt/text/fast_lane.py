@@ -27,7 +27,7 @@ from hloopt.ir.instruction import (
 )
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
-from hloopt.ir.shape import format_shape
+from hloopt.ir.shape import format_shape, without_packing
 from hloopt.ir.shape_parser import SHAPES, split_list
 from hloopt.patterns import pattern
 from hloopt.text.cursor import IDENTIFIER, RESERVED_NAMES
@@ -191,6 +191,8 @@ def _read_rows(
         if kind == _PAYLOAD:
             if opcode == "parameter" and not (operands.isdecimal() and operands.isascii()):
                 raise KeyError(operands)
+            if opcode == "constant" and "E(" in shape:
+                instruction.shape = without_packing(instruction.shape)
             instruction.operands = []
             instruction.payload = operands
         elif not operands:

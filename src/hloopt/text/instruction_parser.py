@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
-from hloopt.ir.shape import Shape, agree, format_shape
+from hloopt.ir.shape import Shape, agree, format_shape, without_packing
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.patterns import pattern
 from hloopt.text.async_rules import complete_async
@@ -136,6 +136,8 @@ class InstructionParser:
                 raise cursor.error(error.message, opcode_start) from None
             if instruction.opcode in IMPLIED_SHAPE:
                 shape = implied_shape(instruction, shape)
+            elif shape and instruction.opcode is Opcode.CONSTANT:
+                shape = without_packing(shape)  # XLA takes the shape of the literal
             instruction.shape = shape or self._infer(instruction, opcode_start)
         instruction.text = cursor.text[start : cursor.position]
         self.scope[name] = instruction
