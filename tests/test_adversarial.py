@@ -22,9 +22,9 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.proto import decode, encode
 from hloopt.proto.schema import message as message_class
-from hloopt.reports.replication import report_replication
-from hloopt.reports.schedule_findings import ScheduleFindings
-from hloopt.reports.schedule_run import ScheduleSettings
+from hloopt.reports.replication.findings import report_replication
+from hloopt.reports.schedule.findings import ScheduleFindings
+from hloopt.reports.schedule.run import ScheduleSettings
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 

@@ -76,7 +76,7 @@ def test_a_report_without_asynchronous_operations_imports_no_model_of_time(
     small: str, tmp_path: Path
 ) -> None:
     found = imported("opt", small, "--passes", "dce", "-o", str(tmp_path / "out.hlo"))
-    assert "hloopt.reports.schedule_diff" in found
+    assert "hloopt.reports.schedule.comparison" in found
     assert within(found, (*MODELS_OF_TIME, *HEAVY)) == []
 
 

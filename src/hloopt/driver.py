@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from hloopt.memory.model import MemoryReport
     from hloopt.pass_framework.pipeline_yaml import Budget
     from hloopt.pass_framework.validation import Validator
-    from hloopt.reports.diff_findings import ModuleDiff
-    from hloopt.reports.schedule_diff import ScheduleChange
-    from hloopt.reports.schedule_run import Preset
+    from hloopt.reports.diff.findings import ModuleDiff
+    from hloopt.reports.schedule.comparison import ScheduleChange
+    from hloopt.reports.schedule.run import Preset
 
 
 class Settings(NamedTuple):
@@ -228,9 +228,9 @@ def _observers(settings: Settings, show: Callable[[str], object]) -> list[Observ
 
 def _report(outcome: Outcome, result: str, settings: Settings, pipeline: Pipeline) -> None:
     """Compare the module before with `result`, which has all that the passes left."""
-    from hloopt.reports.memory_diff import compare_memory
-    from hloopt.reports.module_diff import diff_modules
-    from hloopt.reports.schedule_diff import NotCompared, compare_schedules
+    from hloopt.reports.diff.comparison import diff_modules
+    from hloopt.reports.memory.comparison import compare_memory
+    from hloopt.reports.schedule.comparison import NotCompared, compare_schedules
 
     name = outcome.source.name if outcome.source else outcome.name
     before = parse_module(Source(name, outcome.before))
@@ -251,7 +251,7 @@ def _report(outcome: Outcome, result: str, settings: Settings, pipeline: Pipelin
 
 def _compare_unverified(outcome: Outcome, before: Module, after: Module) -> bool:
     """Compare the texts, if the modules have all that is needed; whether both are valid."""
-    from hloopt.reports.module_diff import diff_modules
+    from hloopt.reports.diff.comparison import diff_modules
     from hloopt.verifier.well_formed import why_invalid
 
     try:

@@ -9,7 +9,7 @@ import pytest
 from hloopt.cli import main
 from hloopt.diagnostics import HloError, Source
 from hloopt.files import read_module
-from hloopt.reports.module_diff import diff_modules
+from hloopt.reports.diff.comparison import diff_modules
 from hloopt.text import parse_module
 
 CALLEES = """HloModule m, is_scheduled=true

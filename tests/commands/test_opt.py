@@ -20,7 +20,7 @@ from hloopt.ir import Module, Opcode
 from hloopt.pass_framework import registry
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.pass_framework.registry import PASSES, create_pass, pass_names
-from hloopt.reports import memory_diff
+from hloopt.reports.memory import comparison as memory_diff
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.reports.test_schedule import TEXT
+from tests.reports.schedule.test_schedule import TEXT
 
 from hloopt.cli import main
 

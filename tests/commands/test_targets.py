@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.reports.test_schedule import TEXT
+from tests.reports.schedule.test_schedule import TEXT
 
 from hloopt.cli import main
 from hloopt.cost_models import NO_TARGET

@@ -10,9 +10,9 @@ from tests.jax_dumps.dumps import STAGES, Dumps, proto_of
 
 from hloopt.files import read_module
 from hloopt.ir import Module
-from hloopt.reports.cost import CostReport, analyze_cost, grouped
-from hloopt.reports.memory_groups import grouped as grouped_buffers
-from hloopt.reports.memory_model import memory_report
+from hloopt.reports.cost.findings import CostReport, analyze_cost, grouped
+from hloopt.reports.memory.groups import grouped as grouped_buffers
+from hloopt.reports.memory.model import memory_report
 from hloopt.reports.sources import NO_SOURCE
 from hloopt.targets import load_target
 

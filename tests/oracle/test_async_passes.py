@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.comparison import differences
-from tests.passes.test_async_passes import CREATOR, program
+from tests.passes.async_ops.test_async_passes import CREATOR, program
 
 from hloopt.files import read_module
 from hloopt.ir import Module

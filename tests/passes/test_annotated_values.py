@@ -11,7 +11,7 @@ from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass, pass_names
-from hloopt.reports.schedule_order import ALL_COLLECTIVES
+from hloopt.reports.schedule.order import ALL_COLLECTIVES
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

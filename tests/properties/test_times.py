@@ -15,9 +15,9 @@ from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
 from hloopt.files import read_module
 from hloopt.ir import Instruction, Module
-from hloopt.reports.latency import analyze_latency
-from hloopt.reports.schedule_findings import ScheduleFindings
-from hloopt.reports.schedule_run import ScheduleSettings
+from hloopt.reports.schedule.findings import ScheduleFindings
+from hloopt.reports.schedule.latency import analyze_latency
+from hloopt.reports.schedule.run import ScheduleSettings
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
 

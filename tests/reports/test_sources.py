@@ -9,25 +9,25 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.reports.pages import column_texts
+from tests.reports.html.pages import column_texts
 
 from hloopt.files import load
 from hloopt.ir import Module
 from hloopt.memory.analysis import analyze_memory
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.reports.cost import analyze_cost, cost_to_json, grouped
-from hloopt.reports.cost_text import render_cost
-from hloopt.reports.loops import analyze_loops, loops_to_json
-from hloopt.reports.memory_json import memory_to_json
-from hloopt.reports.memory_text import render_memory
-from hloopt.reports.schedule_findings import ScheduleFindings
-from hloopt.reports.schedule_html import packed
-from hloopt.reports.schedule_json import schedule_to_json
-from hloopt.reports.schedule_run import ScheduleSettings
-from hloopt.reports.schedule_timeline import Timeline
-from hloopt.reports.schedule_trace import schedule_trace
+from hloopt.reports.cost.findings import analyze_cost, cost_to_json, grouped
+from hloopt.reports.cost.terminal import render_cost
+from hloopt.reports.memory.record import memory_to_json
+from hloopt.reports.memory.terminal import render_memory
+from hloopt.reports.schedule.findings import ScheduleFindings
+from hloopt.reports.schedule.page import packed
+from hloopt.reports.schedule.record import schedule_to_json
+from hloopt.reports.schedule.run import ScheduleSettings
+from hloopt.reports.schedule.timeline import Timeline
+from hloopt.reports.schedule.trace import schedule_trace
 from hloopt.reports.sources import NO_SOURCE, cut_source
+from hloopt.reports.structure.loops import analyze_loops, loops_to_json
 from hloopt.targets import load_target
 from hloopt.text import parse_module
 

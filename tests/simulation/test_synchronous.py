@@ -7,7 +7,7 @@ from tests.analysis.test_run_times import COLLECTIVES, SYNC, TRANSFER, WORK, cal
 
 from hloopt.analysis.latency import Origin
 from hloopt.cost_models import CostModelChoice
-from hloopt.reports.schedule_run import Preset, ScheduleSettings, run_module
+from hloopt.reports.schedule.run import Preset, ScheduleSettings, run_module
 from hloopt.simulation import Simulation
 from hloopt.simulation.collectives import collective_runs
 from hloopt.text import parse_module

@@ -8,7 +8,7 @@ from hloopt.ir import Computation, Module
 from hloopt.memory import analyze_memory
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass, pass_names
-from hloopt.reports.module_diff import diff_modules
+from hloopt.reports.diff.comparison import diff_modules
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 from sweep_lib.findings import Problem, TooSlow

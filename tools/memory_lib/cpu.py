@@ -11,7 +11,7 @@ from typing import Any
 from hloopt.ir.attribute_format import braces
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.statistics import MemoryStatistics, statistics_of
-from hloopt.reports.memory_json import statistics_to_json
+from hloopt.reports.memory.record import statistics_to_json
 from hloopt.text import parse_module
 from memory_lib.overlaps import overlaps
 

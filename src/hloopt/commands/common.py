@@ -211,7 +211,7 @@ def exit_code_of(error: HloError) -> int:
 
 def make_console(color: str, *, stderr: bool = False) -> Console:
     """A console for text meant for people; 80 columns wide where there is no terminal."""
-    from hloopt.reports.page_console import PageConsole
+    from hloopt.reports.console.console import PageConsole
 
     stream = sys.stderr if stderr else sys.stdout
     is_plain = color == "never" or (color == "auto" and bool(os.environ.get("NO_COLOR")))
@@ -263,7 +263,7 @@ def print_title(console: Console, path: str, *, is_first: bool) -> None:
 
 def print_names(rows: Iterable[tuple[str, str]], color: str) -> None:
     """Names, each with what it stands for."""
-    from hloopt.reports.table import ReportTable
+    from hloopt.reports.console.table import ReportTable
 
     table = ReportTable(heads=False, gap=2)
     table.add_column(style="bold")
@@ -292,7 +292,7 @@ _SPINNER_WIDTH = 3
 def _shown(paths: Sequence[str], status: Status, width: int) -> Iterator[str]:
     from rich.text import Text
 
-    from hloopt.reports.units import tail
+    from hloopt.reports.console.units import tail
 
     for number, path in enumerate(paths, 1):
         count = f"{number} of {len(paths)}: " if len(paths) > 1 else ""

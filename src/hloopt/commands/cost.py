@@ -22,11 +22,11 @@ from hloopt.commands.cost_model_options import cost_model_options, preset_option
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
-    from hloopt.reports.schedule_run import Preset, ScheduleSettings
+    from hloopt.reports.schedule.run import Preset, ScheduleSettings
 
 if TYPE_CHECKING:
     from hloopt.ir import Module
-    from hloopt.reports.cost import CostReport
+    from hloopt.reports.cost.findings import CostReport
     from hloopt.targets import Target
 
 
@@ -80,7 +80,7 @@ def command(
     if latency:
         if by != "instruction" or html is not None:
             raise click.UsageError("--latency has no --by and no --html")
-        from hloopt.reports.schedule_run import ScheduleSettings
+        from hloopt.reports.schedule.run import ScheduleSettings
 
         cost_model.resolved()
         settings = ScheduleSettings(cost_model=cost_model, preset=preset)
@@ -89,7 +89,7 @@ def command(
         raise click.UsageError("--cost-model and --preset are about times: say --latency, too")
     from hloopt.cost_models import needs_target
     from hloopt.files import find_inputs, load
-    from hloopt.reports.cost import cost_to_json
+    from hloopt.reports.cost.findings import cost_to_json
     from hloopt.targets import load_target
 
     paths = find_inputs(files)
@@ -100,7 +100,7 @@ def command(
     with at_work(paths) as each:
         reports = [(path, _analyze(load(path), target, cost_model)) for path in each]
     if html is not None:
-        from hloopt.reports.cost_html import cost_page
+        from hloopt.reports.cost.page import cost_page
 
         if write_pictures({html: cost_page(reports[0][1])}):
             return 0
@@ -109,7 +109,7 @@ def command(
             [{"file": path, **cost_to_json(report, by, depth=depth)} for path, report in reports]
         )
         return 0
-    from hloopt.reports.cost_text import render_cost
+    from hloopt.reports.cost.terminal import render_cost
 
     console = make_console(color)
     for report in print_titles(console, reports, files):
@@ -119,8 +119,8 @@ def command(
 
 def _analyze(module: Module, target: Target | None, choice: CostModelChoice) -> CostReport:
     """With the measured times of a profile or cost table, where one is given."""
-    from hloopt.reports.cost import analyze_cost
-    from hloopt.reports.cost_measured import MeasuredTimes
+    from hloopt.reports.cost.findings import analyze_cost
+    from hloopt.reports.cost.measured import MeasuredTimes
 
     return analyze_cost(module, target, MeasuredTimes.of(module, choice))
 
@@ -130,14 +130,14 @@ def _show_times(
 ) -> int:
     """Report the times of modules."""
     from hloopt.files import find_inputs, load
-    from hloopt.reports.latency import analyze_latency, latency_to_json
+    from hloopt.reports.schedule.latency import analyze_latency, latency_to_json
 
     with at_work(find_inputs(files)) as each:
         reports = [(path, analyze_latency(load(path), settings)) for path in each]
     if output_format == "json":
         print_json([{"file": path, **latency_to_json(report)} for path, report in reports])
         return 0
-    from hloopt.reports.latency_text import render_latency
+    from hloopt.reports.schedule.latency_terminal import render_latency
 
     console = make_console(color)
     for report in print_titles(console, reports, files):

@@ -21,7 +21,7 @@ from hloopt.commands.cost_model_options import cost_model_options, preset_option
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
-    from hloopt.reports.schedule_run import Preset
+    from hloopt.reports.schedule.run import Preset
 
 
 @click.command(cls=HloCommand)
@@ -80,15 +80,15 @@ def command(
     """
     from hloopt.analysis.content import as_classes
     from hloopt.files import read_module
-    from hloopt.reports.diff import render_diff
-    from hloopt.reports.diff_json import diff_to_json
-    from hloopt.reports.memory_diff import (
+    from hloopt.reports.diff.comparison import NAMES, diff_modules
+    from hloopt.reports.diff.record import diff_to_json
+    from hloopt.reports.diff.terminal import render_diff
+    from hloopt.reports.memory.comparison import (
         compare_memory,
         memory_change_to_json,
         render_memory_change,
     )
-    from hloopt.reports.module_diff import NAMES, diff_modules
-    from hloopt.reports.schedule_diff import (
+    from hloopt.reports.schedule.comparison import (
         NotCompared,
         compare_schedules,
         render_schedule_change,

@@ -70,11 +70,11 @@ def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> i
         options["seeds"] = 1
     comparison = _compare(left, right, options)
     if options["output_format"] == "json":
-        from hloopt.reports.equivalence import comparison_to_json
+        from hloopt.reports.execution.equivalence import comparison_to_json
 
         print_json({"before": before, "after": after, **comparison_to_json(comparison)})
     else:
-        from hloopt.reports.equivalence import render_comparison
+        from hloopt.reports.execution.equivalence import render_comparison
 
         render_comparison(comparison, make_console(options["color"]), top=options["top"])
     if comparison.mismatch is None:

@@ -44,7 +44,7 @@ def command(code: str | None, output_format: str, color: str) -> int:
 
         make_console(color).print(Markdown(explanation.text))
     else:
-        from hloopt.reports.prose import wrapped_prose
+        from hloopt.reports.console.prose import wrapped_prose
 
         click.echo(wrapped_prose(explanation.text, make_console(color).width), nl=False)
     return 0
@@ -61,7 +61,7 @@ def _list(found: list[Explanation], color: str) -> None:
 
     from rich.text import Text
 
-    from hloopt.reports.table import ReportTable
+    from hloopt.reports.console.table import ReportTable
 
     table = ReportTable(heads=False, gap=2)
     table.add_column()

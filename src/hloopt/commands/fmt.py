@@ -50,7 +50,7 @@ def command(
     hloopt fmt step.hlo --print canonical -o -
     """
     from hloopt.files import STANDARD_STREAM, find_inputs, read_text_or_module, write_whole
-    from hloopt.reports.text_diff import unified_diff
+    from hloopt.reports.console.text_diff import unified_diff
     from hloopt.text.print_options import print_options
 
     paths = find_inputs(files)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.memory.backends import Backend
-    from hloopt.reports.memory_model import MemoryFindings
+    from hloopt.reports.memory.model import MemoryFindings
 
 
 @click.command(cls=HloCommand)
@@ -121,7 +121,7 @@ def command(**options: Any) -> int:
 def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
     from hloopt.files import load
     from hloopt.memory.limit import MemoryLimit
-    from hloopt.reports.memory_model import MemoryFindings
+    from hloopt.reports.memory.model import MemoryFindings
     from hloopt.targets import load_target
 
     name, size = options["target_name"], options["limit"]
@@ -166,21 +166,21 @@ def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
     model = found.model
     texts: dict[str, str] = {}
     if options["html"]:
-        from hloopt.reports.memory_html import memory_page
+        from hloopt.reports.memory.page import memory_page
 
         by = "source" if options["by"] == "source" else "scope"
         texts[options["html"]] = memory_page(model, by=by, depth=options["depth"])
     if options["trace"]:
         import json
 
-        from hloopt.reports.memory_trace import memory_trace
+        from hloopt.reports.memory.trace import memory_trace
 
         texts[options["trace"]] = json.dumps(memory_trace(model))
     return write_pictures(texts)
 
 
 def _render(found: MemoryFindings, options: dict[str, Any], console: Console) -> None:
-    from hloopt.reports.memory_text import render_largest, render_memory
+    from hloopt.reports.memory.terminal import render_largest, render_memory
 
     render_memory(
         found.report,
@@ -199,7 +199,7 @@ def _render(found: MemoryFindings, options: dict[str, Any], console: Console) ->
         console.print()
         console.print(Text(found.no_verdict, style="yellow"))
     if found.fit is not None or found.advice is not None:
-        from hloopt.reports.memory_advice import render_advice, render_fit
+        from hloopt.reports.memory.advice import render_advice, render_fit
 
         if found.fit is not None:
             console.print()

@@ -247,7 +247,7 @@ def _run(job: Job, path: str, result: JobResult) -> None:
             before, text = outcome.before, outcome.text
     result.changed = text != before
     if job.wants_text_diff and result.changed:
-        from hloopt.reports.text_diff import unified_diff
+        from hloopt.reports.console.text_diff import unified_diff
 
         result.text_diff = unified_diff(before, text, path)
     if job.output is not None:

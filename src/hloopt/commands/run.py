@@ -55,8 +55,8 @@ def command(file: str, **options: Any) -> int:
     hloopt run step.hlo --input weights.npz --input tokens=tokens.npy -o outputs.npz
     """
     from hloopt.files import is_stdout, load, write_bytes
-    from hloopt.reports.trace import Trace
-    from hloopt.reports.values import JsonRoom, results_to_json
+    from hloopt.reports.execution.trace import Trace
+    from hloopt.reports.execution.values import JsonRoom, results_to_json
 
     if options["output"] is not None and is_stdout(options["output"]):
         raise click.UsageError("-o needs a file: stdout is for the report")
@@ -122,7 +122,7 @@ def _render(
 ) -> None:
     from rich.text import Text
 
-    from hloopt.reports.values import render_outputs
+    from hloopt.reports.execution.values import render_outputs
 
     console = make_console(options["color"])
     render_outputs(results, console, top=options["top"])

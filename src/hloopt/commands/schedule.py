@@ -23,8 +23,8 @@ from hloopt.commands.common import (
 from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
 
 if TYPE_CHECKING:
-    from hloopt.reports.schedule_findings import ScheduleFindings
-    from hloopt.reports.schedule_run import ScheduleSettings
+    from hloopt.reports.schedule.findings import ScheduleFindings
+    from hloopt.reports.schedule.run import ScheduleSettings
 
 
 @click.command(cls=HloCommand)
@@ -81,7 +81,7 @@ def command(schedule: ScheduleOptions, **options: Any) -> int:
     settings = _settings(schedule, options)
     if options["explain"]:
         return _explain(paths, schedule, settings, options)
-    from hloopt.reports.schedule_findings import ScheduleFindings
+    from hloopt.reports.schedule.findings import ScheduleFindings
 
     with at_work(paths) as each:
         results = [(path, ScheduleFindings.of(schedule.load(path), settings)) for path in each]
@@ -89,11 +89,11 @@ def command(schedule: ScheduleOptions, **options: Any) -> int:
     if has_pictures and _write_pictures(results[0][1], options):
         return 0
     if options["output_format"] == "json":
-        from hloopt.reports.schedule_json import schedule_to_json
+        from hloopt.reports.schedule.record import schedule_to_json
 
         print_json([{"file": path, **schedule_to_json(found)} for path, found in results])
         return 0
-    from hloopt.reports.schedule_text import render_schedule
+    from hloopt.reports.schedule.terminal import render_schedule
 
     console = make_console(options["color"])
     for found in print_titles(console, results, options["files"]):
@@ -117,7 +117,7 @@ def _explain(
     settings: ScheduleSettings,
     options: dict[str, Any],
 ) -> int:
-    from hloopt.reports.schedule_explanation import (
+    from hloopt.reports.schedule.explanation import (
         ScheduleExplanation,
         explanation_to_json,
         render_explanation,
@@ -139,18 +139,18 @@ def _explain(
 
 def _write_pictures(found: ScheduleFindings, options: dict[str, Any]) -> bool:
     """Write what was asked for; whether standard output has it, so nothing else may go there."""
-    from hloopt.reports.schedule_timeline import Timeline
+    from hloopt.reports.schedule.timeline import Timeline
 
     timeline = Timeline.of(found)
     texts: dict[str, str] = {}
     if options["html"]:
-        from hloopt.reports.schedule_html import schedule_page
+        from hloopt.reports.schedule.page import schedule_page
 
         texts[options["html"]] = schedule_page(found, timeline)
     if options["trace"]:
         import json
 
-        from hloopt.reports.schedule_trace import schedule_trace
+        from hloopt.reports.schedule.trace import schedule_trace
 
         texts[options["trace"]] = json.dumps(schedule_trace(found, timeline))
     return write_pictures(texts)

@@ -14,7 +14,7 @@ from hloopt.cost_models import CostModelChoice, needs_target
 
 if TYPE_CHECKING:
     from hloopt.ir import Module
-    from hloopt.reports.schedule_run import Preset, ScheduleSettings
+    from hloopt.reports.schedule.run import Preset, ScheduleSettings
     from hloopt.simulation import Loops
     from hloopt.targets import Target
 
@@ -34,7 +34,7 @@ class ScheduleOptions:
     ) -> ScheduleSettings:
         """The same, checked. Raises HloError, UsageError."""
         from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-        from hloopt.reports.schedule_run import ScheduleSettings
+        from hloopt.reports.schedule.run import ScheduleSettings
 
         self.cost_model.resolved()
         return ScheduleSettings(
@@ -61,7 +61,7 @@ class ScheduleOptions:
     def load(self, path: str) -> Module:
         """Read a module, for as many devices as were asked for. Raises HloError."""
         from hloopt.files import load
-        from hloopt.reports.schedule_run import set_devices
+        from hloopt.reports.schedule.run import set_devices
 
         module = load(path)
         if self.devices is not None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from rich.text import Text
 
 from hloopt.diagnostics import Source
-from hloopt.reports.table import ReportTable
-from hloopt.reports.units import middle, page_width
+from hloopt.reports.console.table import ReportTable
+from hloopt.reports.console.units import middle, page_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +28,9 @@ RemarkFilters: TypeAlias = Sequence[tuple[str, str | None]]
 
 def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = False) -> None:
     """Passes, then what changed, then memory and schedule before and after."""
-    from hloopt.reports.diff import render_diff
-    from hloopt.reports.memory_diff import render_memory_change
-    from hloopt.reports.memory_text import render_memory
+    from hloopt.reports.diff.terminal import render_diff
+    from hloopt.reports.memory.comparison import render_memory_change
+    from hloopt.reports.memory.terminal import render_memory
 
     console.print(_runs_table(outcome.result.runs), width=page_width(console))
     if outcome.result.validation is not None:
@@ -48,7 +48,7 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
             render_memory_change(before, after, console, partners)
         console.print()
     if outcome.schedule is not None:
-        from hloopt.reports.schedule_diff import render_schedule_change
+        from hloopt.reports.schedule.comparison import render_schedule_change
 
         render_schedule_change(outcome.schedule, console)
         console.print()
@@ -229,10 +229,10 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
     Of remarks those asked for.
     """
     from hloopt.pass_framework.pipeline_text import format_value
-    from hloopt.reports.diff_json import diff_to_json
-    from hloopt.reports.memory_diff import peak_change_to_json
-    from hloopt.reports.memory_json import memory_to_json
-    from hloopt.reports.schedule_diff import schedule_change_to_json
+    from hloopt.reports.diff.record import diff_to_json
+    from hloopt.reports.memory.comparison import peak_change_to_json
+    from hloopt.reports.memory.record import memory_to_json
+    from hloopt.reports.schedule.comparison import schedule_change_to_json
 
     validation = outcome.result.validation
     return {

@@ -7,7 +7,7 @@ from typing import Any
 
 from hloopt.analysis.source_lines import Basis, SourceLine
 from hloopt.ir.source_stacks import Stack
-from hloopt.reports.units import tail
+from hloopt.reports.console.units import tail
 
 NO_SOURCE = "(no source)"
 _FEW = 0.01  # tables of pointers to results have none

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hloopt.reports.footnotes import print_footnote
-from hloopt.reports.units import human_bytes, human_count
+from hloopt.reports.console.footnotes import print_footnote
+from hloopt.reports.console.units import human_bytes, human_count
 from hloopt.targets import Target
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def target_to_json(target: Target) -> dict[str, Any]:
 def render_targets(targets: Sequence[Target], console: Console) -> None:
     """Print a line of each."""
 
-    from hloopt.reports.table import ReportTable
+    from hloopt.reports.console.table import ReportTable
 
     table = ReportTable(gap=2)
     table.add_column("target", style="bold")
@@ -72,7 +72,7 @@ def render_target(target: Target, console: Console) -> None:
     """Print all figures of one, with their sources."""
     from rich.text import Text
 
-    from hloopt.reports.table import ReportTable
+    from hloopt.reports.console.table import ReportTable
 
     console.print(Text.assemble((target.name, "bold"), f": {target.title}"))
     console.print()

@@ -54,7 +54,7 @@ def command(
     from hloopt.analysis.call_graph import CallGraph
     from hloopt.diagnostics import printable
     from hloopt.files import find_inputs, load
-    from hloopt.reports.call_graph import (
+    from hloopt.reports.structure.call_graph import (
         call_graph_to_dot,
         call_graph_to_json,
         render_table,

@@ -33,8 +33,13 @@ def command(files: tuple[str, ...], output_format: str, color: str) -> int:
     """
     from hloopt.analysis.stage import Stage
     from hloopt.files import find_inputs, load
-    from hloopt.reports.loops import LoopReport, analyze_loops, loops_to_json, render_loops
     from hloopt.reports.stage_notices import partition_notices, render_notices
+    from hloopt.reports.structure.loops import (
+        LoopReport,
+        analyze_loops,
+        loops_to_json,
+        render_loops,
+    )
 
     reports: list[tuple[str, str, tuple[str, ...], list[LoopReport]]] = []
     with at_work(find_inputs(files)) as paths:

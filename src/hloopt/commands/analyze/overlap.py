@@ -40,7 +40,11 @@ def command(
     hloopt analyze overlap step.hlo after.hlo --target b200
     hloopt analyze overlap step.hlo --profile step.pbtxt
     """
-    from hloopt.reports.overlap import overlap_change_to_json, overlap_reports, overlap_to_json
+    from hloopt.reports.schedule.overlap import (
+        overlap_change_to_json,
+        overlap_reports,
+        overlap_to_json,
+    )
 
     settings = schedule.settings()
     paths = [before] if after is None else [before, after]
@@ -57,7 +61,7 @@ def command(
             data[1]["change"] = overlap_change_to_json(first, second)
         print_json(data)
         return 0
-    from hloopt.reports.overlap_text import render_overlap
+    from hloopt.reports.schedule.overlap_terminal import render_overlap
 
     render_overlap(first, second, make_console(color))
     return 0

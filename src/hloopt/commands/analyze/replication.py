@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hloopt.analysis.replication import Axis
     from hloopt.analysis.stage import Stage
     from hloopt.ir.module import Module
-    from hloopt.reports.replication import ReplicationReport
+    from hloopt.reports.replication.findings import ReplicationReport
 
 
 @click.command(cls=HloCommand)
@@ -82,7 +82,7 @@ def command(
             reports = _reports(module, axes, counts, partial=partial)
             found.append((path, module.name, partition_notices(stage), reports))
     if annotate is not None:
-        from hloopt.reports.replication_attributes import annotate_replication
+        from hloopt.reports.replication.attributes import annotate_replication
 
         for report in reports:
             annotate_replication(module, report.analysis)
@@ -95,7 +95,7 @@ def command(
             return 0
         say(f"wrote {annotate}")
     if output_format == "json":
-        from hloopt.reports.replication import replication_to_json
+        from hloopt.reports.replication.findings import replication_to_json
 
         print_json(
             [
@@ -109,7 +109,7 @@ def command(
             ]
         )
         return 0
-    from hloopt.reports.replication_text import render_instructions, render_replication
+    from hloopt.reports.replication.terminal import render_instructions, render_replication
 
     console = make_console(color)
     titled = [(path, (notices, reports)) for path, _, notices, reports in found]
@@ -133,7 +133,7 @@ def _reports(
     """A report for each of the axes that has several devices."""
     from hloopt.analysis.replication import Axis, ReplicationAnalysis
     from hloopt.ir.device_counts import device_counts
-    from hloopt.reports.replication import report_replication
+    from hloopt.reports.replication.findings import report_replication
 
     counts = counts or device_counts(module)
     return [

@@ -1,0 +1,246 @@
+"""Two schedules side by side: how long they take, and how long they wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hloopt.diagnostics import HloError
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import STARTS
+from hloopt.reports.console.footnotes import print_footnote
+from hloopt.reports.console.units import CycleUnit, human_change, human_share
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hloopt.analysis.stage import Stage
+    from hloopt.cost_models import CostModelChoice
+    from hloopt.reports.schedule.run import Preset, ScheduleSettings
+    from hloopt.simulation import Simulation
+
+
+class NotCompared(HloError):
+    """The reason why schedules are not compared: there is no one model for both, or nothing to
+    run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChange:
+    """Runs of a module before and after a change, by one model on one set of streams."""
+
+    before: Simulation | None
+    """None where it has no schedule."""
+    after: Simulation | None
+    """Likewise; one of both has."""
+    unit: CycleUnit
+    cost_model: CostModelChoice
+    """The origin of times."""
+    preset: Preset
+    """Whose streams run both."""
+    doubts: tuple[str, ...] = ()
+    """Clauses that say why the change is no gain or loss; empty where it is."""
+    notes: list[str] = field(default_factory=list)
+    """What the figures rest on, one sentence each."""
+
+
+def compare_schedules(
+    before: Module,
+    after: Module,
+    cost_model: CostModelChoice | None = None,
+    *,
+    preset: Preset | None = None,
+    are_versions: bool = False,
+) -> ScheduleChange | None:
+    """Runs of two modules by the same times, with the limits of a plain `hloopt schedule`.
+
+    Both on the streams of `preset`, else of what both tell that they are for. Where neither a model
+    nor a preset is given, and of versions of one module, only schedules with asynchronous
+    operations are compared: None for others. Linear in what runs.
+
+    Raises NotCompared for modules that tell differently whose streams they are for, unless they
+    are versions, where passes add what tells; where only one is partitioned; and where neither is
+    scheduled, if that is asked for. Raises HloError for a bad choice of a model.
+    """
+    if before is after:
+        return None
+    is_asked = not are_versions and (
+        preset is not None or (cost_model is not None and cost_model.is_choice)
+    )
+    modules = before, after
+    if not is_asked:
+        if not after.is_scheduled:
+            return None
+        if not any(i.opcode in STARTS for module in modules for i in module.instructions()):
+            return None  # before anything large is imported
+    from hloopt.analysis.stage import Stage
+    from hloopt.cost_models import CostModelChoice
+    from hloopt.reports.schedule.run import ScheduleSettings, common_preset, preset_of
+    from hloopt.reports.stage_notices import why_not_compared
+
+    scheduled = [module for module in modules if module.is_scheduled]
+    if not scheduled:
+        raise NotCompared(_NOT_SCHEDULED)
+    stages = [Stage.of(module) for module in modules]
+    if reason := why_not_compared(stages):
+        raise NotCompared(f"schedules are not compared: {reason}; `hloopt schedule` shows each")
+    if preset is None and are_versions:
+        preset = common_preset(modules)
+    if preset is None:
+        preset, *others = map(preset_of, scheduled)
+        if any(other != preset for other in others):
+            raise NotCompared(_differing(preset))
+    choice = cost_model or CostModelChoice()
+    if are_versions and not choice.is_choice:  # what is said of options is for commands with them
+        choice = CostModelChoice(name="fixed")
+    settings = ScheduleSettings(cost_model=choice, preset=preset)
+    try:
+        change = _compared(modules, stages, settings, preset)
+    except HloError:  # of a module that makes no sense: others say so
+        if cost_model is not None and cost_model.is_choice:  # or of what somebody asked for
+            raise
+        return None
+    runs = [run for run in (change.before, change.after) if run is not None]
+    if not is_asked and not any(any(run.operations()) for run in runs):
+        return None
+    return change
+
+
+_NOT_SCHEDULED = (
+    "schedules are not compared: neither module is scheduled; `hloopt analyze overlap` schedules "
+    "both"
+)
+
+
+def _differing(first: Preset) -> str:
+    names = ("first", "second") if first == "xla-gpu" else ("second", "first")
+    return (
+        f"schedules are not compared: the {names[0]} has what only XLA:GPU writes (preset "
+        f"xla-gpu), the {names[1]} has not (xla-generic); --preset takes one of them for both"
+    )
+
+
+def _compared(
+    modules: Sequence[Module],
+    stages: Sequence[Stage],
+    settings: ScheduleSettings,
+    preset: Preset,
+) -> ScheduleChange:
+    from hloopt.cost_models import describe, model_notes
+    from hloopt.reports.schedule.run import cycle_unit, run_module
+    from hloopt.reports.stage_notices import partition_doubt
+
+    doubts: list[str] = []
+    guesses: list[str] = []
+    runs: list[Simulation | None] = []
+    for name, module, stage in zip(("the first", "the second"), modules, stages, strict=True):
+        if not module.is_scheduled:
+            doubts.append(f"{name} is not scheduled")
+            runs.append(None)
+            continue
+        if doubt := partition_doubt(stage):
+            doubts.append(doubt)
+        run = run_module(module, settings, settings.config_for(module))
+        runs.append(run)
+        if run.unknown:
+            doubts.append(f"nothing is known of how long %{run.unknown[0].name} takes in {name}")
+        if run.guessed:
+            guesses.append(f"{human_share(run.guessed_share)} of {name}")
+    old, new = runs
+    model = next(run.model for run in runs if run is not None)
+    notes = [f"times by {describe(settings.cost_model)}, preset {preset}"]
+    notes += model_notes(settings.cost_model, modules[0])
+    if guesses:
+        notes.append(f"guessed, for the model does not know: {', '.join(guesses)}")
+    return ScheduleChange(
+        *(old, new, cycle_unit(model), settings.cost_model, preset),
+        *(tuple(dict.fromkeys(doubts)), notes),
+    )
+
+
+def render_schedule_change(change: ScheduleChange, console: Console) -> None:
+    """Print a table of each figure before and after.
+
+    A change is good or bad only where figures are times and there are no doubts.
+    """
+    from rich.text import Text
+
+    from hloopt.reports.console.table import ReportTable
+
+    unit = change.unit
+    table = ReportTable()
+    abstract = " (cycles, XLA's constants)" if unit.seconds is None else ""
+    table.add_column(f"schedule{abstract}", style="bold")
+    for name in ("before", "after", "change"):
+        table.add_column(name, justify="right")
+    for name, old, new in _rows(change):
+        style = ""
+        is_verdict = not change.doubts and unit.seconds is not None
+        if is_verdict and old is not None and new is not None and old != new:
+            style = "green" if new < old else "red"
+        text = "" if change.doubts else _change(old, new)
+        cells = ["-" if figure is None else unit.text(figure) for figure in (old, new)]
+        table.add_row(name, *cells, Text(text, style=style))
+    console.print(table)
+    if change.doubts:
+        print_footnote(console, f"figures only, no verdict: {'; '.join(change.doubts)}")
+    for note in change.notes:
+        print_footnote(console, note)
+
+
+def _rows(change: ScheduleChange) -> Iterator[tuple[str, float | None, float | None]]:
+    """Names with figures before and after."""
+    before, after = change.before, change.after
+    figures: dict[str, Callable[[Simulation], float]] = {
+        "makespan": lambda run: run.makespan,
+        "exposed": lambda run: run.exposed,
+    }
+    for name, figure in figures.items():
+        yield (
+            name,
+            None if before is None else figure(before),
+            None if after is None else figure(after),
+        )
+    old, new = ({} if run is None else run.exposed_by_kind() for run in (before, after))
+    for kind in dict.fromkeys((*old, *new)):
+        if old.get(kind) or new.get(kind):
+            yield (
+                f"  {kind.value}",
+                None if before is None else old.get(kind, 0.0),
+                None if after is None else new.get(kind, 0.0),
+            )
+
+
+def _change(old: float | None, new: float | None) -> str:
+    if old is None or new is None:
+        return ""
+    if old == new:
+        return "="
+    return human_change(old, new) if old else "new"
+
+
+def totals_to_json(simulation: Simulation) -> dict[str, Any]:
+    """The figures of a whole run, in the unit of the model."""
+    return {
+        "makespan": simulation.makespan,
+        "exposed": simulation.exposed,
+        "exposed_by_kind": {
+            kind.value: cycles for kind, cycles in simulation.exposed_by_kind().items()
+        },
+    }
+
+
+def schedule_change_to_json(change: ScheduleChange) -> dict[str, Any]:
+    """The figures of both, in `unit`, and why their change is no gain or loss."""
+    from hloopt.cost_models import cost_model_to_json
+
+    return {
+        "preset": change.preset,
+        **cost_model_to_json(change.cost_model),
+        **change.unit.to_json(),
+        "before": None if change.before is None else totals_to_json(change.before),
+        "after": None if change.after is None else totals_to_json(change.after),
+        "doubts": list(change.doubts),
+        "assumptions": change.notes,
+    }

@@ -1,0 +1,191 @@
+"""The times of instructions and asynchronous operations in a run, and where they are from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hloopt.analysis.async_operations import async_form
+from hloopt.analysis.cost.runs import Runs
+from hloopt.analysis.latency import Origin, Time
+from hloopt.collector import collector_paused
+from hloopt.cost_models import CostModelChoice, cost_model_to_json
+from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.custom_targets import custom_call_target
+from hloopt.reports.console.units import CycleUnit
+from hloopt.reports.prepared import PreparedModule
+from hloopt.reports.schedule.notes import notes_on
+from hloopt.reports.schedule.run import Preset, ScheduleSettings, cycle_unit, run_module
+from hloopt.reports.stage_notices import cost_notices
+from hloopt.simulation import ComputationRun
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRow:
+    """An instruction, or an operation from its start to its done; `time` is of one run."""
+
+    instruction: Instruction
+    done: Instruction | None
+    """None for what is in the main stream: also for an operation that it waits for at once."""
+    runs: Runs
+    time: Time
+
+    @property
+    def total(self) -> float:
+        """The cycles of all runs."""
+        return self.time.cycles * self.runs.times
+
+    @property
+    def kind(self) -> str:
+        """What it is, in a word: the opcode; for custom fusions and calls what they are."""
+        instruction = self.instruction
+        if self.done is not None:
+            return async_form(instruction).inner.value
+        if instruction.opcode is Opcode.CUSTOM_CALL:
+            return custom_call_target(instruction)
+        if instruction.opcode is Opcode.FUSION:
+            return f"fusion {instruction.attributes.get('kind', '')}".rstrip()
+        return instruction.opcode.value
+
+
+@dataclass(frozen=True, slots=True)
+class OriginTotal:
+    """What one source of times says."""
+
+    origin: Origin
+    count: int
+    cycles: float
+    kinds: Counter[str]
+
+
+@dataclass(slots=True)
+class LatencyReport:
+    """The times of one run of a module on one device: those of `hloopt schedule`."""
+
+    module: str
+    model: CostModelChoice
+    """The origin of times."""
+    preset: Preset
+    """Whose streams say what runs beside the rest."""
+    unit: CycleUnit
+    instructions: list[TimedRow]
+    """What the main stream does or waits for at once, most time first; without loops, conditionals
+    and calls, whose parts are here."""
+    operations: list[TimedRow]
+    """The operations that run beside others, most time first."""
+    notices: tuple[str, ...]
+    """What the figures are of, where that is not one device."""
+    notes: list[str]
+
+    @property
+    def total(self) -> float:
+        """The cycles of the instructions one after another."""
+        return sum(row.total for row in self.instructions)
+
+    def guesses(self) -> list[TimedRow]:
+        """What the model does not know the time of."""
+        rows = (*self.instructions, *self.operations)
+        return [row for row in rows if row.time.origin in (Origin.GUESS, Origin.UNKNOWN)]
+
+
+def analyze_latency(module: Module, settings: ScheduleSettings) -> LatencyReport:
+    """The report for a verified module: the parts of its run by `settings`.
+
+    One without a schedule is flattened and gets the copies that XLA inserts, as in `hloopt
+    schedule`. Near-linear. Raises HloError for a bad choice of a model, or a module that makes no
+    sense.
+    """
+    with collector_paused():
+        prepared = PreparedModule.of(module)
+        module = prepared.module
+        config = settings.config_for(module)
+        simulation = run_module(module, settings, config)
+        instructions: list[TimedRow] = []
+        operations: list[TimedRow] = []
+        for run in simulation.runs.values():
+            if run.runs:
+                instructions += _instructions(run)
+                operations += _operations(run)
+        for rows in (instructions, operations):
+            rows.sort(key=lambda row: -row.total)
+        return LatencyReport(
+            module.name,
+            settings.cost_model,
+            config.preset,
+            cycle_unit(simulation.model),
+            instructions,
+            operations,
+            tuple(dict.fromkeys((*prepared.notices, *cost_notices(prepared.stage)))),
+            notes_on(simulation, settings),
+        )
+
+
+def _instructions(run: ComputationRun) -> Iterator[TimedRow]:
+    runs = Runs(run.runs, run.runs_known)
+    waited = {
+        operation.start: operation for operation in run.operations if operation.is_synchronous
+    }
+    for instruction, work, origin in zip(run.order, run.work, run.origins, strict=True):
+        operation = waited.get(instruction)
+        if operation is not None:
+            yield TimedRow(instruction, None, runs, Time(operation.latency, operation.origin))
+        elif origin is not None:
+            yield TimedRow(instruction, None, runs, Time(work, origin))
+
+
+def _operations(run: ComputationRun) -> Iterator[TimedRow]:
+    runs = Runs(run.runs, run.runs_known)
+    for operation in run.operations:
+        if not operation.is_synchronous:
+            time = Time(operation.latency, operation.origin)
+            yield TimedRow(operation.start, operation.done, runs, time)
+
+
+def by_origin(rows: Iterable[TimedRow]) -> list[OriginTotal]:
+    """The rows by where their times are from, most time first, guesses last."""
+    groups: dict[Origin, list[TimedRow]] = {}
+    for row in rows:
+        groups.setdefault(row.time.origin, []).append(row)
+    totals = [
+        OriginTotal(
+            origin,
+            len(group),
+            sum(row.total for row in group),
+            Counter(row.kind for row in group),
+        )
+        for origin, group in groups.items()
+    ]
+    return sorted(totals, key=lambda t: (t.origin is Origin.GUESS, -t.cycles))
+
+
+def latency_to_json(report: LatencyReport) -> dict[str, Any]:
+    """The report as plain data: times in `unit`, `time` of one run and `total` of all."""
+    return {
+        "module": report.module,
+        "preset": report.preset,
+        **cost_model_to_json(report.model),
+        **report.unit.to_json(),
+        "total": report.total,
+        "instructions": [_row_to_json(row) for row in report.instructions],
+        "operations": [
+            {**_row_to_json(row), "done": row.done.name if row.done else None}
+            for row in report.operations
+        ],
+        "guesses": len(report.guesses()),
+        "notices": list(report.notices),
+        "notes": report.notes,
+    }
+
+
+def _row_to_json(row: TimedRow) -> dict[str, Any]:
+    return {
+        "name": row.instruction.name,
+        "kind": row.kind,
+        "computation": row.instruction.parent.name,
+        "runs": row.runs.times if row.runs.is_known else None,
+        "time": row.time.cycles,
+        "total": row.total,
+        "from": row.time.origin.value,
+    }

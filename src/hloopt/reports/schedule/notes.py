@@ -1,0 +1,88 @@
+"""What figures of a run of a schedule rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+from hloopt.analysis.async_operations import SYNC_COLLECTIVES
+from hloopt.analysis.latency import Origin
+from hloopt.cost_models import model_notes
+from hloopt.ir import Instruction
+from hloopt.ir.opcode import STARTS
+from hloopt.reports.console.units import human_share, some
+from hloopt.reports.schedule.run import ScheduleSettings
+from hloopt.simulation import Simulation
+
+
+def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
+    """What the figures of a run rest on, one sentence each. O(instructions that run)."""
+    choice = settings.cost_model
+    notes = model_notes(choice, simulation.module)
+    file = choice.cost_table or choice.profile
+    if file is not None and not _any_from_file(simulation):
+        notes.append(f"{file} knows no instruction that runs here: is it about another module?")
+    if guessed := dict.fromkeys(simulation.guessed):
+        notes.append(
+            f"{human_share(simulation.guessed_share)} of the time is guessed, for the model does "
+            f"not know how long these take: {_names(guessed)}"
+        )
+    if unknown := dict.fromkeys(simulation.unknown):
+        notes.append(
+            "nothing is known of how long these take, they count as nothing: "
+            f"{_names(unknown)}; with --target NAME they are guessed"
+        )
+    if any(o.origin is Origin.COLLECTIVE_TABLE for _, o in simulation.operations()):
+        notes.append(
+            "times of collectives within a node are those of XLA's table of measurements, in which "
+            "fewer bytes or devices may take longer"
+        )
+    if simulation.unknown_loops:
+        notes.append(
+            "loops whose trip count is not known take one trip: " + _names(simulation.unknown_loops)
+        )
+    if settings.loops == "once":
+        notes.append("loops take one trip")
+    unpaired = [instruction for run in simulation.runs.values() for instruction in run.unpaired]
+    if unpaired:
+        notes.append(
+            "nothing is said of operations that start in one trip or computation and are done in "
+            f"another: {_names(unpaired)}"
+        )
+    if in_main := _in_main_stream(simulation):
+        notes.append(
+            f"these are not asynchronous here, and hold up the main stream: {_names(in_main)}"
+        )
+    if settings.shared_bandwidth is not None:
+        notes.append(
+            "what runs at the same time shares the memory bandwidth of "
+            f"{settings.shared_bandwidth.title}"
+        )
+    return notes
+
+
+def _any_from_file(simulation: Simulation) -> bool:
+    """Whether any time is that of a table or profile. Linear in what runs if none is."""
+    model = simulation.model
+    nodes = (model.node_time(i) for run in simulation.runs.values() for i in run.order)
+    pairs = (model.edge_time(o.start, o.done) for _, o in simulation.operations())
+    return any(time.origin in (Origin.TABLE, Origin.PROFILE) for time in chain(nodes, pairs))
+
+
+def _in_main_stream(simulation: Simulation) -> list[Instruction]:
+    """Collectives and starts that run in the main stream like other work."""
+    beside = {operation.start for _, operation in simulation.operations()}
+    for run in simulation.runs.values():
+        beside.update(run.unpaired)
+    return [
+        instruction
+        for run in simulation.runs.values()
+        if run.runs
+        for instruction in run.order
+        if (instruction.opcode in SYNC_COLLECTIVES or instruction.opcode in STARTS)
+        and instruction not in beside
+    ]
+
+
+def _names(instructions: Iterable[Instruction]) -> str:
+    return some([f"%{instruction.name}" for instruction in instructions])

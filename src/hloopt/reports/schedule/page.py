@@ -1,0 +1,282 @@
+"""A schedule as a page of its own: what runs when, in lanes, and a table of what waits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from hloopt.cost_models import describe
+from hloopt.ir import Opcode
+from hloopt.ir.source_stacks import op_name_of
+from hloopt.reports.console.units import human_bytes
+from hloopt.reports.html.columns import Grouping, TextColumn, packed_rows, scope_groupings
+from hloopt.reports.html.page import Column, data_table, facts_list, html_page, notes_list
+from hloopt.reports.schedule.findings import MEMORY_COUNT, ScheduleFindings
+from hloopt.reports.schedule.frames import Call, Frame, Slice
+from hloopt.reports.schedule.group_sizes import group_size
+from hloopt.reports.schedule.terminal import share, why
+from hloopt.reports.schedule.timeline import Timeline
+from hloopt.simulation import ComputationRun, Operation
+from hloopt.simulation.hiding import Hiding
+
+_MOST_GROUPS = 8
+_DEPTH = 3
+_NUMBERS = re.compile(r"[.\d]+")
+
+
+def schedule_page(findings: ScheduleFindings, timeline: Timeline) -> str:
+    """A whole HTML document. Linear in the timeline."""
+    title = f"Schedule of {findings.module.name}"
+    body = facts_list(_facts(findings)) + _BODY + notes_list(findings.notes)
+    data = packed(findings, timeline)
+    notices = findings.prepared.notices
+    return html_page(title, ("canvas", "schedule"), body, data, notices=notices)
+
+
+def _facts(findings: ScheduleFindings) -> Iterator[tuple[str, str]]:
+    simulation, label = findings.simulation, findings.unit.label
+    yield "makespan", label(simulation.makespan)
+    exposed = simulation.exposed
+    yield "exposed", f"{label(exposed)} ({share(exposed, simulation.makespan)})"
+    yield "critical path", label(findings.paths.lengths[findings.module.entry])
+    yield "peak", f"{human_bytes(findings.memory.peak)}, as {MEMORY_COUNT} counts"
+    limit = _limit(findings)
+    if limit is not None:
+        yield "limit", human_bytes(limit)
+    yield "operations", f"{len(findings.hidings):,}"
+    yield "order", findings.order
+    yield "times", describe(findings.cost_model)
+    yield "preset", findings.preset
+
+
+def _limit(findings: ScheduleFindings) -> int | None:
+    """The memory there is; None where the module allows no comparison with it."""
+    return None if findings.prepared.doubts else findings.memory.limit
+
+
+def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
+    """What the page's script reads: computations with their slices, and a list of operations.
+
+    A slice is work, waiting, a call, or an operation in flight: `kind` has the numbers of `_KINDS`.
+    Times are those since the computation began; `steps` are begins and ends, and times of memory.
+    """
+    frames = list(timeline.frames.values())
+    numbers = {hiding.operation: n for n, (_, hiding) in enumerate(findings.hidings)}
+    frame_numbers = {frame: n for n, frame in enumerate(frames)}
+    slices = [piece for frame in frames for piece in frame.slices]
+    texts = {name: TextColumn.of(map(text, slices)) for name, text in _TEXTS.items()}
+    texts["source"] = TextColumn.of(findings.lines.of(p.instruction).label for p in slices)
+    weights = [
+        (piece.end - piece.begin) * frame.weight if _kind(piece) == "work" else 0.0
+        for frame in frames
+        for piece in frame.slices
+    ]
+    return {
+        "secondsPerCycle": findings.unit.seconds,
+        "makespan": _rounded(findings.simulation.makespan),
+        "lanes": timeline.lanes,
+        "mainLanes": 1 + max(frame.level for frame in frames),
+        "slices": {
+            "steps": _steps(time for piece in slices for time in (piece.begin, piece.end)),
+            "kind": "".join(str(_KINDS.index(_kind(piece))) for piece in slices),
+            "operation": [
+                -1 if piece.operation is None else numbers[piece.operation] for piece in slices
+            ],
+            **{name: column.packed() for name, column in texts.items()},
+        },
+        "frames": _frames(frames, frame_numbers),
+        "groupings": [
+            {**grouping.packed(), "sums": [_rounded(time) for time in grouping.sums]}
+            for grouping in _groupings(texts, weights)
+        ],
+        "waiting": _rounded(
+            sum(
+                (p.end - p.begin) * frame.weight
+                for frame in frames
+                for p in frame.slices
+                if p.is_wait
+            )
+        ),
+        "arguments": findings.memory.arguments,
+        "peak": findings.memory.peak,
+        "limit": _limit(findings),
+        "operations": packed_rows(
+            [_operation(findings, run, hiding, timeline) for run, hiding in findings.hidings]
+        ),
+    }
+
+
+_KINDS = ("work", "wait", "call", "flight")
+
+
+def _kind(piece: Slice) -> str:
+    if piece.is_wait:
+        return "wait"
+    if piece.operation is not None:
+        return "flight"
+    return "work" if piece.call is None else "call"
+
+
+_TEXTS: dict[str, Callable[[Slice], str]] = {
+    "name": lambda piece: piece.instruction.name,
+    "opcode": lambda piece: piece.instruction.opcode.value,
+    "op_name": lambda piece: op_name_of(piece.instruction),
+    "computation": lambda piece: piece.instruction.parent.name,
+}
+
+
+def _frames(frames: Sequence[Frame], numbers: dict[Frame, int]) -> list[dict[str, Any]]:
+    """Computations, callers first. `lanes` says which slices are in which lane."""
+    result = []
+    offset = 0
+    for frame in frames:
+        lanes = []
+        calls: dict[Call, int] = {}
+        for number, piece in enumerate(frame.slices, offset):
+            if piece.call is not None:
+                calls[piece.call] = number
+        for lane, pieces in groupby(frame.slices, key=attrgetter("lane")):
+            end = offset + sum(1 for _ in pieces)
+            lanes.append([lane, offset, end])
+            offset = end
+        result.append(
+            {
+                "name": frame.run.computation.name,
+                "runs": frame.run.runs,
+                "duration": _rounded(frame.run.duration),
+                "first": _rounded(frame.first),
+                "level": frame.level,
+                "lanes": lanes,
+                "calls": [_call(call, slot, numbers) for call, slot in calls.items()],
+                "memory": {
+                    "steps": _steps(time for time, _ in frame.memory),
+                    "bytes": [size for _, size in frame.memory],
+                },
+                "peak": frame.peak,
+            }
+        )
+    return result
+
+
+def _call(call: Call, slot: int, numbers: dict[Frame, int]) -> dict[str, Any]:
+    return {
+        "slice": slot,
+        "begin": _rounded(call.begin),
+        "end": _rounded(call.end),
+        "period": call.period,
+        "scale": call.scale,
+        "isLoop": call.instruction.opcode is Opcode.WHILE,
+        "trips": call.trips,
+        "frames": [[numbers[frame], times] for frame, times in call.frames],
+    }
+
+
+def _groupings(texts: dict[str, TextColumn], weights: list[float]) -> Iterator[Grouping]:
+    """The ways to tell work of the main stream apart, each group by its time in all runs."""
+    for name, column, label in (
+        ("name but for numbers", "name", lambda name: _NUMBERS.sub("", name)),
+        ("opcode", "opcode", str),
+        ("computation", "computation", str),
+        ("source", "source", str),
+    ):
+        found = texts[column]
+        yield Grouping.of(
+            name,
+            column,
+            list(found.numbers),
+            found.weights(weights),
+            label=label,
+            most=_MOST_GROUPS,
+        )
+    scopes = texts["op_name"]
+    yield from scope_groupings(
+        list(scopes.numbers), scopes.weights(weights), depth=_DEPTH, most=_MOST_GROUPS
+    )
+
+
+def _operation(
+    findings: ScheduleFindings, run: ComputationRun, hiding: Hiding, timeline: Timeline
+) -> dict[str, Any]:
+    operation = hiding.operation
+    frame = timeline.frames.get(run.computation)
+    return {
+        "start": operation.start.name,
+        "done": operation.done.name,
+        "computation": run.computation.name,
+        "kind": operation.kind.value,
+        "opName": op_name_of(operation.start),
+        "source": findings.lines.of(operation.start).label,
+        "runs": run.runs,
+        "bytes": operation.size,
+        "group": group_size(operation, findings.devices),
+        "latency": _rounded(operation.latency),
+        "hidden": _rounded(operation.hidden),
+        "exposed": _rounded(operation.exposed),
+        "at": None if frame is None else _span(operation, frame.first),
+        "why": why(findings, hiding),
+        "under": [
+            [instruction.name, _rounded(time)] for instruction, time in run.work_under(operation, 5)
+        ],
+    }
+
+
+def _span(operation: Operation, offset: float) -> list[float]:
+    """The time when it begins, is waited for, and ends, the first time that it runs."""
+    needed = min(operation.needed, operation.finish)
+    return [_rounded(offset + time) for time in (operation.begin, needed, operation.finish)]
+
+
+def _rounded(time: float) -> float:
+    """A thousandth of a cycle is enough for a picture."""
+    return round(time, 3)
+
+
+def _steps(times: Iterable[float]) -> list[float]:
+    """Differences between times, each from the sum of those before: short, and no error adds up."""
+    result = []
+    thousandths = 0
+    for time in times:
+        step = round(time * 1000) - thousandths
+        thousandths += step
+        result.append(step / 1000 if step % 1000 else step // 1000)
+    return result
+
+
+_TABLE = data_table(
+    "operations",
+    (
+        Column("exposed in all", "number"),
+        Column("exposed", "number"),
+        Column("hidden", "number"),
+        Column("latency", "number"),
+        Column("runs", "number"),
+        Column("bytes", "number"),
+        Column("devices", "number"),
+        Column("kind"),
+        Column("start", "name"),
+        Column("computation", "name"),
+        Column("why not more is hidden", "text"),
+    ),
+)
+_BODY = f"""<div class="bar">
+<input id="filter" type="search" placeholder="filter: name, op_name, opcode, source"
+  aria-label="filter">
+<label>work by <select id="by"></select></label>
+<label>go to <select id="computation"></select></label>
+<button id="worst">most exposed</button> <button id="all">whole run</button></div>
+<h2>Streams over time</h2>
+<ul class="legend" id="lanesLegend"></ul>
+<canvas id="lanes" aria-label="what runs on each stream over time"></canvas>
+<h2>Memory over time</h2>
+<ul class="legend" id="memoryLegend"></ul>
+<canvas id="memory" aria-label="memory in use over time"></canvas>
+<p class="hint">Wheel or + and -: zoom. Drag: move. Click: select. Double click: whole run. Arrows
+move a pointer, Enter clicks. Trips of a loop that are too short to be told apart are drawn
+together: the share of the height is the share of the time.</p>
+<h2 id="selected"></h2>
+<p id="why"></p>
+<h2 id="operations">Operations, most exposed in all runs first; other times of one run</h2>
+{_TABLE}"""

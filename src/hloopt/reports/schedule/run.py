@@ -1,0 +1,108 @@
+"""Running modules by their schedules: under which model of time, on whose streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from hloopt.analysis.latency import LatencyModel
+from hloopt.analysis.latency.run_times import RunTimes
+from hloopt.cost_models import CostModelChoice
+from hloopt.diagnostics import HloError, counted
+from hloopt.ir import Module
+from hloopt.memory.backends import GPU, backend_of, common_backend
+from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
+from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
+from hloopt.reports.console.units import CycleUnit
+from hloopt.simulation import Loops, Simulation, Streams, simulate
+from hloopt.simulation.bandwidth import Bandwidth
+from hloopt.targets import Target
+
+Preset: TypeAlias = Literal["xla-generic", "xla-gpu"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleSettings:
+    """The way to look at schedules."""
+
+    cost_model: CostModelChoice = field(default_factory=CostModelChoice)
+    preset: Preset | None = None
+    """Whose streams and limits; None: the module tells."""
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    """All other options of the scheduler: what it says of preset and cost model is not read."""
+    loops: Loops = "trips"
+    shared_bandwidth: Target | None = None
+    """The target whose memory bandwidth is shared; None: nobody slows anybody down."""
+    memory_limit: int | None = None
+    """Bytes there are."""
+
+    def config_for(self, module: Module) -> SchedulerConfig:
+        """What the scheduler is to be told, resolved for a module. Raises HloError."""
+        choice = self.cost_model
+        return replace(
+            self.scheduler,
+            preset=self.preset or preset_of(module),
+            cost_model=choice.name,
+            target=choice.target,
+            cost_table=choice.cost_table,
+            profile=choice.profile,
+        ).resolved(module)
+
+
+def preset_of(module: Module) -> Preset:
+    """Whose scheduler a module is for. O(instructions of the entry)."""
+    return "xla-gpu" if backend_of(module) is GPU else "xla-generic"
+
+
+def common_preset(modules: Iterable[Module]) -> Preset:
+    """Whose scheduler versions of one module are for: XLA:GPU's if any tells so; passes add what
+    tells."""
+    return "xla-gpu" if common_backend(modules) is GPU else "xla-generic"
+
+
+def tracker_of(config: SchedulerConfig) -> ResourceTracker:
+    """What is asynchronous by a configuration, and the limits of that."""
+    return GpuResourceTracker(config) if config.preset == "xla-gpu" else ResourceTracker(config)
+
+
+def cycle_unit(model: LatencyModel) -> CycleUnit:
+    """Constants by kind of instruction are no times, whatever XLA calls them."""
+    if model.is_abstract:
+        return CycleUnit(None)
+    return CycleUnit(1e-6 / model.cycles_per_microsecond)
+
+
+def run_module(
+    module: Module,
+    settings: ScheduleSettings,
+    config: SchedulerConfig,
+    model: LatencyModel | None = None,
+) -> Simulation:
+    """A run of a module as the settings say, on the streams of a configuration.
+
+    By the times of `model`, else of the configuration, as `RunTimes` has them; but with loops as
+    the cost model says, as XLA's scheduler does. Raises HloError for a bad target or file of the
+    model of time.
+    """
+    if model is None:
+        model = model_of(config, module)
+    if settings.loops != "cost":
+        model = RunTimes(model, module)
+    bandwidth = None
+    if settings.shared_bandwidth is not None:
+        bandwidth = Bandwidth(module, settings.shared_bandwidth, model.cycles_per_microsecond)
+    streams = Streams(tracker_of(config))
+    return simulate(module, model, streams, loops=settings.loops, bandwidth=bandwidth)
+
+
+def set_devices(module: Module, count: int) -> None:
+    """Let a module run on `count` devices: more or fewer partitions. Raises HloError."""
+    if count % module.replica_count:
+        raise HloError(
+            f"{counted(count, 'device is', 'devices are')} no multiple of the module's "
+            f"{counted(module.replica_count, 'replica')}"
+        )
+    module.set_attribute("num_partitions", str(count // module.replica_count))
