@@ -90,7 +90,7 @@ def measure_step(path: str) -> dict[str, Any]:
     from hloopt.interpreter.inputs import Inputs
     from hloopt.interpreter.limits import Limits
     from hloopt.interpreter.machine import devices_of, run_module
-    from hloopt.ir.device_counts import device_counts
+    from hloopt.ir.devices.device_counts import device_counts
     from hloopt.text import parse_module
 
     module = parse_module(Path(path).read_text(encoding="utf-8"))

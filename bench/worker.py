@@ -263,7 +263,7 @@ def repeat_entry(module: Module, times: int) -> None:
     from hloopt.ir.clone import clone_computation
     from hloopt.ir.opcode import Opcode
     from hloopt.ir.ordering import computation_post_order
-    from hloopt.ir.shape import tuple_shape
+    from hloopt.ir.shapes.shape import tuple_shape
 
     program, originals = module.entry, list(computation_post_order(module))
     copies = [program]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hloopt.diagnostics import HloError, HloSyntaxError, render_error
-from hloopt.ir.stack_frames import StackFrames
+from hloopt.ir.sources.stack_frames import StackFrames
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 

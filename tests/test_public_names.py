@@ -20,6 +20,8 @@ import pytest
         ("passes.library", "pass_framework.library", "find_pipeline"),
         ("passes.call_inliner", "passes.call_graph.call_inliner", "inline_call inline_clone"),
         ("passes.fusion_operands", "passes.rewriting.fusion_operands", "permute_fusion_operands"),
+        ("ir.shape", "ir.shapes.shape", "Shape array_shape compatible tuple_shape"),
+        ("ir.attribute_values", "ir.attributes.values", "parse_ints"),
         ("reports.schedule_findings", "reports.schedule.findings", "ScheduleFindings"),
         ("reports.module_diff", "reports.diff.comparison", "diff_modules"),
     ],

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from gpu_costs import ask_costs
 from hloopt.analysis.latency.kernels import EXPOSED_SHARE, FLOPS_PER_CYCLE
 from hloopt.diagnostics import HloError
-from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.targets import Target, load_target
 
 PATH = Path(__file__).parents[1] / "src" / "hloopt" / "targets" / "tables" / "operations.json"

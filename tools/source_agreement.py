@@ -20,7 +20,7 @@ from hloopt.analysis.source_lines import SourceLines
 from hloopt.files import read_module
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
-from hloopt.ir.source_stacks import stack_of
+from hloopt.ir.sources.source_stacks import stack_of
 
 _NO_COST = (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.CALL)
 

@@ -12,7 +12,7 @@ from hloopt.equivalence import RunSettings
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.values import Value
 from hloopt.ir import Instruction, Module
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.device_counts import device_counts
 
 SETTINGS = RunSettings(steps=10_000_000, memory=1 << 28)
 

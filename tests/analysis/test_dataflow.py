@@ -6,7 +6,7 @@ import pytest
 
 from hloopt.analysis.dataflow import Dataflow, slots_of
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.text import parse_module
 
 COND = """

@@ -8,7 +8,7 @@ import numpy as np
 from tests.interpreter.running import run
 
 from hloopt.interpreter.values import Array, Value, dtype_of
-from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 
 
 def array_of(element: str, values: object) -> Array:

@@ -9,7 +9,7 @@ from tests.interpreter.single import array_of, run_single
 
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import dtype_of
-from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 
 INF, NAN = math.inf, math.nan
 _TYPES = [name for name, element in ELEMENT_TYPES.items() if element.bits]

@@ -11,7 +11,7 @@ from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.host import Host
 from hloopt.interpreter.inputs import Inputs
 from hloopt.interpreter.values import Value
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.text import parse_module
 
 FED = entry(

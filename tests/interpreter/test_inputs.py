@@ -11,7 +11,7 @@ from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.inputs import FILLS, Fill, GivenKey, Inputs
 from hloopt.interpreter.machine import devices_of
 from hloopt.interpreter.values import Array, Value, arrays_of, dtype_of
-from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.text import parse_module
 
 ONE = Device(0, 0, 0)

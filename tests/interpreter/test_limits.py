@@ -10,8 +10,8 @@ from hloopt.equivalence import RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import devices_of, run_module
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.ir.module import Module
 from hloopt.text import parse_module
 

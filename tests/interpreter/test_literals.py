@@ -8,8 +8,8 @@ import pytest
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.literals import literal_value
 from hloopt.interpreter.values import Value, dtype_of
-from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.shape import array_shape
 
 
 def _value(element: str, literal: str, *dimensions: int) -> Value:

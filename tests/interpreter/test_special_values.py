@@ -8,7 +8,7 @@ import pytest
 from hloopt.interpreter.roles import NO_ROLE, Role
 from hloopt.interpreter.special_values import SPECIALS, Special, takes, with_special
 from hloopt.interpreter.values import Array, dtype_of_shape
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shapes.shape import Shape, array_shape
 
 INDEX = Role(bound=10, steers=True)
 

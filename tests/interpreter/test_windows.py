@@ -7,7 +7,7 @@ import pytest
 from tests.interpreter.running import run
 from tests.interpreter.single import array_of
 
-from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 
 
 def _window(opcode: str, sizes: str, result: str, window: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     Alias,
     OpMetadata,
     PaddingDimension,

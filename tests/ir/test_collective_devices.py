@@ -6,9 +6,9 @@ import pytest
 from tests.interpreter.devices import entry
 
 from hloopt.ir import Instruction, Module
-from hloopt.ir.collective_devices import device_groups, group_sizes
-from hloopt.ir.collective_mode import named_groups
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.collective_devices import device_groups, group_sizes
+from hloopt.ir.devices.collective_mode import named_groups
+from hloopt.ir.devices.grid import Grid
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.interpreter.devices import entry
 
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.text import parse_module
 
 _SUM = "f32[8] all-reduce(p), to_apply=sum"

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.literal import canonical_literal, check_literal
-from hloopt.ir.literal_bits import float_code, float_texts
-from hloopt.ir.literal_values import float_text
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.literals.literal import canonical_literal, check_literal
+from hloopt.ir.literals.literal_bits import float_code, float_texts
+from hloopt.ir.literals.literal_values import float_text
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.shape_parser import parse_shape
 
 
 @pytest.mark.parametrize(

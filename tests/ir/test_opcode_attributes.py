@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.instruction import REFERENCE_ATTRIBUTES
-from hloopt.ir.opcode import Opcode
-from hloopt.ir.opcode_attributes import (
+from hloopt.ir.attributes.opcode_attributes import (
     allowed_attributes,
     attribute_order,
     canonical_value,
     check_attributes,
     implied_attributes,
 )
+from hloopt.ir.instruction import REFERENCE_ATTRIBUTES
+from hloopt.ir.opcode import Opcode
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from hloopt.diagnostics import HloError
-from hloopt.ir import attribute_text, literal, plain_literals, shape_parser
-from hloopt.ir.attribute_values import aliasing, numbers, strings, tokens
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.attributes import text as attribute_text
+from hloopt.ir.attributes.values import aliasing, numbers, strings, tokens
+from hloopt.ir.literals import literal, plain_literals
+from hloopt.ir.shapes import shape_parser
+from hloopt.ir.shapes.shape_parser import parse_shape
 
 CHANGES = 1500
 PIECES = (*"{}[]():,-01 9xT\"'\\/*.e+", ", ", ": ", "{}", "/*index=5*/", "nan", "inf", "9" * 19)
@@ -87,12 +89,12 @@ def test_the_text_of_a_shape_is_what_xla_prints(text: str) -> None:
     [
         (
             aliasing.parse_aliasing,
-            "hloopt.ir.attribute_values.aliasing.printed_aliases",
+            "hloopt.ir.attributes.values.aliasing.printed_aliases",
             "{ {0}: (0, {}, may-alias), {1,2}: (11, {3}, must-alias) }",
         ),
         (
             numbers.parse_slices,
-            "hloopt.ir.attribute_values.numbers._printed_slices",
+            "hloopt.ir.attributes.values.numbers._printed_slices",
             "{[0:4:2], [10:11]}",
         ),
     ],

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.layout import Layout
-from hloopt.ir.shape import (
+from hloopt.ir.shapes.layout import Layout
+from hloopt.ir.shapes.shape import (
     Shape,
     array_shape,
     compatible,
@@ -19,7 +19,7 @@ from hloopt.ir.shape import (
     tuple_shape,
     without_layout,
 )
-from hloopt.ir.shape_parser import parse_shape, scan_shape
+from hloopt.ir.shapes.shape_parser import parse_shape, scan_shape
 
 LEAVES = st.sampled_from(
     [

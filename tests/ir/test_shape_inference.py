@@ -8,10 +8,10 @@ import pytest
 from tests.ir.signatures import ADD, function
 
 from hloopt.diagnostics import HloError
-from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.attributes.text import split_attributes
 from hloopt.ir.opcode import OPCODES
 from hloopt.ir.shape_inference import infer_shape
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.shapes.shape_parser import parse_shape
 
 GREATER = "(f32[], f32[]) -> pred[]"
 

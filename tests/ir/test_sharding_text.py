@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_values.replica_groups import IotaTile
-from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.tile_devices import iota_of
+from hloopt.ir.attributes.values.replica_groups import IotaTile
+from hloopt.ir.attributes.values.sharding_text import canonical_sharding
+from hloopt.ir.attributes.values.tile_devices import iota_of
 
 
 @pytest.mark.parametrize(

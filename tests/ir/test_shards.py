@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.ir.attribute_values.shards import Shards, mesh_shards, shards_of
-from hloopt.ir.attribute_values.shardy import (
+from hloopt.ir.attributes.values.shards import Shards, mesh_shards, shards_of
+from hloopt.ir.attributes.values.shardy import (
     parse_manual_axes,
     parse_shardy_meshes,
     parse_shardy_shardings,

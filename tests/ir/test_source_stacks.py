@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hloopt.ir import Module
-from hloopt.ir.source_stacks import Frame, Stack, stack_of
+from hloopt.ir.sources.source_stacks import Frame, Stack, stack_of
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module

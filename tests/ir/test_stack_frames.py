@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.stack_frames import FrameConcatenation, StackFrames
+from hloopt.ir.sources.stack_frames import FrameConcatenation, StackFrames
 from hloopt.text import PrintOptions, parse_module, print_module
 
 TEXT = """FileNames

@@ -9,7 +9,7 @@ from tests.ir.signatures import ADD, function
 
 from hloopt.diagnostics import HloError
 from hloopt.ir import Opcode, parse_shape
-from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.attributes.text import split_attributes
 from hloopt.ir.opcode import OPCODES
 from hloopt.ir.shape_inference import check_shape, infer_stated_shape
 

@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloVerifyError, PipelineError
 from hloopt.memory import analyze_memory
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import GPU, gpu_backend
-from hloopt.memory.gpu_colors import GpuMemoryFlags
+from hloopt.memory.gpu.colors import GpuMemoryFlags
 from hloopt.text import parse_module
 
 SUM = "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n"

@@ -7,7 +7,7 @@ from tests.memory.modules import assign, value_of
 
 from hloopt.analysis.dataflow import Position
 from hloopt.memory.backends import CPU, GPU, Backend
-from hloopt.memory.gpu_fusions import gpu_fusion_may_overwrite
+from hloopt.memory.gpu.fusions import gpu_fusion_may_overwrite
 from hloopt.memory.overwrite import Overwriting
 
 PARAMETERS = (

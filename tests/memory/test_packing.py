@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.modules import assign, name_of, offsets
 
-from hloopt.memory import heap_packing
-from hloopt.memory.address_space import AddressSpace
-from hloopt.memory.chunk_table import ChunkTable
-from hloopt.memory.heap_events import Event, EventKind, HeapTrace
-from hloopt.memory.heap_packing import pack
+from hloopt.memory.heap import packing as heap_packing
+from hloopt.memory.heap.address_space import AddressSpace
+from hloopt.memory.heap.chunk_table import ChunkTable
+from hloopt.memory.heap.events import Event, EventKind, HeapTrace
+from hloopt.memory.heap.packing import pack
 
 ALIGNMENT = 64
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.ir.shape_parser import parse_shape
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape_parser import parse_shape
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.sizes import slot_bytes, unpadded_bytes
 
 

@@ -12,10 +12,10 @@ from tests.oracle.comparison import differences, run, without_leftovers
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.files import read_module
 from hloopt.ir import Module, Opcode
-from hloopt.ir.attribute_values import parse_ints, parse_metadata
-from hloopt.ir.literal import ELIDED
+from hloopt.ir.attributes.values import parse_ints, parse_metadata
+from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shape import without_layout
+from hloopt.ir.shapes.shape import without_layout
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import PrintOptions, parse_module, print_module

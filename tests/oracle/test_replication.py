@@ -9,7 +9,7 @@ from tests.analysis.replication_truth import SETTINGS, check_claims
 
 from corpus import choose_entries
 from hloopt.interpreter.errors import RunError
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.text import parse_module
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]

@@ -12,7 +12,7 @@ from hloopt.equivalence.agreement import first_difference
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.machine import devices_of
 from hloopt.interpreter.values import Value, dtype_of
-from hloopt.ir.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.text import parse_module
 from hloopt.xla import process
 from hloopt.xla.engine import run_with_xla

@@ -13,11 +13,11 @@ from tests.properties.laws import CASES, FULL, Subject, assert_laws, blocks
 from tests.properties.recipes import LITERALS, RECIPES
 
 from hloopt.ir import Module, Opcode
+from hloopt.ir.attributes.explicit import explicit_attributes
+from hloopt.ir.attributes.opcode_attributes import canonical_value
 from hloopt.ir.clone import clone_module
-from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.explicit_attributes import explicit_attributes
-from hloopt.ir.literal import canonical_literal
-from hloopt.ir.opcode_attributes import canonical_value
+from hloopt.ir.literals.literal import canonical_literal
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.proto import decode, encode, encode_file
 from hloopt.proto.literals import read_literal, write_literal
 from hloopt.proto.schema import message

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.ir.layout import Layout
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.layout import Layout
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_module
 

@@ -22,8 +22,8 @@ from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.machine import devices_of, run_module
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir import Module, Opcode
-from hloopt.ir.device_counts import device_counts
-from hloopt.ir.literal import ELIDED
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.literals.literal import ELIDED
 from hloopt.text import parse_module
 
 _MOST_ELEMENTS = 10_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 
 def origins(module: Module, output: int) -> set[Instruction]:

@@ -17,9 +17,9 @@ from hloopt.interpreter.machine import run_module
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.ir.collective_devices import device_groups
 from hloopt.ir.custom_targets import MANUAL_BOUNDARIES, custom_call_target
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.collective_devices import device_groups
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.verifier import ANY_TARGET, verify_module
 
 ROUNDING = "rounding: a unit in the last place of each operation moves the output as far"

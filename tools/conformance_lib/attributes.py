@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from hloopt.ir import Instruction
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     OpMetadata,
     parse_frontend_attributes,
     parse_ints,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from conformance_lib.errors import RecordError
 from conformance_lib.patterns import show
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.literal import canonical_literal
-from hloopt.ir.opcode_attributes import canonical_value
+from hloopt.ir.attributes.opcode_attributes import canonical_value
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.ordering import post_order
 
 _INSTRUCTION_NAMES = frozenset(("names", "instruction names"))

@@ -13,7 +13,7 @@ from conformance_lib.selectors import has_opcode, select, select_one
 from hloopt.analysis.reachability import Reachability
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction
-from hloopt.ir.shape_parser import scan_shape
+from hloopt.ir.shapes.shape_parser import scan_shape
 from hloopt.passes.collectives.collective_pipeliner.options import is_marked
 
 _PREDICATES = {"is_pipelineable_op": is_marked}

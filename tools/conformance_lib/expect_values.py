@@ -18,8 +18,8 @@ from conformance_lib.selectors import (
     select_one,
 )
 from hloopt.ir import Instruction, Shape
-from hloopt.ir.shape_parser import scan_shape
-from hloopt.ir.source_stacks import stack_of
+from hloopt.ir.shapes.shape_parser import scan_shape
+from hloopt.ir.sources.source_stacks import stack_of
 
 
 @expectation("attr")

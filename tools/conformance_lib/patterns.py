@@ -10,8 +10,8 @@ from conformance_lib.literals import constant_value
 from conformance_lib.scene import Scene
 from conformance_lib.selectors import has_opcode, select_one
 from hloopt.ir import Instruction, Opcode, Shape, parse_shape
-from hloopt.ir.attribute_values import parse_ints, parse_string
-from hloopt.ir.shape import compatible
+from hloopt.ir.attributes.values import parse_ints, parse_string
+from hloopt.ir.shapes.shape import compatible
 
 
 def mismatch(scene: Scene, pattern: Any, instruction: Instruction) -> str | None:

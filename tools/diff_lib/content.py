@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from hloopt.ir.explicit_attributes import explicit_attributes
+from hloopt.ir.attributes.explicit import explicit_attributes
+from hloopt.ir.attributes.opcode_attributes import canonical_value
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode_attributes import canonical_value
 from hloopt.ir.ordering import stable_computation_order, stable_order
 
 

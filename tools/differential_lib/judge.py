@@ -11,7 +11,7 @@ from hloopt.diagnostics import HloError, PassRefused
 from hloopt.equivalence import Mismatch, Reference, RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir import Module
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hloopt.ir.attribute_format import braces
+from hloopt.ir.attributes.formats import braces
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.statistics import MemoryStatistics, statistics_of
 from hloopt.reports.memory.record import statistics_to_json

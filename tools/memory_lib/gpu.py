@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hloopt.files import read_module
-from hloopt.ir.attribute_format import braces
+from hloopt.ir.attributes.formats import braces
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import backend_of
 from hloopt.text import parse_module

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from hloopt.analysis.loops.expressions import Expression
 from hloopt.analysis.loops.sources import Source, source_of
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.opcode_attributes import canonical_value
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import ELIDED, canonical_literal
+from hloopt.ir.literals.literal import ELIDED, canonical_literal
 from hloopt.ir.opcode import COMMUTATIVE, Opcode
-from hloopt.ir.opcode_attributes import canonical_value
 from hloopt.ir.ordering import depth_first, post_order, stable_order
-from hloopt.ir.shape import Shape, without_layout
+from hloopt.ir.shapes.shape import Shape, without_layout
 
 DEBUGGING = frozenset(("metadata", "origin", "statistics"))
 """Attributes that say where an instruction comes from, not what it does."""

@@ -15,10 +15,10 @@ from hloopt.analysis.async_operations import (
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
-from hloopt.ir.backend_config import backend_config, is_sync
+from hloopt.ir.attributes.backend_config import backend_config, is_sync
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.custom_targets import custom_call_target
-from hloopt.ir.frontend_attributes import frontend_attribute
-from hloopt.ir.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 
 COLLECTIVES_GROUP = "_collectives_group"
 """The frontend attribute of an async-start around several collectives."""

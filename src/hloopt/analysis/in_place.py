@@ -16,7 +16,7 @@ from hloopt.analysis.nvshmem import uses_nvshmem
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of, bound_operands
-from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
+from hloopt.ir.attributes.values import parse_output_to_operand_aliasing
 
 
 class InPlacePair(NamedTuple):

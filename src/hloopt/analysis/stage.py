@@ -19,9 +19,9 @@ from hloopt.analysis.call_graph import CallGraph
 from hloopt.analysis.in_place import InPlace
 from hloopt.diagnostics import HloError
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.attribute_values.sharding_text import canonical_sharding
+from hloopt.ir.attributes.values.sharding_text import canonical_sharding
 from hloopt.ir.custom_targets import custom_call_target
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.ir.opcode import (
     COLLECTIVES,
     ELEMENTWISE_BINARY,

@@ -143,7 +143,7 @@ def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
 def _backend(options: dict[str, Any]) -> Backend | None:
     """Whose rules place the buffers; None if the module tells."""
     from hloopt.memory.backends import BACKENDS, gpu_backend
-    from hloopt.memory.gpu_colors import GpuMemoryFlags
+    from hloopt.memory.gpu.colors import GpuMemoryFlags
 
     if not options["xla_flags"]:
         return BACKENDS.get(options["backend"])

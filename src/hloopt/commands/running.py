@@ -128,7 +128,7 @@ def run_settings(
     from hloopt.interpreter.array_files import read_arrays
     from hloopt.interpreter.inputs import Inputs
     from hloopt.interpreter.limits import Deadline
-    from hloopt.ir.device_counts import device_counts
+    from hloopt.ir.devices.device_counts import device_counts
 
     counts = options["counts"]
     most = prod(counts or max(map(device_counts, modules), key=prod))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from hloopt.ir.attribute_values import parse_frontend_attributes
-from hloopt.ir.attribute_values.shards import Shards, mesh_shards, shards_of
-from hloopt.ir.attribute_values.shardy import parse_shardy_meshes, parse_shardy_shardings
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.values import parse_frontend_attributes
+from hloopt.ir.attributes.values.shards import Shards, mesh_shards, shards_of
+from hloopt.ir.attributes.values.shardy import parse_shardy_meshes, parse_shardy_shardings
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaf_annotations import leaf_shardings
-from hloopt.ir.leaves import leaf_count
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.leaf_annotations import leaf_shardings
+from hloopt.ir.shapes.leaves import leaf_count
 
 _SHARDY = "xla.sdy.sharding"
 

@@ -12,24 +12,24 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from hloopt.interpreter.errors import RunError, cannot_run
-from hloopt.ir.attribute_values import format_int_lists, format_ints, parse_frontend_attributes
-from hloopt.ir.attribute_values.replica_groups import Mesh, SubAxis
-from hloopt.ir.attribute_values.shards import Place, Shards, mesh_shards, shards_of
-from hloopt.ir.attribute_values.shardy import (
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.values import format_int_lists, format_ints, parse_frontend_attributes
+from hloopt.ir.attributes.values.replica_groups import Mesh, SubAxis
+from hloopt.ir.attributes.values.shards import Place, Shards, mesh_shards, shards_of
+from hloopt.ir.attributes.values.shardy import (
     parse_manual_axes,
     parse_shardy_meshes,
     parse_shardy_shardings,
 )
-from hloopt.ir.channels import unused_channel_ids
 from hloopt.ir.clone import clone_module
 from hloopt.ir.custom_targets import MANUAL_BOUNDARIES, TO_PARTS, custom_call_target
-from hloopt.ir.frontend_attributes import frontend_attribute
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.channels import unused_channel_ids
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaf_annotations import leaf_shardings
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import array_shape, without_layout
+from hloopt.ir.shapes.leaf_annotations import leaf_shardings
+from hloopt.ir.shapes.shape import array_shape, without_layout
 from hloopt.ir.tuples import make_tuple
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from hloopt.ir.attribute_values import parse_dim_labels, parse_ints
+from hloopt.ir.attributes.values import parse_dim_labels, parse_ints
 from hloopt.ir.custom_targets import IDENTITIES, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode

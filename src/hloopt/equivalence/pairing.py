@@ -13,8 +13,8 @@ from hloopt.equivalence.signature import Cut, cut_of, first_other, leaf_text, pa
 from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.parts import covered
 from hloopt.interpreter.values import Array, Value, type_text
-from hloopt.ir.attribute_values.shards import Place, Shards
-from hloopt.ir.grid import Grid
+from hloopt.ir.attributes.values.shards import Place, Shards
+from hloopt.ir.devices.grid import Grid
 
 
 class Pairing:

@@ -11,12 +11,12 @@ from hloopt.interpreter.array_plans import ArrayPlan, array_plans
 from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.machine import devices_of
 from hloopt.interpreter.roles import Role
-from hloopt.ir.attribute_values.shards import Shards, shards_of, whole
-from hloopt.ir.device_counts import device_counts
-from hloopt.ir.grid import Grid
-from hloopt.ir.leaf_annotations import leaf_shardings
+from hloopt.ir.attributes.values.shards import Shards, shards_of, whole
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
+from hloopt.ir.shapes.leaf_annotations import leaf_shardings
 
 
 class Placement(NamedTuple):

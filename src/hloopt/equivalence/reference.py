@@ -14,8 +14,8 @@ from hloopt.equivalence.settings import RunSettings
 from hloopt.equivalence.signature import first_other, may_be_cut
 from hloopt.interpreter.exactness import depends_on_layout, only_moves_data, rounded_types
 from hloopt.interpreter.values import dtype_of
-from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.module import Module
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.preserves import Preserves
 
 

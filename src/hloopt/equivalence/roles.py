@@ -25,10 +25,10 @@ from hloopt.equivalence.operand_uses import (
 from hloopt.interpreter.roles import NO_ROLE, Role
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaves import element_range, leaf_count
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, stable_order
+from hloopt.ir.shapes.leaves import element_range, leaf_count
 
 _MOST_SOURCES = 8
 """Of one array; further ones are not followed."""

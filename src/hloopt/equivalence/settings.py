@@ -20,7 +20,7 @@ from hloopt.interpreter.machine import run_module
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value, bytes_of
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 Engine: TypeAlias = Callable[[Module, Sequence[Sequence[Value]], Sequence[Device]], list[Value]]
 """Runs a module on arguments by device, and gives the value of the entry's root by device."""

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from hloopt.equivalence.entry_shards import Told, parameter_shards, result_shards
 from hloopt.equivalence.placement import Placement
 from hloopt.interpreter.errors import RunError
-from hloopt.ir.attribute_values.shards import Shards, whole
+from hloopt.ir.attributes.values.shards import Shards, whole
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shapes.shape import Shape, format_shape
 
 _LONGEST_SHAPE = 60
 """Characters of a shape in a message."""

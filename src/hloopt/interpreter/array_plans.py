@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hloopt.interpreter.roles import NO_ROLE, Role
-from hloopt.ir.attribute_values.shards import Shards, separate, shards_of
+from hloopt.ir.attributes.values.shards import Shards, separate, shards_of
 from hloopt.ir.computation import Computation
-from hloopt.ir.leaf_annotations import leaf_shardings, parameter_replication
+from hloopt.ir.shapes.leaf_annotations import leaf_shardings, parameter_replication
 
 
 class ArrayPlan(NamedTuple):

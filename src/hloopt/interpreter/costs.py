@@ -12,10 +12,10 @@ from math import prod
 from typing import NamedTuple
 
 from hloopt.interpreter.values import bytes_of, computing_type, dtype_of_shape
-from hloopt.ir.attribute_values import parse_dim_labels, parse_ints, parse_window
+from hloopt.ir.attributes.values import parse_dim_labels, parse_ints, parse_window
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 ELEMENTS_PER_STEP = 1 << 10
 _PRODUCTS_PER_STEP = 1 << 14

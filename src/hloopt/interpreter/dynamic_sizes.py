@@ -13,10 +13,10 @@ import numpy as np
 from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import Array
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 
 def reshaped_sizes(source: Shape, sizes: Sequence[int], target: Shape) -> Sequence[int]:

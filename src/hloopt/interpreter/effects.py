@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from hloopt.interpreter.values import Value
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import (
     IDENTITIES,

@@ -20,7 +20,7 @@ from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _NO_CONTEXT = np.zeros((), np.uint32)
 

@@ -10,7 +10,7 @@ from hloopt.interpreter.values import Array, float_info, widened
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _MOVES = frozenset(
     (

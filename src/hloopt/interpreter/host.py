@@ -10,7 +10,7 @@ from hloopt.interpreter.inputs import Inputs, made_up, may_steer
 from hloopt.interpreter.roles import Role
 from hloopt.interpreter.special_values import with_special
 from hloopt.interpreter.values import Array, Value, make_value
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _MAY_STEER = Role(steers=True)
 

@@ -26,7 +26,7 @@ from hloopt.interpreter.values import (
 )
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.shape import Shape, array_shape, format_shape
+from hloopt.ir.shapes.shape import Shape, array_shape, format_shape
 
 Fill: TypeAlias = Literal["random", "iota", "zeros", "nan-trap"]
 FILLS: tuple[Fill, ...] = get_args(Fill)

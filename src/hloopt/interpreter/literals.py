@@ -9,11 +9,11 @@ import numpy as np
 
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import Array, Value, dtype_of_shape
-from hloopt.ir.attribute_text import scan_literal
-from hloopt.ir.element_type import ElementType
-from hloopt.ir.literal import ELIDED, canonical_literal, nest_values
-from hloopt.ir.literal_bits import float_texts
-from hloopt.ir.shape import Shape
+from hloopt.ir.attributes.text import scan_literal
+from hloopt.ir.literals.literal import ELIDED, canonical_literal, nest_values
+from hloopt.ir.literals.literal_bits import float_texts
+from hloopt.ir.shapes.element_type import ElementType
+from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.trivia import skip_trivia
 
 _NUMBER = r"[^\s(){},]+(?:\(0x[0-9a-f]+\))?"

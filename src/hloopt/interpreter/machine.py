@@ -18,7 +18,7 @@ from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Value
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.module import Module
 
 

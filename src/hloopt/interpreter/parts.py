@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hloopt.interpreter.values import Array
-from hloopt.ir.attribute_values.shards import Shards
+from hloopt.ir.attributes.values.shards import Shards
 
 
 def covered(dimensions: Sequence[int], shards: Shards, partition: int) -> tuple[slice, ...] | None:

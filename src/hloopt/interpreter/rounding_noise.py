@@ -17,7 +17,7 @@ import numpy as np
 from hloopt.interpreter.exactness import has_last_bits, is_inexact, rounds, sums_are_exact
 from hloopt.interpreter.kernels import Function
 from hloopt.interpreter.values import Array, Value, float_info
-from hloopt.ir.attribute_values import parse_dim_labels, parse_ints
+from hloopt.ir.attributes.values import parse_dim_labels, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

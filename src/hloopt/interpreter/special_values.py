@@ -10,8 +10,8 @@ import numpy as np
 
 from hloopt.interpreter.roles import Role
 from hloopt.interpreter.values import Array, dtype_of, dtype_of_shape, float_info
-from hloopt.ir.element_type import ElementType
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.element_type import ElementType
+from hloopt.ir.shapes.shape import Shape
 
 Special: TypeAlias = Literal[
     "NaN", "infinities", "zeros", "integer extremes", "negative indices", "indices too large"

@@ -12,7 +12,7 @@ import numpy as np
 
 from hloopt.interpreter.arithmetic.conversions import converted
 from hloopt.interpreter.values import Array, Value, arrays_of, dtype_of_shape, make_value
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _WEIGHT = np.float32(0.375)
 

@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 
 from hloopt.interpreter.errors import RunError
-from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES, ElementType
+from hloopt.ir.shapes.shape import Shape
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Value: TypeAlias = Any

@@ -2,11 +2,11 @@
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.layout import Layout
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.shapes.layout import Layout
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.shape_parser import parse_shape
 
 __all__ = [
     "Computation",

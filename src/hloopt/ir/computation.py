@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 if TYPE_CHECKING:
     from hloopt.ir.module import Module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.ir.attribute_values.strings import parse_string
+from hloopt.ir.attributes.values.strings import parse_string
 from hloopt.ir.instruction import Instruction
 
 MOVED = "InsertedByPreviousStep"

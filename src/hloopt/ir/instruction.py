@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.attributes.text import split_attributes
 from hloopt.ir.indexed_operands import MANY_OPERANDS, IndexedOperands
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 if TYPE_CHECKING:
     from hloopt.ir.computation import Computation

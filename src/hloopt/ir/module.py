@@ -14,8 +14,8 @@ from hloopt.ir.names import NameTable
 from hloopt.ir.opcode import Opcode
 
 if TYPE_CHECKING:
-    from hloopt.ir.source_stacks import Stacks
-    from hloopt.ir.stack_frames import CanonicalFrames
+    from hloopt.ir.sources.source_stacks import Stacks
+    from hloopt.ir.sources.stack_frames import CanonicalFrames
 
 
 class Module:

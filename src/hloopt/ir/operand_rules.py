@@ -7,7 +7,7 @@ from functools import cache
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
-from hloopt.ir.shape import agree
+from hloopt.ir.shapes.shape import agree
 
 
 def check_operands(instruction: Instruction) -> None:
@@ -93,7 +93,7 @@ def _check_layout_constraints(call: Instruction) -> None:
     text = call.attributes.get("operand_layout_constraints")
     if text is None:
         return
-    from hloopt.ir.attribute_shapes import parse_shapes
+    from hloopt.ir.attributes.shapes import parse_shapes
 
     constraints = parse_shapes(text)
     if len(constraints) != len(call.operands):

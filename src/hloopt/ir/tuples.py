@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 
 
 def make_tuple(parent: Computation, elements: Iterable[Instruction]) -> Instruction:

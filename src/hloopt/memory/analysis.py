@@ -6,18 +6,18 @@ from hloopt.analysis.source_lines import SourceLine, SourceLines
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import counted
 from hloopt.ir import Module
-from hloopt.ir.attribute_format import braces
-from hloopt.ir.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shape import Shape
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.attributes.formats import braces
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import Backend, backend_of
 from hloopt.memory.buffers import Buffer
-from hloopt.memory.gpu_colors import COLLECTIVE_COLOR
-from hloopt.memory.heap_events import HeapTrace
+from hloopt.memory.gpu.colors import COLLECTIVE_COLOR
+from hloopt.memory.heap.events import HeapTrace
+from hloopt.memory.heap.replay import Replay, replay
 from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
-from hloopt.memory.replay import Replay, replay
 from hloopt.memory.schedulers import Schedule, schedule_module
 from hloopt.memory.statistics import is_set_aside, statistics_of
 

@@ -8,13 +8,13 @@ from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule, Orders
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.attribute_values import Alias
+from hloopt.ir.attributes.values import Alias
 from hloopt.ir.ordering import computation_post_order
 from hloopt.memory.allocations import Allocation, Occupation, ParameterPart
 from hloopt.memory.backends import CPU, Backend
 from hloopt.memory.buffers import Buffer, Buffers
-from hloopt.memory.heap_events import HeapTrace, trace_heap
-from hloopt.memory.heap_packing import pack
+from hloopt.memory.heap.events import HeapTrace, trace_heap
+from hloopt.memory.heap.packing import pack
 from hloopt.memory.live_ranges import LiveRanges
 from hloopt.memory.overwrite import Overwriting
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hloopt.ir import Instruction, Module
 from hloopt.memory.buffers import ColorRule
-from hloopt.memory.gpu_arrangement import arrange_for_gpu
-from hloopt.memory.gpu_colors import TEMPORARY_COLOR, GpuMemoryFlags
-from hloopt.memory.gpu_rules import gpu_may_overwrite
+from hloopt.memory.gpu.arrangement import arrange_for_gpu
+from hloopt.memory.gpu.colors import TEMPORARY_COLOR, GpuMemoryFlags
+from hloopt.memory.gpu.rules import gpu_may_overwrite
 from hloopt.memory.overwrite import BackendRule
 
 

@@ -9,8 +9,8 @@ from hloopt.analysis.dataflow import Dataflow, slots_of
 from hloopt.analysis.in_place import IN_PLACE, InPlace
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.ir.attribute_format import braces
-from hloopt.ir.attribute_values import Alias, parse_aliasing
+from hloopt.ir.attributes.formats import braces
+from hloopt.ir.attributes.values import Alias, parse_aliasing
 from hloopt.memory.sizes import slot_bytes
 
 Pair = tuple[int, int]

@@ -10,7 +10,7 @@ from hloopt.analysis.dataflow import Dataflow, Use
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
-from hloopt.ir.attribute_values import Alias
+from hloopt.ir.attributes.values import Alias
 from hloopt.ir.opcode import ASYNC
 from hloopt.memory.buffers import Buffer, read_only_values
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hloopt.analysis.source_lines import SourceLine
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.memory.allocations import AllocationKind
 from hloopt.memory.analysis import MemoryAnalysis, shape_text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Module
-from hloopt.ir.attribute_values import parse_aliasing
-from hloopt.ir.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shape import Shape
+from hloopt.ir.attributes.values import parse_aliasing
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.sizes import slot_bytes
 
 

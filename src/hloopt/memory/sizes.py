@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from hloopt.analysis.dataflow.slots import Index, slots_of
-from hloopt.ir.shape import Shape, array_shape
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape import Shape, array_shape
+from hloopt.ir.shapes.shape_size import shape_bytes
 
 
 def unpadded_bytes(shape: Shape, index: Index) -> int:

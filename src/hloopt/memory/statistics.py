@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hloopt.ir.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment
-from hloopt.memory.replay import Replay, replay
+from hloopt.memory.heap.replay import Replay, replay
 from hloopt.memory.sizes import unpadded_bytes
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.opcode_attributes import allowed_attributes, canonical_value
+from hloopt.ir.attributes.values import (
     format_frontend_attributes,
     format_int_lists,
     format_metadata,
@@ -17,10 +18,9 @@ from hloopt.ir.attribute_values import (
     parse_names,
     parse_slices,
 )
-from hloopt.ir.attribute_values.strings import parse_string_or_dictionary, quote_unless_dictionary
-from hloopt.ir.attribute_values.tokens import compact
+from hloopt.ir.attributes.values.strings import parse_string_or_dictionary, quote_unless_dictionary
+from hloopt.ir.attributes.values.tokens import compact
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.opcode_attributes import allowed_attributes, canonical_value
 from hloopt.proto import codecs as kind
 from hloopt.proto import structures as structure
 from hloopt.proto.codecs import Codec

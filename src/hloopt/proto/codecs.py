@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     format_ints,
     parse_bool,
     parse_int,
@@ -15,7 +15,7 @@ from hloopt.ir.attribute_values import (
     parse_string,
     quote_string,
 )
-from hloopt.ir.attribute_values.tokens import compact
+from hloopt.ir.attributes.values.tokens import compact
 from hloopt.proto.schema import enum_names, enum_numbers
 
 Read = Callable[[Any], str | None]

@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloError, HloSyntaxError, Source, counted, did_you_mean
-from hloopt.ir.attribute_values import format_int_lists
+from hloopt.ir.attributes.explicit import default_comparison_type
+from hloopt.ir.attributes.opcode_attributes import allowed_attributes
+from hloopt.ir.attributes.values import format_int_lists
 from hloopt.ir.computation import Computation
-from hloopt.ir.explicit_attributes import default_comparison_type
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import ELIDED
+from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, OPCODES, Opcode
-from hloopt.ir.opcode_attributes import allowed_attributes
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.patterns import pattern
 from hloopt.proto.attributes import read_attributes
 from hloopt.proto.header import read_header

@@ -7,7 +7,7 @@ from typing import Any
 from hloopt.diagnostics import HloError, HloSyntaxError
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import ELIDED, canonical_literal
+from hloopt.ir.literals.literal import ELIDED, canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_computation_order, stable_order

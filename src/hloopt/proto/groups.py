@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_values.replica_groups import (
+from hloopt.ir.attributes.values.replica_groups import (
     IotaTile,
     Mesh,
     ReplicaGroups,

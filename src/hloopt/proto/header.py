@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_text import STRING
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.text import STRING
+from hloopt.ir.attributes.values import (
     format_frontend_attributes,
     format_ints,
     parse_aliasing,
@@ -16,9 +16,9 @@ from hloopt.ir.attribute_values import (
     parse_string,
     quote_string,
 )
-from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
 from hloopt.ir.module import Module
-from hloopt.ir.stack_frames import Location, StackFrames
+from hloopt.ir.shapes.entry_layout import format_entry_layout, parse_entry_layout
+from hloopt.ir.sources.stack_frames import Location, StackFrames
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 from hloopt.proto.schema import enum_names, enum_numbers

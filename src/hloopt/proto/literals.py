@@ -13,10 +13,10 @@ from math import prod
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.element_type import ElementType
-from hloopt.ir.literal import ELIDED, canonical_literal, nest_values, zero_bits_text
-from hloopt.ir.literal_bits import float_code, float_texts
-from hloopt.ir.shape import Shape, without_packing
+from hloopt.ir.literals.literal import ELIDED, canonical_literal, nest_values, zero_bits_text
+from hloopt.ir.literals.literal_bits import float_code, float_texts
+from hloopt.ir.shapes.element_type import ElementType
+from hloopt.ir.shapes.shape import Shape, without_packing
 from hloopt.patterns import pattern
 from hloopt.proto.shapes import ShapeReader, write_shape
 

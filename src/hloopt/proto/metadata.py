@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hloopt.ir.attribute_values.metadata import OpMetadata
+from hloopt.ir.attributes.values.metadata import OpMetadata
 from hloopt.proto.codecs import decoded, encoded
 
 _PLAIN = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.layout import Layout, default_layout
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.layout import Layout, default_layout
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.proto.schema import enum_names, enum_numbers
 
 _MOST = 10**18 - 1

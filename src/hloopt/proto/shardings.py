@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_values.metadata import format_sharding_metadata, parse_metadata
-from hloopt.ir.attribute_values.numbers import split_ints
-from hloopt.ir.attribute_values.replica_groups import IotaTile, Mesh, parse_axes, parse_mesh
-from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.strings import split_dictionaries
-from hloopt.ir.attribute_values.tile_devices import Tiles
-from hloopt.ir.attribute_values.tokens import malformed
+from hloopt.ir.attributes.values.metadata import format_sharding_metadata, parse_metadata
+from hloopt.ir.attributes.values.numbers import split_ints
+from hloopt.ir.attributes.values.replica_groups import IotaTile, Mesh, parse_axes, parse_mesh
+from hloopt.ir.attributes.values.sharding_text import canonical_sharding
+from hloopt.ir.attributes.values.strings import split_dictionaries
+from hloopt.ir.attributes.values.tile_devices import Tiles
+from hloopt.ir.attributes.values.tokens import malformed
 from hloopt.patterns import pattern
 from hloopt.proto.groups import read_axes, read_mesh, write_axes, write_mesh
 from hloopt.proto.metadata import read_metadata, write_metadata

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any, Union
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_annotations import domain as canonical_domain
-from hloopt.ir.attribute_annotations import origin as canonical_origin
-from hloopt.ir.attribute_annotations import (
+from hloopt.ir.attributes.annotations import domain as canonical_domain
+from hloopt.ir.attributes.annotations import origin as canonical_origin
+from hloopt.ir.attributes.annotations import (
     original_arrays,
     result_accuracy,
     sparsity_config,
     statistics,
 )
-from hloopt.ir.attribute_shapes import parse_shapes, typed_literal_parts
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.shapes import parse_shapes, typed_literal_parts
+from hloopt.ir.attributes.values import (
     format_ints,
     parse_dim_labels,
     parse_output_to_operand_aliasing,
@@ -22,10 +22,10 @@ from hloopt.ir.attribute_values import (
     parse_window,
     quote_string,
 )
-from hloopt.ir.attribute_values.strings import dictionary_end
-from hloopt.ir.literal import canonical_literal
-from hloopt.ir.shape import Shape, format_shape, tuple_shape
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.attributes.values.strings import dictionary_end
+from hloopt.ir.literals.literal import canonical_literal
+from hloopt.ir.shapes.shape import Shape, format_shape, tuple_shape
+from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.patterns import pattern
 from hloopt.proto.literals import read_literal, write_literal
 from hloopt.proto.shapes import ShapeReader, write_shape

@@ -9,7 +9,7 @@ from hloopt.analysis.stage import Stage
 from hloopt.diagnostics import counted
 from hloopt.ir import Module, Opcode
 from hloopt.ir.clone import clone_module
-from hloopt.ir.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.memory.backends import Backend, backend_of
 from hloopt.pass_framework.base import PassContext

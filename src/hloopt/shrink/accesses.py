@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from hloopt.ir.attribute_values import parse_int, parse_padding, parse_slices
+from hloopt.ir.attributes.values import parse_int, parse_padding, parse_slices
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.shrink.counters import is_index

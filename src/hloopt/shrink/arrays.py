@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     parse_bool,
     parse_dim_labels,
     parse_int,
     parse_padding,
     parse_window,
 )
-from hloopt.ir.attribute_values.windows import WindowDimension
+from hloopt.ir.attributes.values.windows import WindowDimension
 from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hloopt.ir.collective_mode import replica_groups
+from hloopt.ir.devices.collective_mode import replica_groups
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaves import leaf_count
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.leaves import leaf_count
 from hloopt.shrink.factors import Factor
 from hloopt.shrink.flow import Dimensions, Flow, Leaves, ints, relation
 

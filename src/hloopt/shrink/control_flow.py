@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaves import element_range, leaf_count
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.leaves import element_range, leaf_count
 from hloopt.shrink.flow import Flow, Leaves, relation
 from hloopt.shrink.uniformity import uniform_dimensions
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaves import element_range
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.leaves import element_range
 from hloopt.shrink.counters import CountedLoop, Counter, is_index, is_never, is_never_chosen, joins
 from hloopt.shrink.factors import Factor, keep, leaves
 from hloopt.shrink.facts import Fact, Facts, ValueFacts

@@ -13,11 +13,11 @@ from hloopt.diagnostics import HloError
 from hloopt.interpreter.literals import array_tokens
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaves import element_range, leaf_count
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.leaves import element_range, leaf_count
+from hloopt.ir.shapes.shape import Shape
 from hloopt.shrink.counters import (
     CountedLoop,
     Counter,

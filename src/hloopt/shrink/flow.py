@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from math import gcd
 from typing import TypeAlias
 
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     Alias,
     parse_aliasing,
     parse_ints,
     parse_output_to_operand_aliasing,
 )
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaves import element_range, leaf_count
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.leaves import element_range, leaf_count
+from hloopt.ir.shapes.shape import Shape
 from hloopt.shrink.counter_uses import keep_trips
 from hloopt.shrink.errors import explaining
 from hloopt.shrink.factors import Factor, Rest, equate, keep

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hloopt.ir.leaves import element_range
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.leaves import element_range
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.shrink.factors import Factor, leaves, size_of
 from hloopt.shrink.flow import Dimensions, Leaves
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_values import parse_slices
+from hloopt.ir.attributes.values import parse_slices
 from hloopt.ir.module import Module
 from hloopt.shrink.errors import first_problem, not_too_deep
 from hloopt.shrink.factors import Factor, Rest, leaves, relate_rests, size_of

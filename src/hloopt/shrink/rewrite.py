@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hloopt.ir.attribute_shapes import parse_shapes
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.shapes import parse_shapes
+from hloopt.ir.attributes.values import (
     format_ints,
     parse_ints,
     parse_padding,
@@ -16,12 +16,12 @@ from hloopt.ir.attribute_values import (
 )
 from hloopt.ir.clone import clone_module
 from hloopt.ir.computation import Computation
-from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import nest_values
+from hloopt.ir.literals.literal import nest_values
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.entry_layout import format_entry_layout, parse_entry_layout
+from hloopt.ir.shapes.shape import Shape
 from hloopt.shrink.counters import CountedLoop
 from hloopt.shrink.errors import explaining
 from hloopt.shrink.facts import literal_elements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.shrink.facts import literal_elements

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hloopt.analysis.async_operations import exchanges, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.simulation.execution import ComputationRun, Simulation
 from hloopt.simulation.operations import Operation
 

@@ -10,8 +10,8 @@ from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.latency import Origin
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape
 
 
 class Stream(NamedTuple):

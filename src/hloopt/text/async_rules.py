@@ -9,7 +9,7 @@ from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 THREAD = "async_execution_thread"
 ALIASING = "output_to_operand_aliasing"

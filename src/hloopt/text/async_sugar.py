@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.async_chains import find_async_start
+from hloopt.ir.attributes.opcode_attributes import allowed_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.opcode_attributes import allowed_attributes
 from hloopt.text.async_rules import (
     ALIASING,
     ATTRIBUTES_OF_BOTH,

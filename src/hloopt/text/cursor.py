@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hloopt.diagnostics import HloSyntaxError, Source, Span
-from hloopt.ir.attribute_text import scan_literal, scan_value
-from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.shape import Shape
-from hloopt.ir.shape_parser import parse_shape, scan_shape
+from hloopt.ir.attributes.text import scan_literal, scan_value
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.shape import Shape
+from hloopt.ir.shapes.shape_parser import parse_shape, scan_shape
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
@@ -134,7 +134,7 @@ class Cursor:
 
     def string(self) -> str:
         """The content of a string in quotes."""
-        from hloopt.ir.attribute_values import parse_string
+        from hloopt.ir.attributes.values import parse_string
 
         start = self.position
         try:

@@ -16,9 +16,8 @@ from __future__ import annotations
 import re
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.attributes.text import split_attributes
 from hloopt.ir.computation import Computation
-from hloopt.ir.element_type import ELEMENT_TYPES
 from hloopt.ir.instruction import (
     COMPUTATION_LISTS,
     NO_INSTRUCTIONS,
@@ -27,8 +26,9 @@ from hloopt.ir.instruction import (
 )
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, OPCODES, Opcode
-from hloopt.ir.shape import format_shape, without_packing
-from hloopt.ir.shape_parser import SHAPES, split_list
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.shape import format_shape, without_packing
+from hloopt.ir.shapes.shape_parser import SHAPES, split_list
 from hloopt.patterns import pattern
 from hloopt.text.cursor import IDENTIFIER, RESERVED_NAMES
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape

@@ -38,7 +38,7 @@ def check_header_value(key: str, text: str) -> None:
     Fast for what XLA printed: a header may have ten thousand entries.
     """
     if key == "input_output_alias":
-        from hloopt.ir.attribute_values.aliasing import printed_aliases
+        from hloopt.ir.attributes.values.aliasing import printed_aliases
 
         if printed_aliases(text) is not None:
             return
@@ -58,7 +58,7 @@ def format_header(module: Module, options: PrintOptions) -> str:
         header = _canonical(module, options)
         tables = ""
         if module.stack_frames and options.print_metadata:
-            from hloopt.ir.stack_frames import canonical_frames
+            from hloopt.ir.sources.stack_frames import canonical_frames
 
             tables = canonical_frames(module).tables
     if tables and options.print_metadata:
@@ -96,7 +96,7 @@ def _canonical(module: Module, options: PrintOptions) -> str:
 
 def entry_layout(module: Module) -> str:
     """The value of `entry_computation_layout` that parameters and root of the entry imply."""
-    from hloopt.ir.entry_layout import format_entry_layout
+    from hloopt.ir.shapes.entry_layout import format_entry_layout
 
     parameters = [parameter.shape for parameter in module.entry.parameters]
     return format_entry_layout(parameters, module.entry.root.shape)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_format import (
+from hloopt.ir.attributes.formats import (
     boolean,
     braces,
     frontend_attributes,
@@ -14,8 +14,8 @@ from hloopt.ir.attribute_format import (
     one_of,
     true_only,
 )
-from hloopt.ir.attribute_text import STRING
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.text import STRING
+from hloopt.ir.attributes.values import (
     Alias,
     format_ints,
     parse_aliasing,
@@ -25,8 +25,8 @@ from hloopt.ir.attribute_values import (
     parse_string,
     quote_string,
 )
-from hloopt.ir.attribute_values.tokens import compact, malformed
-from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
+from hloopt.ir.attributes.values.tokens import compact, malformed
+from hloopt.ir.shapes.entry_layout import format_entry_layout, parse_entry_layout
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 
 IMPLIED_SHAPE = frozenset(
     (

@@ -9,8 +9,8 @@ from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
 from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
-from hloopt.ir.shape import Shape, agree, format_shape, without_packing
 from hloopt.ir.shape_inference import infer_shape
+from hloopt.ir.shapes.shape import Shape, agree, format_shape, without_packing
 from hloopt.patterns import pattern
 from hloopt.text.async_rules import complete_async
 from hloopt.text.async_sugar import read_async

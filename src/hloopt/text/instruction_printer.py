@@ -9,7 +9,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import COMPUTATION_LISTS, Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shapes.shape import Shape, format_shape
 from hloopt.patterns import pattern
 from hloopt.text.print_options import PrintOptions
 
@@ -167,7 +167,7 @@ class InstructionPrinter:
         options = self.options
         if options.keep_text:
             return constant.payload
-        from hloopt.ir.literal import ELIDED, canonical_literal
+        from hloopt.ir.literals.literal import ELIDED, canonical_literal
 
         if not options.print_only_essential_constants:
             limit = None if options.print_large_constants else _LARGE
@@ -211,12 +211,12 @@ class InstructionPrinter:
         yield from own.items()
 
     def _own_attributes(self, instruction: Instruction, indent: int) -> Iterator[tuple[str, str]]:
-        from hloopt.ir.opcode_attributes import attribute_order, canonical_value
+        from hloopt.ir.attributes.opcode_attributes import attribute_order, canonical_value
 
         options = self.options
         values = instruction.attributes
         if not options.keep_text:
-            from hloopt.ir.explicit_attributes import explicit_attributes
+            from hloopt.ir.attributes.explicit import explicit_attributes
 
             values = explicit_attributes(instruction)
         references = {
@@ -236,14 +236,14 @@ class InstructionPrinter:
             if not options.keep_text:
                 value = canonical_value(instruction.opcode, key, values[key])
                 if key == "literal" and not options.print_large_constants:
-                    from hloopt.ir.attribute_shapes import elided_literal
+                    from hloopt.ir.attributes.shapes import elided_literal
 
                     value = elided_literal(values[key])
             if value is not None:
                 if key == "replica_groups" and options.print_full_replica_group_list:
                     value = _listed_groups(value)
                 if key == "sharding" and not options.print_metadata:
-                    from hloopt.ir.attribute_values.sharding_text import without_metadata
+                    from hloopt.ir.attributes.values.sharding_text import without_metadata
 
                     value = without_metadata(value)
                 yield key, value
@@ -282,6 +282,6 @@ _ALL_ONE = frozenset(("1", "true", "(1, 0)"))
 
 
 def _listed_groups(text: str) -> str:
-    from hloopt.ir.attribute_values import format_int_lists, parse_replica_groups
+    from hloopt.ir.attributes.values import format_int_lists, parse_replica_groups
 
     return format_int_lists(parse_replica_groups(text).lists())

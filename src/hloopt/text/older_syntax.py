@@ -15,7 +15,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depends_on
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 
 _NEWER_FLAGS = {
     Opcode.TOPK: ("is_stable", "true"),

@@ -13,7 +13,7 @@ from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloSyntaxError, Source, did_you_mean
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape, agree
+from hloopt.ir.shapes.shape import Shape, agree
 from hloopt.patterns import pattern
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import read_computation
@@ -118,7 +118,7 @@ class ModuleParser:
         cursor.skip()
 
     def _stack_frames(self) -> None:
-        from hloopt.ir.stack_frames import TABLES, StackFrames
+        from hloopt.ir.sources.stack_frames import TABLES, StackFrames
 
         tables = TABLES.match(self.cursor.text, self.cursor.position)
         if tables is None:

@@ -7,12 +7,16 @@ who wants to know at once whether a text is HLO, without the rules of its operat
 from __future__ import annotations
 
 from hloopt.diagnostics import HloSyntaxError, Span
+from hloopt.ir.attributes.opcode_attributes import (
+    allowed_attributes,
+    canonical_value,
+    check_attributes,
+)
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.opcode_attributes import allowed_attributes, canonical_value, check_attributes
 from hloopt.ir.operand_rules import check_operands
 
 
@@ -42,7 +46,7 @@ def _check_header(module: Module) -> None:
 
 def _check_aliases(module: Module, text: str) -> None:
     """An alias is of a part that the result has."""
-    from hloopt.ir.attribute_values import parse_aliasing
+    from hloopt.ir.attributes.values import parse_aliasing
 
     indices = {index for index, _ in module.entry.root.shape.subshapes()}
     for alias in parse_aliasing(text):

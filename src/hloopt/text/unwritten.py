@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 
 def unwritten_instruction(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     Alias,
     parse_aliasing,
     parse_buffer_donor,
     parse_output_to_operand_aliasing,
 )
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.layout import Layout
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.shapes.layout import Layout
+from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import header_span, show_index
 
@@ -163,7 +163,7 @@ def _why_not_aliased(alias: Alias, parameter: Shape, output: Shape, setting: Set
         )
     if not setting.options.layout_sensitive:
         return None
-    from hloopt.ir.shape_size import data_bytes  # few runs need it
+    from hloopt.ir.shapes.shape_size import data_bytes  # few runs need it
 
     if data_bytes(parameter) != data_bytes(output):
         return (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_annotations import origin, original_arrays
-from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.attributes.annotations import origin, original_arrays
+from hloopt.ir.attributes.values import parse_metadata
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.patterns import pattern

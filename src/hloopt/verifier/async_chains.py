@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.async_chains import find_async_start
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, agree, tuple_shape
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shapes.shape import Shape, agree, tuple_shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 

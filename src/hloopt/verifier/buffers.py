@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.attribute_values import Alias, parse_output_to_operand_aliasing
+from hloopt.ir.attributes.values import Alias, parse_output_to_operand_aliasing
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shapes.shape import Shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken, show_index
 from hloopt.verifier.shapes import has_buffers

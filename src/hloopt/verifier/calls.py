@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import EMBEDDED_CALLERS, Opcode
-from hloopt.ir.shape import Shape, agree, compatible, same_kind, same_type
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shapes.shape import Shape, agree, compatible, same_kind, same_type
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     parse_int_lists,
     parse_ints,
 )
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shapes.shape import Shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 from hloopt.verifier.rules import GATHERING, REDUCING

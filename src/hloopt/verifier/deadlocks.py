@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.attribute_values import parse_frontend_attributes, parse_int_lists
+from hloopt.ir.attributes.values import parse_frontend_attributes, parse_int_lists
 from hloopt.ir.computation import Computation
+from hloopt.ir.devices.transfers import PAIRS, has_cycle
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.transfers import PAIRS, has_cycle
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.attribute_text import split_attributes
+from hloopt.ir.attributes.text import split_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction, without_references
-from hloopt.ir.layout import default_layout
+from hloopt.ir.literals.plain_literals import is_plain_scalar
 from hloopt.ir.opcode import (
     ASYNC,
     CONTROL_FLOW_CALLERS,
@@ -18,9 +18,9 @@ from hloopt.ir.opcode import (
     Opcode,
 )
 from hloopt.ir.operand_rules import check_operands
-from hloopt.ir.plain_literals import is_plain_scalar
-from hloopt.ir.shape import Shape
 from hloopt.ir.shape_inference import check_shape
+from hloopt.ir.shapes.layout import default_layout
+from hloopt.ir.shapes.shape import Shape
 from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
 from hloopt.verifier.rules import INSTRUCTION_RULES, SHAPED_RULES, Rule, check, for_opcode
@@ -187,12 +187,12 @@ class InstructionRules:
         if instruction.control_predecessors:
             references.append("control-predecessors")
         if attributes or references or opcode not in _KEEPS_SHAPE:  # these need no attribute
-            from hloopt.ir.opcode_attributes import check_attributes
+            from hloopt.ir.attributes.opcode_attributes import check_attributes
 
             check_attributes(opcode, attributes, references)
         check_operands(instruction)
         if opcode is Opcode.CONSTANT:
-            from hloopt.ir.literal import check_literal
+            from hloopt.ir.literals.literal import check_literal
 
             check_literal(instruction.payload, instruction.shape)
         form = None

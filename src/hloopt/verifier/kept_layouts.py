@@ -8,11 +8,11 @@ from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.async_chains import find_async_start
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.layout import HOST_MEMORY_SPACE
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, compatible
-from hloopt.ir.shape_parser import parse_shape
-from hloopt.ir.shape_size import data_bytes
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape, compatible
+from hloopt.ir.shapes.shape_parser import parse_shape
+from hloopt.ir.shapes.shape_size import data_bytes
 from hloopt.verifier.calls import check_binding
 from hloopt.verifier.layout_comparison import (
     expect,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 
 def same_layouts(a: Shape, b: Shape) -> bool:

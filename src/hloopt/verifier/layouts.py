@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from hloopt.diagnostics import HloError, HloVerifyError
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.layout import HOST_MEMORY_SPACE
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, compatible, tuple_shape
 from hloopt.ir.shape_inference import infer_stated_shape
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape, compatible, tuple_shape
 from hloopt.verifier.layout_comparison import expect, same_layouts, same_order
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken, header_span
@@ -184,7 +184,7 @@ def check_entry_layout(
     parameters = tuple_shape(parameter.shape for parameter in found)
     if text == f"{{{parameters.text}->{root.shape.text}}}":
         return  # as XLA prints it: nothing to parse
-    from hloopt.ir.entry_layout import parse_entry_layout
+    from hloopt.ir.shapes.entry_layout import parse_entry_layout
 
     try:
         stated, result = parse_entry_layout(text)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import parse_int, parse_ints
+from hloopt.ir.attributes.values import parse_int, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.shape import Shape, same_kind, same_type
 from hloopt.ir.shape_inference.operation import show
+from hloopt.ir.shapes.shape import Shape, same_kind, same_type
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values.replica_groups import parse_iota_tile
-from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.strings import split_dictionaries
+from hloopt.ir.attributes.values.replica_groups import parse_iota_tile
+from hloopt.ir.attributes.values.sharding_text import canonical_sharding
+from hloopt.ir.attributes.values.strings import split_dictionaries
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.patterns import pattern
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken

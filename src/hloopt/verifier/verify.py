@@ -109,7 +109,7 @@ def _count(module: Module, name: str) -> int:
     text = module.attributes.get(name)
     if text is None:
         return 1
-    from hloopt.ir.attribute_values import parse_int
+    from hloopt.ir.attributes.values import parse_int
 
     try:
         count = parse_int(text)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hloopt.ir.attribute_values import format_ints
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, without_layout
+from hloopt.ir.shapes.shape import Shape, array_shape, without_layout
 
 
 def rewrite_bitcast(instruction: Instruction) -> Instruction:

@@ -13,10 +13,10 @@ from hloopt.interpreter.evaluation import Device
 from hloopt.interpreter.literals import VALUES_LEFT_OUT
 from hloopt.interpreter.values import Array, Value, arrays_of, dtype_of_shape, make_value
 from hloopt.ir.custom_targets import custom_call_target
-from hloopt.ir.literal import ELIDED, canonical_literal
+from hloopt.ir.literals.literal import ELIDED, canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.xla.entry import dynamic_dimensions, parameter_leaves, result_leaves
 from hloopt.xla.preparation import prepare
 from hloopt.xla.process import XlaDied, ask_xla

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from hloopt.ir.attribute_values import format_ints
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.ir.tuples import make_tuple, read_element
 
 

@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hloopt.ir.attribute_values import format_ints
-from hloopt.ir.channels import unused_channel_ids
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.clone import clone_module
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
+from hloopt.ir.devices.channels import unused_channel_ids
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, compatible, without_layout
+from hloopt.ir.shapes.shape import Shape, array_shape, compatible, without_layout
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.text import PrintOptions, print_module
 from hloopt.text.older_syntax import in_older_syntax

@@ -13,7 +13,7 @@ from conformance_lib.options import pass_options
 from hloopt.diagnostics import HloError
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.ir.frontend_attributes import set_frontend_attributes
+from hloopt.ir.attributes.frontend_attributes import set_frontend_attributes
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module

@@ -11,8 +11,8 @@ from tests.passes.checked_run import run_checked
 from hloopt.interpreter.literals import is_writable, literal_text, literal_value
 from hloopt.interpreter.values import dtype_of_shape
 from hloopt.ir import Opcode
-from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.reports.html.pages import Page
 from tests.reports.cost.test_cost import KNOWN, TEXT
+from tests.reports.html.pages import Page
 
 from hloopt.cost_models import CostModelChoice
 from hloopt.reports.cost.findings import CostReport, analyze_cost, cost_to_json

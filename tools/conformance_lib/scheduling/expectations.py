@@ -13,9 +13,9 @@ from conformance_lib.scheduling.references import find, find_computation
 from hloopt.analysis.async_operations import wrapped
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction
-from hloopt.ir.attribute_values import parse_frontend_attributes
-from hloopt.ir.backend_config import backend_config, is_sync
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.backend_config import backend_config, is_sync
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.memory.schedulers import schedule_module
 
 Check = Callable[["View", Any], Iterator[str]]

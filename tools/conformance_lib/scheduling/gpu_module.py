@@ -12,7 +12,7 @@ from conformance_lib.errors import RecordError
 from conformance_lib.scheduling.outcome import RunOutcome
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU
-from hloopt.memory.gpu_arrangement import arrange_for_gpu
+from hloopt.memory.gpu.arrangement import arrange_for_gpu
 from hloopt.memory.schedulers import schedule_module
 from hloopt.memory.scheduling_limit import scheduling_limit
 from hloopt.pass_framework.library import find_pipeline

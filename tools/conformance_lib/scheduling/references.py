@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from hloopt.ir import Computation, Instruction, Module
-from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.attributes.values import parse_metadata
 
 
 def find_computation(module: Module, name: str | None) -> Computation:

@@ -10,7 +10,7 @@ from conformance_lib.errors import RecordError
 from conformance_lib.expectations import compare
 from conformance_lib.scheduling.cost_model_units import COST_MODEL_UNITS
 from hloopt.analysis.latency.model import stated_latency
-from hloopt.ir.frontend_attributes import set_frontend_attributes
+from hloopt.ir.attributes.frontend_attributes import set_frontend_attributes
 from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
 from hloopt.passes.scheduling.latency_hiding_scheduler.resources import Usage

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from hloopt.analysis.content.classes import CLASSES
 from hloopt.analysis.content.frames import FrameKeys
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attribute_shapes import parse_shapes
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.explicit import explicit_attributes
+from hloopt.ir.attributes.opcode_attributes import canonical_value, implied_attributes
+from hloopt.ir.attributes.shapes import parse_shapes
+from hloopt.ir.attributes.values import (
     format_frontend_attributes,
     parse_frontend_attributes,
     parse_metadata,
 )
-from hloopt.ir.entry_layout import format_entry_layout, parse_entry_layout
-from hloopt.ir.explicit_attributes import explicit_attributes
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.opcode_attributes import canonical_value, implied_attributes
-from hloopt.ir.shape import Shape, format_shape, without_layout
+from hloopt.ir.shapes.entry_layout import format_entry_layout, parse_entry_layout
+from hloopt.ir.shapes.shape import Shape, format_shape, without_layout
 
 Items = tuple[tuple[str, str], ...]
 """Attributes with their values as XLA prints them, sorted by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.stack_frames import StackFrames
+from hloopt.ir.sources.stack_frames import StackFrames
 
 
 class FrameKeys:

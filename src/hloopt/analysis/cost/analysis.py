@@ -12,7 +12,7 @@ from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.rules import DEFAULT, RULES
 from hloopt.analysis.cost.sizes import leaf_elements
 from hloopt.analysis.loops.trip_count import trip_count
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from hloopt.analysis.cost.model import Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, leaf_elements
-from hloopt.ir.attribute_values import parse_window
+from hloopt.ir.attributes.values import parse_window
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 

@@ -6,7 +6,7 @@ from math import gcd, prod
 
 from hloopt.analysis.cost.model import Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, leaf_elements
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     WindowDimension,
     parse_dim_labels,
     parse_int,

@@ -13,7 +13,7 @@ from hloopt.analysis.cost.sizes import leaf_bytes, table_bytes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _SLICES = frozenset((Opcode.SLICE, Opcode.DYNAMIC_SLICE))
 _EACH_READS_ALL = frozenset((Opcode.RESHAPE, Opcode.BROADCAST))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.shape import Shape
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape import Shape
+from hloopt.ir.shapes.shape_size import shape_bytes
 
 table_bytes = cache(shape_bytes)
 """Bytes of the buffer itself: of a tuple, its table of pointers. What reading an operand counts."""

@@ -11,7 +11,7 @@ from hloopt.analysis.dataflow.propagation import NOTHING, Propagation, members_o
 from hloopt.analysis.dataflow.scope import Scope
 from hloopt.analysis.dataflow.slots import Index, slots_of
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _PASSES_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.COPY)
 _MANY = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 Index = tuple[int, ...]
 

@@ -15,9 +15,9 @@ from hloopt.analysis.latency.network import (
     transfer_time,
 )
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attribute_values import parse_int_lists
-from hloopt.ir.backend_config import backend_config
-from hloopt.ir.collective_mode import named_groups
+from hloopt.ir.attributes.backend_config import backend_config
+from hloopt.ir.attributes.values import parse_int_lists
+from hloopt.ir.devices.collective_mode import named_groups
 from hloopt.targets.gpu import Gpu
 from hloopt.targets.performance import load_tables
 

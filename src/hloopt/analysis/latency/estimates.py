@@ -10,13 +10,13 @@ from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.roofline import Roofline
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.ir.attribute_values import parse_int_lists
-from hloopt.ir.collective_mode import named_groups
-from hloopt.ir.device_counts import device_counts
-from hloopt.ir.frontend_attributes import frontend_attribute
-from hloopt.ir.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shape import Shape
-from hloopt.ir.transfers import PAIRS
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.values import parse_int_lists
+from hloopt.ir.devices.collective_mode import named_groups
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.devices.transfers import PAIRS
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape
 from hloopt.targets.target import Target
 
 _HOST_LINK = "pcie"

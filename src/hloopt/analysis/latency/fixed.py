@@ -13,9 +13,9 @@ from hloopt.analysis.latency.model import (
     stated_latency,
 )
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.frontend_attributes import frontend_attribute
-from hloopt.ir.shape_size import shape_bytes
-from hloopt.ir.transfers import STREAM
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.devices.transfers import STREAM
+from hloopt.ir.shapes.shape_size import shape_bytes
 
 LOW, MEDIUM, HIGH = 1.0, 1000.0, 5000.0
 _LOW, _MEDIUM, _HIGH = (Time(cycles, Origin.CONSTANT) for cycles in (LOW, MEDIUM, HIGH))

@@ -14,10 +14,10 @@ from math import prod
 from typing import TypeAlias
 
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.targets.performance import load_operation_costs
 
 _Walk: TypeAlias = "Instruction | int | None"

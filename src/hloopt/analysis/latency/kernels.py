@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.latency.fused_work import elements, fused_work, results_of, written
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.targets import Target
 from hloopt.targets.gpu import Gpu
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hloopt.analysis.cost.contraction import MULTIPLY_ADD
 from hloopt.analysis.latency.model import Origin, Time
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.ir.attribute_values import parse_ints
-from hloopt.ir.backend_config import backend_config
+from hloopt.ir.attributes.backend_config import backend_config
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.targets import Target
 from hloopt.targets.performance import Tables, load_tables
 

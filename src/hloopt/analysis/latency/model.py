@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hloopt.analysis.latency.files import is_time
 from hloopt.ir import Instruction
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.targets.target import Target
 
 ORDINARY_EDGE = 1.0

@@ -28,7 +28,7 @@ from hloopt.analysis.latency.model import (
 from hloopt.analysis.latency.text_proto import parse_text_proto
 from hloopt.diagnostics import HloError
 from hloopt.ir import Computation, Instruction, Module, Opcode
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.opcode import ASYNC
 from hloopt.patterns import pattern
 from hloopt.targets.target import Target

@@ -26,7 +26,7 @@ from hloopt.analysis.latency.model import (
 )
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Module, Opcode
-from hloopt.ir.backend_config import is_sync
+from hloopt.ir.attributes.backend_config import is_sync
 from hloopt.targets import Target, load_target, target_names
 
 _ASYNC_STEP = Time(1.0, Origin.CONSTANT)

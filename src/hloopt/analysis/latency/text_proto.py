@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from hloopt.diagnostics import HloError
-from hloopt.ir.attribute_values import parse_string
+from hloopt.ir.attributes.values import parse_string
 from hloopt.patterns import pattern
 
 Value: TypeAlias = "str | Fields"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from hloopt.diagnostics import HloError
-from hloopt.ir.attribute_values.strings import parse_string_or_dictionary
+from hloopt.ir.attributes.values.strings import parse_string_or_dictionary
 from hloopt.ir.instruction import Instruction
 
 

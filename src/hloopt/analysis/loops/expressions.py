@@ -116,7 +116,7 @@ class Expression:
         return values
 
     def _interpreted(self, given: Sequence[Value]) -> Value:
-        from hloopt.ir.literal import ELIDED
+        from hloopt.ir.literals.literal import ELIDED
 
         if any(ELIDED in step.instruction.payload for step in self._steps):
             return None  # before NumPy is imported: dumps leave large tables out

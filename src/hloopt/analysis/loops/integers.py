@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.literals.plain_literals import PLAIN_VALUE, is_plain
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.plain_literals import PLAIN_VALUE, is_plain
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _MOST_ELEMENTS = 64
 """Larger arrays NumPy computes faster, its import included where many devices do so."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 _MOST_STEPS = 256
 """Values handed on more often are not followed further, so that many loops stay linear."""

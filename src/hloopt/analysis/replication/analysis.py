@@ -15,10 +15,10 @@ from hloopt.analysis.replication.values import Value, fitted, leaves_of, merged,
 from hloopt.collector import collector_paused
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaves import index_range
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
+from hloopt.ir.shapes.leaves import index_range
 
 _CALLERS = frozenset((Opcode.CALL, Opcode.FUSION, Opcode.WHILE, Opcode.CONDITIONAL))
 """Opcodes whose called computations are looked into."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hloopt.analysis.replication.agreement import ALL, NONE, Agreement, Axis, Groups, Lattice
-from hloopt.ir.attribute_values import parse_replica_groups
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode
+from hloopt.ir.attributes.values import parse_replica_groups
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
+from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode
 from hloopt.ir.instruction import Instruction
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.analysis import ReplicationAnalysis
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.collective_devices import device_groups
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
-from hloopt.ir.grid import Grid
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
+from hloopt.ir.devices.collective_devices import device_groups
+from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

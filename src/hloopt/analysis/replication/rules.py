@@ -9,14 +9,14 @@ from hloopt.analysis.replication.collectives import Collectives
 from hloopt.analysis.replication.values import Value, element, fitted, spread, whole
 from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.diagnostics import HloError
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.leaf_annotations import is_replicated, leaf_shardings, parameter_replication
-from hloopt.ir.leaves import leaf_count
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.opcode import COLLECTIVES, ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.leaf_annotations import is_replicated, leaf_shardings, parameter_replication
+from hloopt.ir.shapes.leaves import leaf_count
+from hloopt.ir.shapes.shape import Shape
 
 _OF_OPERANDS = (
     (ELEMENTWISE_UNARY | ELEMENTWISE_BINARY)

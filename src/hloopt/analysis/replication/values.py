@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from hloopt.analysis.replication.agreement import ALL, NONE, Agreement, Lattice
-from hloopt.ir.leaves import element_range, leaf_count
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.leaves import element_range, leaf_count
+from hloopt.ir.shapes.shape import Shape
 
 Value: TypeAlias = Agreement | tuple[Agreement, ...]
 """Of an array one agreement, of a tuple one for each leaf, in pre-order."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from hloopt.analysis.source_lines.model import LOST, NOWHERE, Basis, SourceLine
 from hloopt.analysis.source_lines.moving import SAME_TUPLE, is_kept, moves
 from hloopt.ir.async_chains import all_bound_operands
-from hloopt.ir.attribute_format import braces
-from hloopt.ir.attribute_values import parse_metadata
+from hloopt.ir.attributes.formats import braces
+from hloopt.ir.attributes.values import parse_metadata
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import depth_first
-from hloopt.ir.source_stacks import Stack, op_name_of, stack_of
+from hloopt.ir.sources.source_stacks import Stack, op_name_of, stack_of
 
 Index = tuple[int, ...]
 

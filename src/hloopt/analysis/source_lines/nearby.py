@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.source_lines.moving import moves
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.source_stacks import stack_of
+from hloopt.ir.sources.source_stacks import stack_of
 
 _FARTHEST = 32
 

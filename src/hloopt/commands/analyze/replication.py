@@ -132,7 +132,7 @@ def _reports(
 ) -> list[ReplicationReport]:
     """A report for each of the axes that has several devices."""
     from hloopt.analysis.replication import Axis, ReplicationAnalysis
-    from hloopt.ir.device_counts import device_counts
+    from hloopt.ir.devices.device_counts import device_counts
     from hloopt.reports.replication.findings import report_replication
 
     counts = counts or device_counts(module)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hloopt.interpreter.values import Array, computing_type, dtype_of, widened
-from hloopt.ir.element_type import ELEMENT_TYPES, ElementType
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES, ElementType
 
 
 def converted(array: Array, dtype: np.dtype[Any]) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from hloopt.interpreter.values import Array
-from hloopt.ir.attribute_values import PaddingDimension, WindowDimension
+from hloopt.ir.attributes.values import PaddingDimension, WindowDimension
 
 
 def pad(array: Array, padding: Sequence[PaddingDimension], fill: Array) -> Array:

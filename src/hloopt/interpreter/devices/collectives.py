@@ -13,11 +13,11 @@ from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays
 from hloopt.interpreter.values import Array, Value, zeros
-from hloopt.ir.attribute_values import parse_int_lists, parse_ints
+from hloopt.ir.attributes.values import parse_int_lists, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shapes.shape import Shape, format_shape
 
 STARTS = {
     Opcode.ALL_REDUCE_START: Opcode.ALL_REDUCE_DONE,

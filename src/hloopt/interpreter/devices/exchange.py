@@ -9,24 +9,24 @@ from typing import NamedTuple
 from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     parse_frontend_attributes,
     parse_int_lists,
 )
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.collective_devices import (
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
+from hloopt.ir.devices.collective_devices import (
     connected,
     devices_of_group,
     devices_of_member,
     members,
     transfer_mode,
 )
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.devices.grid import Grid
+from hloopt.ir.devices.transfers import PAIRS
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import PERMUTING, Opcode
-from hloopt.ir.transfers import PAIRS
 
 
 def grid_of(devices: Sequence[Device]) -> Grid:

@@ -32,7 +32,7 @@ from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Meeting, guarded
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Value, zeros
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

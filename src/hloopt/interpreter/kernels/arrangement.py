@@ -16,7 +16,7 @@ from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays
 from hloopt.interpreter.values import Array, Value, dtype_of_shape
-from hloopt.ir.attribute_values import parse_int, parse_ints, parse_padding, parse_slices
+from hloopt.ir.attributes.values import parse_int, parse_ints, parse_padding, parse_slices
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

@@ -8,7 +8,7 @@ from hloopt.interpreter.arithmetic.conversions import converted, same_bits, satu
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.values import Array, computing_type, dtype_of_shape, float_info, widened
-from hloopt.ir.attribute_values import parse_int
+from hloopt.ir.attributes.values import parse_int
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

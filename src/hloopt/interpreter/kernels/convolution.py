@@ -27,11 +27,11 @@ from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
-from hloopt.ir.attribute_values import WindowDimension, parse_dim_labels, parse_int, parse_window
+from hloopt.ir.attributes.values import WindowDimension, parse_dim_labels, parse_int, parse_window
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import sizes_agree
 from hloopt.ir.shape_inference import infer_shape
+from hloopt.ir.shapes.shape import sizes_agree
 
 _MOST_COLUMN_ELEMENTS = 1 << 24
 _WORTHWHILE_DEPTH = 512

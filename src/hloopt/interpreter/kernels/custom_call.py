@@ -25,7 +25,7 @@ from hloopt.ir.custom_targets import (
 )
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import format_shape
+from hloopt.ir.shapes.shape import format_shape
 
 CustomCall: TypeAlias = Callable[..., Any]
 _AnyCustomCall = TypeVar("_AnyCustomCall", bound=CustomCall)

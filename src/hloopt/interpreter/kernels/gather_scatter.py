@@ -16,7 +16,7 @@ from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.updates import combine_in_order
 from hloopt.interpreter.values import Array, Value, joined
-from hloopt.ir.attribute_values import parse_int, parse_ints
+from hloopt.ir.attributes.values import parse_int, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.values import Array
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

@@ -14,7 +14,7 @@ from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Array, dtype_of_shape
-from hloopt.ir.attribute_values import parse_bool, parse_ints
+from hloopt.ir.attributes.values import parse_bool, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

@@ -8,9 +8,9 @@ from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.stand_ins import made_up_constant
 from hloopt.interpreter.values import Value
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import ELIDED
+from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import format_shape
+from hloopt.ir.shapes.shape import format_shape
 
 
 @kernel(Opcode.CONSTANT, calls=True)

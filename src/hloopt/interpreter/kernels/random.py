@@ -15,7 +15,7 @@ from hloopt.interpreter.arithmetic.random_bits import philox, threefry
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.values import Array, Value, dtype_of_shape, widened
-from hloopt.ir.attribute_values import parse_int
+from hloopt.ir.attributes.values import parse_int
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.patterns import pattern

@@ -12,7 +12,7 @@ from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.reducers import is_associative_selection, ufuncs_of
 from hloopt.interpreter.scalar_calls import combine
 from hloopt.interpreter.values import Array, Value, computing_type, dtype_of_shape, joined
-from hloopt.ir.attribute_values import parse_bool, parse_int, parse_ints
+from hloopt.ir.attributes.values import parse_bool, parse_int, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode

@@ -18,7 +18,7 @@ from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays, only_elementwise
 from hloopt.interpreter.values import Array, Value, joined, widened
-from hloopt.ir.attribute_values import parse_bool, parse_int, parse_ints
+from hloopt.ir.attributes.values import parse_bool, parse_int, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode

@@ -13,7 +13,7 @@ from hloopt.interpreter.reducers import identity_of, ufuncs_of
 from hloopt.interpreter.scalar_calls import apply_to_arrays, combine
 from hloopt.interpreter.updates import combine_in_order
 from hloopt.interpreter.values import Array, Value, computing_type, joined
-from hloopt.ir.attribute_values import WindowDimension, parse_window
+from hloopt.ir.attributes.values import WindowDimension, parse_window
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode

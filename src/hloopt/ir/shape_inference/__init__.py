@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloSyntaxError, HloVerifyError
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, agree, array_shape
 from hloopt.ir.shape_inference.arrangement import (
     infer_broadcast,
     infer_concatenate,
@@ -37,6 +36,7 @@ from hloopt.ir.shape_inference.elementwise import (
 from hloopt.ir.shape_inference.operation import Operation, show
 from hloopt.ir.shape_inference.reduction import infer_map, infer_reduce
 from hloopt.ir.shape_inference.stated import STATED_RULES, with_stated_type
+from hloopt.ir.shapes.shape import Shape, agree, array_shape
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 from hloopt.ir.shape_inference.element_types import higher_precision
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+from hloopt.ir.shapes.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 
 
 def infer_broadcast(operation: Operation) -> Shape:
@@ -137,7 +137,7 @@ def infer_pad(operation: Operation) -> Shape:
     expect_array(operand, "operand of pad")
     if not value.is_scalar:
         raise HloVerifyError("Pad operation does not support non-scalar padding values.")
-    from hloopt.ir.attribute_values import parse_padding
+    from hloopt.ir.attributes.values import parse_padding
 
     padding = parse_padding(operation.attribute("padding"))
     if len(padding) != operand.rank:

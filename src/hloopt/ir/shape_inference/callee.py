@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 
 
 class HasShape(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import parse_replica_groups
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.attributes.values import parse_replica_groups
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 
 
 def infer_unchanged(operation: Operation) -> Shape:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, sizes_agree
 from hloopt.ir.shape_inference.element_types import higher_precision
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+from hloopt.ir.shapes.shape import Shape, array_shape, sizes_agree
 
 _Dimensions = tuple[int, ...]
 

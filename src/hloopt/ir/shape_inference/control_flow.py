@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, show
+from hloopt.ir.shapes.shape import Shape, agree, array_shape, tuple_shape
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from hloopt.ir.element_type import ELEMENT_TYPES
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
+from hloopt.ir.shapes.shape import Shape, array_shape
 
 # Ascending in exponent range, then in precision: the wider range wins, so bf16 beats f16.
 _FLOATS = (

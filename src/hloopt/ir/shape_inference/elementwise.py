@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
-from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree
 from hloopt.ir.shape_inference.element_types import (
     complex_of,
     component_of,
@@ -15,6 +14,7 @@ from hloopt.ir.shape_inference.element_types import (
     with_type,
 )
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show, show_type
+from hloopt.ir.shapes.shape import Shape, array_shape, same_kind, sizes_agree
 
 _FLOATING = frozenset(
     (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, same_kind, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import check_reducer
+from hloopt.ir.shapes.shape import Shape, array_shape, same_kind, tuple_shape
 
 _Dimensions = tuple[int, ...]
 

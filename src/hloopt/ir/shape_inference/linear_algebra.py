@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 from hloopt.ir.shape_inference.element_types import complex_of, component_of
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show, show_type
+from hloopt.ir.shapes.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 
 
 def infer_fft(operation: Operation) -> Shape:

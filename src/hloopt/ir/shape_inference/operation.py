@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir import attribute_values
+from hloopt.ir.attributes import values as attribute_values
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, format_shape
+from hloopt.ir.shapes.shape import Shape, format_shape
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, agree, array_shape, same_kind, sizes_agree, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
+from hloopt.ir.shapes.shape import Shape, agree, array_shape, same_kind, sizes_agree, tuple_shape
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee

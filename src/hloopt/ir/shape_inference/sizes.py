@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import accumulators
+from hloopt.ir.shapes.shape import Shape, agree, array_shape, tuple_shape
 
 if TYPE_CHECKING:
     from hloopt.ir.shape_inference.callee import Callee

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from math import prod
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir import attribute_values
-from hloopt.ir.element_type import ElementType
+from hloopt.ir.attributes import values as attribute_values
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, agree, array_shape, same_kind, tuple_shape
 from hloopt.ir.shape_inference.control_flow import infer_operand
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show, show_type
+from hloopt.ir.shapes.element_type import ElementType
+from hloopt.ir.shapes.shape import Shape, agree, array_shape, same_kind, tuple_shape
 
 
 def stated_array(operation: Operation) -> Shape:

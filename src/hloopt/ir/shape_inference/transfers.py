@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.shape import Shape, agree, array_shape, tuple_shape
 from hloopt.ir.shape_inference.operation import Operation, show
-from hloopt.ir.shape_parser import parse_shape
+from hloopt.ir.shapes.shape import Shape, agree, array_shape, tuple_shape
+from hloopt.ir.shapes.shape_parser import parse_shape
 
 
 def infer_send(operation: Operation) -> Shape:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.values import (
     ConvolutionLabels,
     Window,
     WindowDimension,
     parse_dim_labels,
     parse_window,
 )
-from hloopt.ir.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 from hloopt.ir.shape_inference.element_types import higher_precision
 from hloopt.ir.shape_inference.operation import Operation, expect_array, show
 from hloopt.ir.shape_inference.reduction import accumulators, check_reducer
+from hloopt.ir.shapes.shape import Shape, array_shape, same_kind, sizes_agree, tuple_shape
 
 
 def infer_reduce_window(operation: Operation) -> Shape:

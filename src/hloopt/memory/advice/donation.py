@@ -9,8 +9,8 @@ from itertools import islice
 from hloopt.analysis.dataflow import NOTHING
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Opcode
-from hloopt.ir.attribute_values import Alias, parse_buffer_donor
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.attributes.values import Alias, parse_buffer_donor
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.memory.advice.gaps import Places
 from hloopt.memory.advice.model import NO_EFFECT, Donation, Effect
 from hloopt.memory.allocations import ParameterPart

@@ -11,9 +11,9 @@ from hloopt.analysis.cost.runs import RUNNING, count_runs
 from hloopt.analysis.dataflow import NOTHING
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.layout import HOST_MEMORY_SPACE
 from hloopt.ir.opcode import COLLECTIVES
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.memory.advice.gaps import Gap, Place, Places
 from hloopt.memory.advice.model import Effect, Obstacle, Offload, Rematerialization, Suggested
 from hloopt.memory.advice.relief import Relief, Step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.replication import ReplicationAnalysis
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.memory.advice.gaps import Places
 from hloopt.memory.advice.idle import suggested
 from hloopt.memory.advice.model import Sharding

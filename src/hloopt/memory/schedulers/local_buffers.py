@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from hloopt.analysis.dataflow.forwarding import Forward, forwards_of
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.ir.layout import HOST_MEMORY_SPACE
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shape import Shape, array_shape
-from hloopt.ir.shape_size import POINTER_BYTES, shape_bytes
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape, array_shape
+from hloopt.ir.shapes.shape_size import POINTER_BYTES, shape_bytes
 
 NO_MEMORY = (Opcode.PARAMETER, Opcode.CONSTANT)
 """What takes no memory while it waits for its users."""

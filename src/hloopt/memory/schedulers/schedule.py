@@ -10,14 +10,14 @@ from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shape_size import POINTER_BYTES
+from hloopt.ir.shapes.shape_size import POINTER_BYTES
 from hloopt.memory.backends import CPU, Backend
 from hloopt.memory.buffers import Buffers
-from hloopt.memory.heap_events import EventKind, HeapTrace, trace_heap
-from hloopt.memory.heap_packing import pack
+from hloopt.memory.heap.events import EventKind, HeapTrace, trace_heap
+from hloopt.memory.heap.packing import pack
+from hloopt.memory.heap.replay import replay
 from hloopt.memory.live_ranges import LiveRanges
 from hloopt.memory.overwrite import Overwriting
-from hloopt.memory.replay import replay
 from hloopt.memory.schedulers.list_scheduler import list_order
 from hloopt.memory.schedulers.local_buffers import LocalBuffers, buffer_bytes
 from hloopt.memory.schedulers.walks import bfs_order, dfs_order, trivial_order

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES, async_form
-from hloopt.ir.backend_config import with_collective_flag
+from hloopt.ir.attributes.backend_config import with_collective_flag
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register

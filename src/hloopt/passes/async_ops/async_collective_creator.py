@@ -11,8 +11,8 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import OPCODES, Opcode
-from hloopt.ir.shape import Shape, tuple_shape
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape import Shape, tuple_shape
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.async_ops.async_pairs import AsyncPair, done_of, replace_by_pairs, wrap
 from hloopt.passes.rewriting.replace import attributes_for_another_value

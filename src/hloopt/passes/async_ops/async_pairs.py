@@ -10,7 +10,7 @@ from hloopt.ir.clone import clone_computation
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.passes.rewriting.replace import replace_instruction
 
 ANNOTATIONS = ("metadata", "frontend_attributes", "backend_config")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hloopt.analysis.gpu_async import COLLECTIVES_GROUP, STREAM_ANNOTATION
-from hloopt.ir.backend_config import backend_config, with_gpu_fields
+from hloopt.ir.attributes.backend_config import backend_config, with_gpu_fields
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.clone import clone_to_change
-from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import OWN_DONES, OWN_STARTS, SYNC_COLLECTIVES, wrapped
-from hloopt.ir.backend_config import is_sync, with_collective_flag
+from hloopt.ir.attributes.backend_config import is_sync, with_collective_flag
+from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.computation import Computation
-from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.layout import HOST_MEMORY_SPACE
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.passes.async_ops.async_pairs import CONTEXT, AsyncPair, done_of, replace_by_pairs, wrap
 

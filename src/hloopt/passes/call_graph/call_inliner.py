@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attribute_values import format_frontend_attributes, parse_frontend_attributes
+from hloopt.ir.attributes.values import format_frontend_attributes, parse_frontend_attributes
 from hloopt.ir.clone import clone_module, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction

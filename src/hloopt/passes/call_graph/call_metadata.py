@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hloopt.ir.attribute_values import OpMetadata, format_metadata, parse_metadata
+from hloopt.ir.attributes.values import OpMetadata, format_metadata, parse_metadata
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.ir.stack_frames import FrameConcatenation, StackFrames
+from hloopt.ir.sources.stack_frames import FrameConcatenation, StackFrames
 
 _LONGEST_NAME = 1024  # characters; a longer op_name is not made
 _RUNS_ITS_CALLEES = ASYNC | {Opcode.WHILE, Opcode.CONDITIONAL}

@@ -13,7 +13,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import read_element
 from hloopt.pass_framework.base import (
     ModulePass,

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.equality import DEBUGGING, Equality, Key, outline
-from hloopt.ir.attribute_values import format_metadata, parse_metadata
+from hloopt.ir.attributes.values import format_metadata, parse_metadata
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
 
 MOST_INSTRUCTIONS = 128

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_values import format_ints, parse_ints
-from hloopt.ir.channels import unused_channel_ids
+from hloopt.ir.attributes.values import format_ints, parse_ints
 from hloopt.ir.computation import Computation
+from hloopt.ir.devices.channels import unused_channel_ids
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
-from hloopt.ir.shape import array_shape
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape import array_shape
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.passes.rewriting.replace import attributes_for_another_value
 

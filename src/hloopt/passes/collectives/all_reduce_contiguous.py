@@ -9,7 +9,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.passes.rewriting.replace import attributes_for_another_value, replace_instruction
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hloopt.ir.attribute_values import format_int_lists
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_mode import CollectiveMode, collective_mode, replica_groups
+from hloopt.ir.attributes.frontend_attributes import (
+    common_frontend_attributes,
+    set_frontend_attributes,
+)
+from hloopt.ir.attributes.values import format_int_lists
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.computation import Computation
-from hloopt.ir.frontend_attributes import common_frontend_attributes, set_frontend_attributes
+from hloopt.ir.devices.channels import unused_channel_ids
+from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.diagnostics import counted
-from hloopt.ir.collective_devices import group_sizes
 from hloopt.ir.computation import Computation
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.collective_devices import group_sizes
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 
 _OF_SHARDS = (Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hloopt.analysis.device_values import DeviceValues
-from hloopt.ir.attribute_values import format_int_lists
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_devices import device_groups
-from hloopt.ir.collective_mode import (
+from hloopt.ir.attributes.values import format_int_lists
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
+from hloopt.ir.computation import Computation
+from hloopt.ir.devices.channels import unused_channel_ids
+from hloopt.ir.devices.collective_devices import device_groups
+from hloopt.ir.devices.collective_mode import (
     CollectiveMode,
     collective_mode,
     participants_key,
     replica_groups,
 )
-from hloopt.ir.computation import Computation
-from hloopt.ir.device_counts import device_counts
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, is_host_transfer
-from hloopt.ir.collective_devices import device_groups, join
 from hloopt.ir.computation import Computation
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.collective_devices import device_groups, join
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import dependencies, depth_first

@@ -10,21 +10,21 @@ from typing import Literal, NamedTuple
 from hloopt.analysis.async_operations import SEND_RECV, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_values import parse_int_lists
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.collective_devices import transfer_mode
-from hloopt.ir.collective_mode import collective_mode
+from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
+from hloopt.ir.attributes.values import parse_int_lists
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.computation import Computation
-from hloopt.ir.device_counts import device_counts
-from hloopt.ir.frontend_attributes import frontend_attributes, set_frontend_attributes
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.collective_devices import transfer_mode
+from hloopt.ir.devices.collective_mode import collective_mode
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.devices.grid import Grid
+from hloopt.ir.devices.transfers import PAIRS, PIPELINE, STREAM, has_cycle
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
-from hloopt.ir.shape_size import shape_bytes
-from hloopt.ir.transfers import PAIRS, PIPELINE, STREAM, has_cycle
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.ir.tuples import is_parameter_element
 from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.collectives.collective_groups import CollectiveGroups, order_against_transfers

@@ -6,21 +6,21 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_mode import participants_key
-from hloopt.ir.computation import Computation
-from hloopt.ir.frontend_attributes import (
+from hloopt.ir.attributes.frontend_attributes import (
     common_frontend_attributes,
     frontend_attribute,
     set_frontend_attributes,
 )
+from hloopt.ir.computation import Computation
+from hloopt.ir.devices.channels import unused_channel_ids
+from hloopt.ir.devices.collective_mode import participants_key
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
 from hloopt.ir.reduction_kind import ReductionKind, operation_kind, reduction_kind
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.rewriting.conversions import is_widening, reduction_of_type
 from hloopt.passes.rewriting.replace import (

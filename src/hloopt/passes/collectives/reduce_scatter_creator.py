@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import prod
 
 from hloopt.analysis.device_values import DeviceValues
-from hloopt.ir.attribute_values import format_ints
-from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_devices import device_groups
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
-from hloopt.ir.device_counts import device_counts
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.channels import unused_channel_ids
+from hloopt.ir.devices.collective_devices import device_groups
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

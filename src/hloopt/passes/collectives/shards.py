@@ -8,7 +8,7 @@ from hloopt.analysis.device_values import DeviceValues
 from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shapes.shape import Shape, array_shape
 
 
 @dataclass(frozen=True, slots=True)

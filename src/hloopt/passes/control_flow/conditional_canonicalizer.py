@@ -7,7 +7,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import make_tuple
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.passes.control_flow.branches import (

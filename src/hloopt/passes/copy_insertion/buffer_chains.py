@@ -8,7 +8,7 @@ from hloopt.analysis.calls import loops_with_body
 from hloopt.analysis.dataflow import slots_of
 from hloopt.analysis.dataflow.slots import Index
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
+from hloopt.ir.attributes.values import parse_output_to_operand_aliasing
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.ordering import depends_on
 from hloopt.passes.copy_insertion.deep_copy import all_slots, copy_operand, replace_by_copy

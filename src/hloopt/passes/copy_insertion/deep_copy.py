@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.tuples import element, make_tuple
 
 

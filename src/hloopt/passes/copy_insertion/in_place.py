@@ -5,7 +5,7 @@ from __future__ import annotations
 from hloopt.analysis.in_place import bound_before
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.passes.copy_insertion.deep_copy import copy_operand
 from hloopt.passes.copy_insertion.facts import Facts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.passes.copy_insertion.deep_copy import (
     can_be_copied,
     replace_by_copy,

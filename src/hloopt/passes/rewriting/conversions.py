@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hloopt.ir.clone import clone_computation
 from hloopt.ir.computation import Computation
-from hloopt.ir.element_type import ElementType
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.reduction_kind import ReductionKind
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.element_type import ElementType
+from hloopt.ir.shapes.shape import array_shape
 
 _WITH_WRAP_AROUND = (ReductionKind.SUM, ReductionKind.PRODUCT)
 

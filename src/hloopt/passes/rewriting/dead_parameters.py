@@ -6,7 +6,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.text.header import entry_layout
 
 
@@ -58,7 +58,7 @@ def remove_dead_entry_parameters(module: Module) -> None:
 
     Parameters that an output aliases, or whose buffer is donated, stay.
     """
-    from hloopt.ir.attribute_values import parse_aliasing, parse_buffer_donor
+    from hloopt.ir.attributes.values import parse_aliasing, parse_buffer_donor
     from hloopt.text.header_values import format_aliasing, format_buffer_donor
 
     entry = module.entry

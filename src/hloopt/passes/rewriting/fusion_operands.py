@@ -43,8 +43,8 @@ def permute_fusion_operands(fusion: Instruction, permutation: Sequence[int]) -> 
 
 def _permute_aliases(fusion: Instruction, permutation: Sequence[int]) -> None:
     """Let the outputs that share a buffer with an operand share it with the same one."""
-    from hloopt.ir.attribute_format import format_operand_aliasing
-    from hloopt.ir.attribute_values import parse_output_to_operand_aliasing
+    from hloopt.ir.attributes.formats import format_operand_aliasing
+    from hloopt.ir.attributes.values import parse_output_to_operand_aliasing
 
     text = fusion.attributes.get("output_to_operand_aliasing")
     if text is not None:

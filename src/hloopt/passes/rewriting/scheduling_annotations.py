@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hloopt.diagnostics import PassRefused
-from hloopt.ir.frontend_attributes import (
+from hloopt.ir.attributes.frontend_attributes import (
     frontend_attribute,
     frontend_attributes,
     set_frontend_attributes,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.layout import layout_in_order
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shapes.layout import layout_in_order
+from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.ir.tuples import element, make_tuple
 
 

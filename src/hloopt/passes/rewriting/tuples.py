@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hloopt.ir.attribute_annotations import origin, origin_elements
-from hloopt.ir.attribute_values.sharding_text import canonical_sharding
-from hloopt.ir.attribute_values.strings import split_dictionaries
+from hloopt.ir.attributes.annotations import origin, origin_elements
+from hloopt.ir.attributes.values.sharding_text import canonical_sharding
+from hloopt.ir.attributes.values.strings import split_dictionaries
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import element
 from hloopt.passes.rewriting.replace import inherit, replace_instruction
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from hloopt.ir.attribute_values import format_frontend_attributes, parse_frontend_attributes
+from hloopt.ir.attributes.values import format_frontend_attributes, parse_frontend_attributes
 from hloopt.ir.module import Module
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.text import PrintOptions, print_module

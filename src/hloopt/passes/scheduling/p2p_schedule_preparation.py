@@ -8,13 +8,13 @@ from itertools import combinations, pairwise
 
 from hloopt.analysis.async_operations import OWN_DONES, SYNC_COLLECTIVES, async_form
 from hloopt.analysis.reachability import Reachability
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.computation import Computation
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.devices.transfers import PIPELINE
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.ir.transfers import PIPELINE
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 
 _STEPS = (Opcode.RECV, Opcode.SEND, Opcode.RECV_DONE, Opcode.SEND_DONE)

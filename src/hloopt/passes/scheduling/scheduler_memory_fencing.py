@@ -14,7 +14,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffer, Buffers
 from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 

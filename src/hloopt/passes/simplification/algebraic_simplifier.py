@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.attribute_values import format_ints, parse_ints
+from hloopt.ir.attributes.values import format_ints, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module

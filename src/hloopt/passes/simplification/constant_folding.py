@@ -7,7 +7,7 @@ from hloopt.analysis.equality import Equality
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import ELIDED
+from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order

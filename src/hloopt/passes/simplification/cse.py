@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.equality import Equality, Key
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module

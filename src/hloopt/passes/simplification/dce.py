@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.side_effects import SideEffects, has_own_side_effect
-from hloopt.ir import attribute_values
+from hloopt.ir.attributes import values as attribute_values
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.ordering import stable_computation_order
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,

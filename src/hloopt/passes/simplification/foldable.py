@@ -8,13 +8,13 @@ from functools import lru_cache
 from math import prod
 
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_values import parse_ints, parse_window
+from hloopt.ir.attributes.values import parse_ints, parse_window
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import ELIDED
+from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.ordering import depth_first, post_order
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.pass_framework.base import PassContext, PassOptions, option
 
 _APPLIES = frozenset(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from hloopt.analysis.loops.sources import only_caller
-from hloopt.ir.attribute_values import format_ints, parse_ints
+from hloopt.ir.attributes.values import format_ints, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.ir.tuples import is_parameter_element
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.passes.rewriting.conversions import commutes, reduction_of_type

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from math import prod
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.attribute_values import format_ints, parse_ints
+from hloopt.ir.attributes.values import format_ints, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.rewriting.replace import forget_value, replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination

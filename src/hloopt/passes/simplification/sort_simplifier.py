@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import is_only_taken_apart
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.passes.rewriting.dead_parameters import keep_parameters

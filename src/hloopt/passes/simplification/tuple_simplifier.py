@@ -10,7 +10,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, stable_order
-from hloopt.ir.shape import compatible
+from hloopt.ir.shapes.shape import compatible
 from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,

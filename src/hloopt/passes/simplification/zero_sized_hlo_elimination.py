@@ -8,7 +8,7 @@ from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import nest_values
+from hloopt.ir.literals.literal import nest_values
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order

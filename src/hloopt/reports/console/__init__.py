@@ -1,0 +1,1 @@
+"""Text for terminals: tables, styles, units, wrapped prose, coloured differences."""

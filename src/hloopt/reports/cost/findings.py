@@ -18,8 +18,8 @@ from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
-from hloopt.ir.shape import format_shape
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.shapes.shape import format_shape
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import some
 from hloopt.reports.cost.sources import CostSources
 from hloopt.reports.sources import StackTable, source_notes

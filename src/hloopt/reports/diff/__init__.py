@@ -1,0 +1,1 @@
+"""The difference of two modules: findings, labels, terminal page and JSON."""

@@ -10,10 +10,10 @@ from hloopt.analysis.content import Bodies, Content
 from hloopt.analysis.matching import ModuleMatch
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import format_shape, without_layout
+from hloopt.ir.shapes.shape import format_shape, without_layout
 from hloopt.text import PrintOptions, format_instruction
 
 

@@ -121,7 +121,7 @@ class _Comparison:
         before, after = self.before.stack_frames, self.after.stack_frames
         if before == after or not self.content.ignored.isdisjoint(("metadata", "locations")):
             return None
-        from hloopt.ir.stack_frames import StackFrames
+        from hloopt.ir.sources.stack_frames import StackFrames
 
         old, new = StackFrames.parse(before), StackFrames.parse(after)
         differing = [

@@ -1,0 +1,1 @@
+"""Reports on programs that were run: values, traces, equivalence."""

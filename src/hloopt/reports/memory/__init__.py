@@ -1,0 +1,1 @@
+"""The memory report: its model, terminal page, HTML page, trace, advice and comparison."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_format import braces
+from hloopt.ir.attributes.formats import braces
 from hloopt.memory.advice.model import (
     Advice,
     Donation,

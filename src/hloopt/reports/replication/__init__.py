@@ -1,0 +1,1 @@
+"""The replication report: findings, terminal page, annotations of the module."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.replication import Agreement, ReplicationAnalysis
-from hloopt.ir.attribute_values import format_frontend_attributes, parse_frontend_attributes
+from hloopt.ir.attributes.values import format_frontend_attributes, parse_frontend_attributes
 from hloopt.ir.module import Module
 from hloopt.reports.replication.findings import agreement_text, leaf_agreements
 

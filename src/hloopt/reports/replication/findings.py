@@ -14,8 +14,8 @@ from hloopt.analysis.source_lines import SourceLines
 from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.shape import format_shape
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.shapes.shape import format_shape
+from hloopt.ir.sources.source_stacks import op_name_of
 
 _NUMBER = re.compile(r"\d+")
 

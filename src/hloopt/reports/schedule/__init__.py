@@ -1,0 +1,1 @@
+"""Reports on schedules: findings, timelines, latencies, overlap, explanations, comparison."""

@@ -12,9 +12,9 @@ from hloopt.analysis.source_lines import SourceLines
 from hloopt.collector import collector_paused
 from hloopt.cost_models import CostModelChoice
 from hloopt.ir import Computation, Module
-from hloopt.ir.device_counts import device_counts
-from hloopt.ir.grid import Grid
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.devices.grid import Grid
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffers
 from hloopt.passes.scheduling.latency_hiding_scheduler.edges import BufferHazards
 from hloopt.passes.scheduling.latency_hiding_scheduler.pressure import BufferLife

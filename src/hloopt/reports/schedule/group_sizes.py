@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hloopt.analysis.async_operations import wrapped
 from hloopt.ir import Opcode
-from hloopt.ir.collective_devices import group_sizes
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.collective_devices import group_sizes
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.simulation import Operation
 

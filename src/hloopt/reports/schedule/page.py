@@ -10,7 +10,7 @@ from typing import Any
 
 from hloopt.cost_models import describe
 from hloopt.ir import Opcode
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import human_bytes
 from hloopt.reports.html.columns import Grouping, TextColumn, packed_rows, scope_groupings
 from hloopt.reports.html.page import Column, data_table, facts_list, html_page, notes_list

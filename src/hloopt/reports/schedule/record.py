@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hloopt.cost_models import cost_model_to_json
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.schedule.comparison import totals_to_json
 from hloopt.reports.schedule.findings import MEMORY_COUNT, ScheduleFindings
 from hloopt.reports.schedule.group_sizes import group_size

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from hloopt.ir import Opcode
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.schedule.findings import ScheduleFindings
 from hloopt.reports.schedule.frames import Slice
 from hloopt.reports.schedule.timeline import Rest, Timeline, Visit

@@ -1,0 +1,1 @@
+"""Reports on call graphs, loops and reachability."""

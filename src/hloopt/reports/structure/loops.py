@@ -12,8 +12,8 @@ from hloopt.analysis.source_lines import SourceLines
 from hloopt.diagnostics import counted
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import COLLECTIVES
-from hloopt.ir.shape_size import shape_bytes
-from hloopt.ir.source_stacks import op_name_of
+from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.footnotes import print_footnote
 from hloopt.reports.console.units import human_bytes, middle, page_width, tail
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from hloopt.ir.attribute_values import (
+from hloopt.ir.attributes.frontend_attributes import frontend_attributes
+from hloopt.ir.attributes.values import (
     OpMetadata,
     format_frontend_attributes,
     format_metadata,
     parse_ints,
     parse_metadata,
 )
-from hloopt.ir.frontend_attributes import frontend_attributes
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.tuples import read_element
 from hloopt.passes.rewriting.replace import attributes_for_another_value, replace_instruction
 

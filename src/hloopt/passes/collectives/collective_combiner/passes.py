@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
-from hloopt.ir.backend_config import is_pipelined
-from hloopt.ir.collective_mode import participants_key
+from hloopt.ir.attributes.backend_config import is_pipelined
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.computation import Computation
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.devices.collective_mode import participants_key
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
 from hloopt.passes.collectives.collective_combiner.combination import combine
 from hloopt.passes.collectives.collective_combiner.grouping import Group, Limits, group

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.collectives.collective_pipeliner.chains import Chain
 from hloopt.passes.collectives.collective_pipeliner.copies import (

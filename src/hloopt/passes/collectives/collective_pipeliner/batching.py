@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from hloopt.ir.attribute_values import format_ints, parse_ints
+from hloopt.ir.attributes.values import format_ints, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import SUNK
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.passes.collectives.collective_pipeliner.copies import constant_zero
 from hloopt.passes.collectives.collective_pipeliner.moves import sliced_dimension
 from hloopt.passes.collectives.collective_pipeliner.options import is_custom_call
@@ -155,7 +155,7 @@ class Batch:
         constraint = value.attributes.get("operand_layout_constraints")
         if constraint is None:
             return self._make(value, operands, {})
-        from hloopt.ir.shape_parser import scan_shape
+        from hloopt.ir.shapes.shape_parser import scan_shape
 
         (inner,) = scan_shape(f"({constraint.strip()[1:-1]})", 0)[0].elements
         outer = stacked_shape(inner, self._trips)

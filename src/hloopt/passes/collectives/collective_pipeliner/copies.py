@@ -7,13 +7,13 @@ from functools import cached_property
 from itertools import count
 
 from hloopt.analysis.side_effects import has_own_side_effect
-from hloopt.ir.channels import opcodes_with_channels, unused_channel_ids
 from hloopt.ir.clone import own_computations
 from hloopt.ir.computation import Computation
+from hloopt.ir.devices.channels import opcodes_with_channels, unused_channel_ids
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.rewriting.scheduling_annotations import annotation_of, group_of, set_group
 

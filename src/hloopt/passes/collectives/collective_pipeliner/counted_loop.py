@@ -11,7 +11,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.passes.collectives.collective_pipeliner.effects import has_effect
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, compatible
+from hloopt.ir.shapes.shape import Shape, compatible
 from hloopt.ir.tuples import read_element
 from hloopt.passes.collectives.collective_pipeliner.copies import (
     Copier,

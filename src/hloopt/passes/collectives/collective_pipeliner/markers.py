@@ -6,7 +6,7 @@ from hloopt.ir.custom_targets import MOVED, SUNK
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import array_shape
+from hloopt.ir.shapes.shape import array_shape
 from hloopt.passes.collectives.collective_pipeliner.options import is_custom_call
 
 

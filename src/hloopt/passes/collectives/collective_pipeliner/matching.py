@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.shape import compatible
+from hloopt.ir.shapes.shape import compatible
 from hloopt.passes.collectives.collective_pipeliner.counted_loop import CountedLoop, NotPipelined
 from hloopt.passes.collectives.collective_pipeliner.moves import (
     Move,

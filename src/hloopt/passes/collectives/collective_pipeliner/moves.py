@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.collectives.collective_pipeliner.counted_loop import CountedLoop, NotPipelined

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.custom_targets import custom_call_target
-from hloopt.ir.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.pass_framework.base import PassOptions, option

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from hloopt.analysis.calls import loops_with_body
-from hloopt.ir.backend_config import with_collective_flag
+from hloopt.ir.attributes.backend_config import with_collective_flag
 from hloopt.ir.clone import clone_computation, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction

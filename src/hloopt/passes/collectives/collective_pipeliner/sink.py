@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hloopt.ir.attribute_values import format_ints
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape
+from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.collectives.collective_pipeliner.batching import Batch, stacked_shape
 from hloopt.passes.collectives.collective_pipeliner.copies import (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hloopt.analysis.replication.groups import scalar_of_broadcast
-from hloopt.ir.collective_mode import participants_key
+from hloopt.ir.devices.collective_mode import participants_key
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind

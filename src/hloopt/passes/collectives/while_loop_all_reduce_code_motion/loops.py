@@ -8,7 +8,7 @@ from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.opcode import Opcode
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_values.replica_groups import MOST_DEVICES
-from hloopt.ir.channels import unused_channel_ids
-from hloopt.ir.collective_mode import replica_groups
+from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.computation import Computation
-from hloopt.ir.device_counts import device_counts
+from hloopt.ir.devices.channels import unused_channel_ids
+from hloopt.ir.devices.collective_mode import replica_groups
+from hloopt.ir.devices.device_counts import device_counts
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode

@@ -8,7 +8,7 @@ from hloopt.analysis.replication.groups import scalar_of_broadcast
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.tuples import element, make_tuple
 from hloopt.passes.collectives.while_loop_all_reduce_code_motion.accumulation import Accumulation
 from hloopt.passes.collectives.while_loop_all_reduce_code_motion.loops import SharedBody, is_zero

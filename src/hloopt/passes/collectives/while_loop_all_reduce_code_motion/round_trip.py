@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hloopt.ir.attribute_values import parse_ints
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 

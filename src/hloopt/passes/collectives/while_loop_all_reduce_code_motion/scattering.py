@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.groups import scalar_of_broadcast
-from hloopt.ir.collective_devices import device_groups
-from hloopt.ir.grid import Grid
+from hloopt.ir.devices.collective_devices import device_groups
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind

@@ -6,7 +6,7 @@ from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import element, is_only_taken_apart
 from hloopt.passes.control_flow.branches import apart_from_others, callers_of_branch
 from hloopt.passes.rewriting.tuples import keep_elements

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literal import canonical_literal
+from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.control_flow.branch_contents import BranchContents, only_forwards
 from hloopt.passes.control_flow.branches import call_branch

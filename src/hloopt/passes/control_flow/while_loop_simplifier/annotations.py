@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hloopt.ir.attribute_annotations import origin, origin_leaves
+from hloopt.ir.attributes.annotations import origin, origin_leaves
 from hloopt.ir.instruction import Instruction
 from hloopt.passes.rewriting.replace import OF_THE_VALUE
 from hloopt.passes.rewriting.tuples import leaf_shardings

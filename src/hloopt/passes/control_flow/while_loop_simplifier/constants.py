@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hloopt.analysis.equality import Equality
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import tuple_shape
+from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.control_flow.while_loop_simplifier.state import (
     StateChange,

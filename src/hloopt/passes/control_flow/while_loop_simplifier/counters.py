@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.tuples import is_parameter_element, make_tuple, read_element
 from hloopt.passes.control_flow.while_loop_simplifier.annotations import Leaves
 from hloopt.passes.control_flow.while_loop_simplifier.state import StateChange, change_state

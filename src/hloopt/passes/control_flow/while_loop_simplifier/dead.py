@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.control_flow.while_loop_simplifier.state import (

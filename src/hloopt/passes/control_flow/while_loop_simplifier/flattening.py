@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.control_flow.while_loop_simplifier.state import StateChange, change_state
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hloopt.analysis.loops.trip_count import LoopTrips
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import counted
-from hloopt.ir.attribute_values import parse_frontend_attributes
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.call_graph.call_inliner import CallInliner, Inliner

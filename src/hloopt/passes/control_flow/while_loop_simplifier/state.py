@@ -14,7 +14,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first
-from hloopt.ir.shape import Shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.tuples import element, is_only_taken_apart, read_element
 from hloopt.passes.control_flow.while_loop_simplifier.annotations import (
     LeafMap,

@@ -24,9 +24,9 @@ from hloopt.analysis.gpu_async import (
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
-from hloopt.ir.backend_config import backend_config
-from hloopt.ir.frontend_attributes import frontend_attribute
-from hloopt.ir.transfers import PIPELINE, STREAM
+from hloopt.ir.attributes.backend_config import backend_config
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.devices.transfers import PIPELINE, STREAM
 from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_streams import StreamOverlap
 from hloopt.passes.scheduling.latency_hiding_scheduler.graph import ScheduleGraph

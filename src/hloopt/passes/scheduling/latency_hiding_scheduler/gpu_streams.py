@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hloopt.analysis.async_operations import wrapped
 from hloopt.analysis.gpu_async import STREAM_ANNOTATION, is_collectives_group
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.collective_mode import named_groups
-from hloopt.ir.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.devices.collective_mode import named_groups
 from hloopt.ir.opcode import COLLECTIVES
 
 if TYPE_CHECKING:

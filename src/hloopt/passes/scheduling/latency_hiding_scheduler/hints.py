@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.frontend_attributes import frontend_attribute, frontend_attributes
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute, frontend_attributes
 
 KEEP_ORDER = "keep_original_sequence_order_in_group"
 HINT = "scheduler_hint"

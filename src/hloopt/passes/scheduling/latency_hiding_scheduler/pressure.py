@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.ir.shape import Shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.buffers import Buffers
 
 _READS_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)

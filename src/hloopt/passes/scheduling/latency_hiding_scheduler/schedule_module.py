@@ -16,7 +16,7 @@ from hloopt.diagnostics import HloError, PassRefused, PipelineError
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.find import find_instructions
 from hloopt.ir.ordering import computation_post_order
-from hloopt.ir.shape_size import shape_bytes
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.schedulers import fragmentation

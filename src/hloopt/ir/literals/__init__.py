@@ -1,0 +1,1 @@
+"""Literals: the values of constants as text and as bits."""

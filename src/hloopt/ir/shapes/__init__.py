@@ -1,0 +1,1 @@
+"""Shapes: element types, layouts, tuples; read from text, written, measured."""

@@ -1,0 +1,1 @@
+"""The heap of temporaries: what is allocated and freed when, and at which offset."""
