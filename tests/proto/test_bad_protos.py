@@ -189,3 +189,17 @@ def test_names_that_text_cannot_have_are_replaced(name: str) -> None:
     module = decode(damaged(lambda m: setattr(entry(m, "g"), "name", name)))
     again = parse_module(print_module(module))
     assert [i.name for i in again.instructions()] == [i.name for i in module.instructions()]
+
+
+@pytest.mark.parametrize("name", ["}", "a]b", "{", '"', "'", "a,b", "a\n", ""])
+def test_axes_that_text_cannot_name_are_refused(name: str) -> None:
+    sharding = "sharding={mesh['x'=4], [{}, {}]}"
+    proto = message("HloModuleProto")()
+    proto.ParseFromString(
+        encode(parse_module(f"HloModule m\nENTRY e {{ p = f32[4,4] parameter(0), {sharding} }}"))
+    )
+    axis = proto.computations[0].instructions[0].sharding.named_sharding.mesh.axes[0]
+    assert axis.name == "x"
+    axis.name = name
+    with pytest.raises(HloError, match="text cannot have a mesh with an axis"):
+        decode(proto.SerializeToString())

@@ -14,6 +14,10 @@ from hloopt.ir.attributes.values.replica_groups import (
     SubAxis,
     parse_replica_groups,
 )
+from hloopt.patterns import pattern
+
+_AXIS_NAME = pattern(r"[^'\"{}\[\],\x00-\x1f\x7f]+")
+"""The names of axes that text can have."""
 
 
 def read_replica_groups(proto: Any) -> str:
@@ -55,6 +59,9 @@ def write_replica_groups(proto: Any, text: str) -> None:
 def read_mesh(proto: Any) -> Mesh:
     """The mesh in a MeshProto. Raises HloSyntaxError."""
     axes = tuple((axis.name, axis.size) for axis in proto.axes)
+    for name, _ in axes:
+        if not _AXIS_NAME.fullmatch(name):
+            raise HloSyntaxError(f"text cannot have a mesh with an axis '{name}'")
     if proto.HasField("iota_transform"):
         found = proto.iota_transform
         count = (prod(size for _, size in axes),)
