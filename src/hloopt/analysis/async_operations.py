@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
+from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.opcode import ASYNC
 
 
@@ -97,6 +98,4 @@ def is_host_transfer(instruction: Instruction) -> bool:
     """Whether a send or recv, or the one that a done completes, is with the host."""
     if instruction.opcode in SEND_RECV_DONE and instruction.operands:
         instruction = instruction.operands[0]
-    return (
-        instruction.opcode in SEND_RECV and instruction.attributes.get("is_host_transfer") == "true"
-    )
+    return instruction.opcode in SEND_RECV and has_host_transfer(instruction)

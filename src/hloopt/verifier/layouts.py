@@ -7,6 +7,7 @@ from functools import cache
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -78,7 +79,7 @@ def check_layouts(instruction: Instruction, setting: Setting) -> None:
     if setting.options.instruction_can_change_layout == "all" or not shape.is_array:
         return
     is_free = instruction.opcode in _MAY_CHANGE_LAYOUT
-    if is_free and instruction.attributes.get("custom_call_target") != '"LayoutConstraint"':
+    if is_free and custom_call_target(instruction) != "LayoutConstraint":
         return
     for number, operand in enumerate(operands):
         if operand.rank != shape.rank or not operand.is_array:

@@ -12,7 +12,7 @@ from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.rules import DEFAULT, RULES
 from hloopt.analysis.cost.sizes import leaf_elements
 from hloopt.analysis.loops.trip_count import trip_count
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -128,7 +128,7 @@ class CostAnalysis:
             shape = scan.shape
             count = leaf_elements(shape.elements[1] if shape.is_tuple else shape)
         else:
-            (dimension,) = parse_ints(scan.attributes["dimensions"])
+            (dimension,) = dimensions_of(scan)
             count = scan.operands[0].shape.dimensions[dimension]
         return applying(scan, (count, self.computation(scan.called[0])))
 

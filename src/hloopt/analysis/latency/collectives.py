@@ -16,7 +16,7 @@ from hloopt.analysis.latency.network import (
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
-from hloopt.ir.attributes.values import parse_int_lists
+from hloopt.ir.attributes.typed import pairs_of
 from hloopt.ir.devices.collective_mode import named_groups
 from hloopt.targets.gpu import Gpu
 from hloopt.targets.performance import load_tables
@@ -112,7 +112,7 @@ class CollectiveTimes:
         )
 
     def _permute(self, permute: Instruction) -> Time | None:
-        pairs = parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
+        pairs = pairs_of(permute)
         if not pairs:
             return None
         size = sum(leaf_bytes(operand.shape) for operand in permute.operands)

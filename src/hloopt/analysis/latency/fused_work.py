@@ -14,7 +14,7 @@ from math import prod
 from typing import TypeAlias
 
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of, fusion_kind_of
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shapes.shape import Shape
@@ -76,7 +76,7 @@ def fused_work(fusion: Instruction) -> FusedWork:
         known = walks.setdefault(value, {})
         known[walk] = max(known.get(walk, 0.0), count)
 
-    is_loop = fusion.attributes.get("kind") == "kLoop"
+    is_loop = fusion_kind_of(fusion) == "kLoop"
     results = results_of(fusion)
     for result in results:
         count = elements(written(result))
@@ -125,7 +125,7 @@ def _applied_flops(instruction: Instruction, count: float) -> float:
 
 def _is_even(concatenate: Instruction) -> bool:
     """Whether the threads that run together are in the same part all along."""
-    (dimension,) = parse_ints(concatenate.attributes["dimensions"])
+    (dimension,) = dimensions_of(concatenate)
     return dimension == 0 or all(
         operand.shape.dimensions[dimension] % _WARP == 0 for operand in concatenate.operands
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hloopt.analysis.loops.expressions import constant_value
 from hloopt.analysis.loops.integers import is_integer, wrap
 from hloopt.analysis.loops.sources import Source, source_of
+from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
@@ -46,7 +47,7 @@ def comparison_of(loop: Instruction) -> Comparison | None:
     compare, path = source_of(loop.called[1].root)
     if compare.opcode is not Opcode.COMPARE or path:
         return None
-    direction = compare.attributes.get("direction", "")
+    direction = direction_of(compare)
     for value, other, seen_from in (
         (compare.operands[0], compare.operands[1], direction),
         (compare.operands[1], compare.operands[0], MIRRORED.get(direction, direction)),

@@ -13,7 +13,8 @@ from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays
 from hloopt.interpreter.values import Array, Value, zeros
-from hloopt.ir.attributes.values import parse_int_lists, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
+from hloopt.ir.attributes.values import parse_int_lists
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -79,7 +80,7 @@ def _by_operand(gathered: Gathered) -> list[Sequence[Array]]:
 
 
 def _dimension(instruction: Instruction) -> int:
-    return parse_ints(instruction.attributes["dimensions"])[0]
+    return dimensions_of(instruction)[0]
 
 
 # -- reductions -----------------------------------------------------------------------------------
