@@ -15,11 +15,11 @@ from hloopt.ir.opcode import ASYNC
 
 
 class AsyncForm(NamedTuple):
-    """What step of an operation an instruction is: async-start, async-done, or all of it."""
+    """The step of an operation that an instruction is: async-start, async-done, or all of it."""
 
     outer: Opcode
     inner: Opcode
-    """What is done: all-gather, copy, call …"""
+    """The operation itself: all-gather, copy, call …"""
 
 
 OWN_STARTS = {
@@ -64,7 +64,7 @@ def async_form(instruction: Instruction) -> AsyncForm:
 
 
 def wrapped(instruction: Instruction) -> Instruction:
-    """What an async-start, -update or -done is about. O(updates between)."""
+    """The operation that an async-start, -update or -done wraps. O(updates between)."""
     return async_start_of(instruction).called[0].root
 
 

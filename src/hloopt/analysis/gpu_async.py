@@ -1,4 +1,5 @@
-"""What XLA:GPU runs beside other work: collectives, transfers, copies, calls on other threads."""
+"""Operations that XLA:GPU runs beside others: collectives, transfers, copies, calls on other
+threads."""
 
 from __future__ import annotations
 

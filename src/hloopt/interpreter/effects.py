@@ -41,7 +41,7 @@ class Effect(NamedTuple):
 
 
 class RunRecord:
-    """What can be said of a run beside its results."""
+    """Facts about a run beside its results."""
 
     def __init__(self) -> None:
         self.effects: dict[int, list[Effect]] = {}
@@ -49,7 +49,7 @@ class RunRecord:
         self.ran: set[Computation] = set()
         """The computations that were run on some device."""
         self.made_up: dict[str, Instruction] = {}
-        """What stand-ins were made for, each with an instruction."""
+        """The reasons for stand-in values, each with an instruction."""
         self.is_fed = False
         """Whether the host gave it data."""
         self.steps = 0

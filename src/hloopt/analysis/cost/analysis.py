@@ -23,7 +23,7 @@ _UNKNOWN = Cost(-1, 0, 0, -1, -1)
 
 
 class CostAnalysis:
-    """What the instructions of a module cost, by the rules of XLA's HloCostAnalysis.
+    """The costs of a module's instructions, by the rules of XLA's HloCostAnalysis.
 
     Beyond XLA's, a loop costs its body times its trip count, a scan its computation for each step,
     a conditional its costliest branch, and a custom call reads its operands and writes its

@@ -69,7 +69,7 @@ def sort_flops(sort: Instruction) -> int:
 
 
 def call_cost(call: Instruction, callees: Callees) -> Cost:
-    """What is called."""
+    """The computation that is called."""
     return callees(call.called[0])
 
 

@@ -28,7 +28,7 @@ _KERNELS = "KERNEL_STRATEGY_TRITON"
 
 
 class Payload(NamedTuple):
-    """What a collective moves, in bytes on one device."""
+    """The data that a collective moves, in bytes on one device."""
 
     sent: int
     """By which throughputs are measured."""
@@ -37,7 +37,7 @@ class Payload(NamedTuple):
 
 
 def permute_kind(pairs: Collection[Sequence[int]]) -> str:
-    """What kind of collective-permute pairs of (source, target) make.
+    """The kind of collective-permute that pairs of (source, target) make.
 
     `one-way`: no device both sends and receives; `two-way`: some do; `mutual`: those that one
     device sends to send to it.
@@ -154,7 +154,7 @@ class CollectiveTimes:
 
 
 class _Reach(NamedTuple):
-    """What devices a collective connects."""
+    """The devices that a collective connects."""
 
     devices: int
     """Of one group."""

@@ -31,7 +31,7 @@ from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.targets import Target, load_target, target_names
 
 _ASYNC_STEP = Time(1.0, Origin.CONSTANT)
-"""What beginning an asynchronous collective, or waiting for its end, takes itself."""
+"""The time to launch an asynchronous collective, or to wait for its end, without the collective."""
 _UNKNOWN_SHARE = 0.01
 """Of the fixed constants: what stands in for the times of instructions without a model."""
 _KERNELS = ("kLoop", "kInput")

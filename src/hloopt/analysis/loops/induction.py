@@ -43,7 +43,7 @@ class InductionVariable:
 
 
 def comparison_of(loop: Instruction) -> Comparison | None:
-    """What the condition of a loop compares, if that is an integer element of its state alone."""
+    """The comparison in a loop's condition, if it is of one integer element of the state."""
     compare, path = source_of(loop.called[1].root)
     if compare.opcode is not Opcode.COMPARE or path:
         return None
@@ -92,7 +92,7 @@ def lagging_variable(loop: Instruction, index: int) -> InductionVariable | None:
 
 
 def initial_value(loop: Instruction, index: int) -> int | None:
-    """What an integer of the state is before the first trip; None where it is no constant."""
+    """The initial value of an integer of the state; None where it is not a constant."""
     first = initial_element(loop, index)
     return None if first is None else constant_value(first)
 

@@ -1,4 +1,4 @@
-"""What comes of a collective: the values of all its participants from what each of them brings."""
+"""Results of collectives: the values of all participants from the operands of each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Gathered(NamedTuple):
 
 
 def results_of(gathered: Gathered) -> list[Value]:
-    """What each participant gets; of a start, what the done will return. Raises RunError."""
+    """The result on each participant; of a start, the result of its done. Raises RunError."""
     return _COLLECTIVES[gathered.instruction.opcode](gathered)
 
 
@@ -241,7 +241,7 @@ def _permuted(
     incoming: Sequence[Incoming],
     device: int,
 ) -> Value:
-    """What one device gets; zeros if nobody sends to it."""
+    """The result on one device; zeros if no device sends to it."""
     if len(incoming) > 1:
         raise cannot_run(instruction, f"device {device} is the target of {len(incoming)} others")
     if incoming:
