@@ -57,7 +57,7 @@ class HloError(Exception):
 
     code: str | None = None
     file: str | None = None
-    """What to name as its place where there is no span."""
+    """The name of its place where there is no span."""
     note: str | None = None
     """Notes about it."""
 

@@ -1,4 +1,4 @@
-"""What commands share: classes, exit codes, options, consoles, lists, JSON."""
+"""Parts that commands share: classes, exit codes, options, consoles, lists, JSON."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def memory_option(command: Function) -> Function:
 
 
 def exit_code_of(error: HloError) -> int:
-    """What a command that ends in `error` exits with."""
+    """The exit code of a command that ends in `error`."""
     from hloopt.diagnostics import Defect, PassFailure
 
     if isinstance(error, Defect):

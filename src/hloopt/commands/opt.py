@@ -132,7 +132,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """What a reproducer says of input, passes and verification; it has no say in the rest."""
+    """The input, passes and verification that a reproducer states; it states no other settings."""
     from hloopt.files import read_source
     from hloopt.pass_framework.reproducer import reproducer_arguments
 

@@ -66,7 +66,8 @@ def why_malformed(shape: Shape) -> str | None:
 
 
 def check_layouts(instruction: Instruction, setting: Setting) -> None:
-    """What only passes values on keeps their layouts; so do opcodes that layout assignment does
+    """Opcodes that only pass values on keep their layouts; so do opcodes that layout assignment
+    does
     not let change them (with `instruction_can_change_layout="layout-assignment"`)."""
     shape = instruction.shape
     operands = [operand.shape for operand in instruction.operands]
