@@ -203,25 +203,3 @@ def test_axes_that_text_cannot_name_are_refused(name: str) -> None:
     axis.name = name
     with pytest.raises(HloError, match="text cannot have a mesh with an axis"):
         decode(proto.SerializeToString())
-
-
-def test_a_computation_of_two_async_starts_is_refused() -> None:
-    negate = "{ p = f32[] parameter(0)  ROOT n = f32[] negate(p) }"
-    start = "((f32[]), f32[]) async-start(p)"
-    text = f"""HloModule m
-a {negate}
-b {negate}
-ENTRY e {{
-  p = f32[] parameter(0)
-  first = {start}, calls=a
-  second = {start}, calls=b
-  x = f32[] async-done(first)
-  ROOT y = f32[] async-done(second)
-}}"""
-    proto = message("HloModuleProto")()
-    proto.ParseFromString(encode(parse_module(text)))
-    computations = {computation.name: computation for computation in proto.computations}
-    first, second = [i for i in computations["e"].instructions if i.opcode == "async-start"]
-    second.called_computation_ids[:] = first.called_computation_ids
-    with pytest.raises(HloError, match="'second': computation '%a' belongs to another async-start"):
-        decode(proto.SerializeToString())
