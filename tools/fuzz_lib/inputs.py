@@ -27,6 +27,7 @@ _APART = 1 / 150
 """The share of command lines that get a process of their own."""
 
 _OUR_OWN = 0.25
+_BYTES_A_SECOND = 5 << 20  # a few modules of the corpus have constants of 70 MB
 """The share of texts from the generator of random_differential.py."""
 
 Outcome = tuple[str, Problem | None]
@@ -42,7 +43,7 @@ class Inputs(NamedTuple):
     """The share of texts that go through all passes."""
     kinds: tuple[str, ...] = KINDS
     seconds: float = 5.0
-    """Of processor time, for one input; four times as much for command lines and pipelines."""
+    """Of processor time, for one small input; four times as much for command lines and pipelines."""
     megabytes: int = 500
     """The most bytes that one input may add to a worker's memory."""
     reduction_seconds: float = 20.0
@@ -60,7 +61,8 @@ class Inputs(NamedTuple):
 
     def examine(self, number: int, known: set[str]) -> Progress:
         case = _Case(self, number)
-        limits = Limits(self.seconds * (1 if case.kind in ("text", "proto") else 4), self.megabytes)
+        seconds = self.seconds * (1 if case.kind in ("text", "proto") else 4)
+        limits = Limits(seconds + len(case.content) / _BYTES_A_SECOND, self.megabytes)
         with limits:
             outcome, problem = case.check(case.text)
         progress = Progress(1, Counter({f"{case.kind} {outcome}": 1}) + case.notes)
