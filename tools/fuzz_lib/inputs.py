@@ -27,8 +27,9 @@ _APART = 1 / 150
 """The share of command lines that get a process of their own."""
 
 _OUR_OWN = 0.25
-_BYTES_A_SECOND = 5 << 20  # a few modules of the corpus have constants of 70 MB
 """The share of texts from the generator of random_differential.py."""
+_BYTES_A_SECOND = 5 << 20
+"""Size of an input that is given a second more: some constants of the corpus have 70 MB."""
 
 Outcome = tuple[str, Problem | None]
 _Result = TypeVar("_Result")
@@ -43,7 +44,7 @@ class Inputs(NamedTuple):
     """The share of texts that go through all passes."""
     kinds: tuple[str, ...] = KINDS
     seconds: float = 5.0
-    """Of processor time, for one small input; four times as much for command lines and pipelines."""
+    """Of processor time, for a small input; four times as much for commands and pipelines."""
     megabytes: int = 500
     """The most bytes that one input may add to a worker's memory."""
     reduction_seconds: float = 20.0
