@@ -263,7 +263,7 @@ class _Reader:
         assert error.span is not None
         text = error.span.source.text
         scalar = next(part for part in _scalars(node) if part.value == text)
-        start = scalar.start_mark.index + (scalar.style is not None)
+        start = scalar.start_mark.index + (scalar.style in ('"', "'"))
         span = self._span(scalar)
         if self.source.text.startswith(text, start):
             span = Span(self.source, start + error.span.start, start + error.span.end)
