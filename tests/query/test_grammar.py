@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.query.programs import selected
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.query.programs import module, selected
 
-from hloopt.diagnostics import SelectorError, render_error
+from hloopt.diagnostics import SelectorError, Source, Span, render_error
 from hloopt.query import parse_selector
+from hloopt.text import parse_module
 
 SAME = [
     ("opcode=copy,users=3", "opcode=copy , users = 3"),
@@ -52,7 +55,17 @@ def test_quotes_keep_a_star_a_star() -> None:
     assert selected('name="b*"') == []
     assert selected("op_name='jit(step)/a, b'") == ["turned"]
     assert selected('op_name="jit(step)/a, b"|*gather') == ["turned", "gathered"]
-    assert selected('op_name="it\'s"') == selected("op_name='it''s'") == []
+    assert selected('source="*.py"') == []
+    with pytest.raises(SelectorError, match=r"'c\*' is not an opcode"):
+        parse_selector('opcode="c*"')
+
+
+def test_a_quote_within_quotes_is_written_twice() -> None:
+    found = parse_module(
+        'HloModule m ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="it\'s \\"x\\""} }'
+    )
+    for text in ("'it''s \"x\"'", '"it\'s ""x"""'):
+        assert parse_selector(f"op_name={text}").matches(found.entry.root)
 
 
 MISTAKES = r"""
@@ -62,6 +75,10 @@ opcod=copy
 ^^^^^ unknown key 'opcod' | did you mean 'opcode'?
 qqq=copy
 ^^^ unknown key 'qqq' | keys: opcode, name, computation
+replica_groups={}
+^^^^^^^^^^^^^^ unknown key 'replica_groups' | did you mean 'attr.replica_groups'?
+copy, sharding
+      ^^^^^^^^ 'sharding' is neither an opcode nor a key | did you mean 'attr.sharding'?
 copy, opcode=al-gather
              ^^^^^^^^^ 'al-gather' is not an opcode | did you mean 'all-gather'?
 opcode=copy|negat
@@ -155,6 +172,46 @@ def test_a_mistake_is_shown_with_caret_and_hint(
     assert lines[1] == f" --> selector:1:{caret.index('^') + 1}"
     assert lines[4] == f"  | {caret}"
     assert help in "".join(lines[5:])
+
+
+WORDS = (
+    *("opcode", "=", "~", "!=", "<", "copy", ",", " ", "(", ")", "or", "not", "%back", "*", "|"),
+    *(
+        "bytes",
+        "1MiB",
+        "shape",
+        "f32[4,8]",
+        "{0}",
+        '"',
+        "'",
+        "\\",
+        "[",
+        "attr.",
+        "frontend.",
+        "in-",
+    ),
+    *("loop", "name", "a.b", "\n", "é", "\0", "-1", "99999999999999999999", ":", "and"),
+)
+
+
+@settings(max_examples=600)
+@given(st.lists(st.sampled_from(WORDS), max_size=9).map("".join))
+def test_any_text_is_a_selector_or_shows_its_mistake(text: str) -> None:
+    span = mistake(text)
+    if span is None:
+        list(parse_selector(text).select(module()))
+    else:
+        assert 0 <= span.start <= len(text)
+
+
+def mistake(text: str) -> Span | None:
+    """The place of the mistake in a text; None where that is a selector."""
+    try:
+        parse_selector(text)
+    except SelectorError as error:
+        render_error(error)
+        return error.span or Span(Source("nowhere", ""), -1, 0)
+    return None
 
 
 def test_nothing_is_not_a_selector() -> None:

@@ -172,6 +172,17 @@ def test_no_key_is_an_opcode() -> None:
     assert OPCODES.keys().isdisjoint(name.replace("_", "-") for name in KEYS)
 
 
+def test_an_async_start_of_several_operations_has_no_short_form() -> None:
+    found = parse_module(
+        "HloModule m\n"
+        "w { a = f32[4] parameter(0)  b = f32[4] copy(a)  ROOT c = f32[4] all-to-all(b) }\n"
+        "ENTRY e { p = f32[4] parameter(0)  s = ((f32[4]), f32[4]) async-start(p), calls=w\n"
+        "  ROOT d = f32[4] async-done(s) }"
+    )
+    assert not list(parse_selector("all-to-all-start").select(found))
+    assert [i.name for i in parse_selector("is-collective").select(found)] == ["c", "s", "d"]
+
+
 def test_parts_may_be_empty() -> None:
     found = parse_module(
         "HloModule m ENTRY e { p = () parameter(0) k = token[] after-all() ROOT t = ((), token[])"

@@ -166,7 +166,7 @@ def _is_in_range(module: Module, value: object) -> bool:
 
 CONDITIONS: dict[str, Condition] = {
     "has": Condition(
-        "each of these [selectors](selectors.md), one or a list, selects an instruction",
+        "each of these selectors, one or a list, selects an instruction (docs/selectors.md)",
         *(_SELECTORS, _has_each),
     ),
     "has_no": Condition(

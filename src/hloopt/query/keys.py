@@ -185,6 +185,8 @@ def find_key(name: str) -> Key | None:
 
 def suggestion(name: str, others: Sequence[str] = ()) -> str | None:
     """A hint at the key, or the one of some other names, that is nearest to an unknown one."""
+    if name in _attribute_names():
+        return f"did you mean 'attr.{name}'?"
     _, dot, rest = name.partition(".")
     families = [f"{prefix}.{rest if dot else 'NAME'}" for prefix in FAMILIES]
     return did_you_mean(name, [*KEYS, *families, *others])
