@@ -145,6 +145,8 @@ attr.dimension=3
 ^^^^^^^^^^^^^^ no opcode has an attribute 'dimension' | did you mean 'dimensions'?
 attr.to_apply
 ^^^^^^^^^^^^^ 'to_apply' names computations or instructions | 'calls=NAME'
+frontend.=x
+^^^^^^^^^ expected a name behind 'frontend.'
 attribute.slice=x
 ^^^^^^^^^^^^^^^ unknown key 'attribute.slice' | did you mean 'attr.slice'?
 =copy

@@ -78,8 +78,8 @@ _DECLARED = (
         "parts, and `tuple`", values.element_types,
     ),
     _of(
-        _SHAPE, "shape", SHAPE, "shape of the result as XLA prints it; layouts count where the "
-        "text has one", values.shape,
+        _SHAPE, "shape", SHAPE, "shape of the result as XLA prints it; `=` looks at layouts where "
+        "its value has one, `~` sees them always", values.shape,
     ),
     _of(_SHAPE, "rank", NUMBER, "number of dimensions; of a tuple those of all its arrays",
         values.ranks),
@@ -110,9 +110,9 @@ _DECLARED = (
     _own("is-async", FLAG, "starts, continues or ends an asynchronous operation", values.is_async),
     _own("is-root", FLAG, "the root of its computation", values.is_root),
     _of(_COMPUTATION, "in-entry", FLAG, "in the entry computation", values.is_entry),
-    Key("in-loop", FLAG, "in the body of a while loop, or in what it calls",
-        lambda facts: facts.is_in_loop, _COMPUTATION),
-    Key("in-fusion", FLAG, "in a fused computation, or in what it calls",
+    Key("in-loop", FLAG, "in the body of a while loop, or in what that calls; not in the loop's "
+        "own condition", lambda facts: facts.is_in_loop, _COMPUTATION),
+    Key("in-fusion", FLAG, "in a fused computation, or in what that calls",
         lambda facts: facts.is_in_fusion, _COMPUTATION),
     Key("in-async", FLAG, "in what an async-start runs, or in what that calls",
         lambda facts: facts.is_in_async, _COMPUTATION),
@@ -137,6 +137,9 @@ class Family:
         return f"{self.prefix}.NAME"
 
     def key(self, name: str) -> Key:
+        """The key of one name. Raises SelectorError."""
+        if not name:
+            raise SelectorError(f"expected a name behind '{self.prefix}.'")
         self.check(name)
         read = partial(self.read, name)
         return Key(f"{self.prefix}.{name}", self.kind, self.doc, lambda facts: read, cost=_SLOW)

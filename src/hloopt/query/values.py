@@ -132,7 +132,7 @@ def attribute(attribute_name: str, instruction: Instruction) -> Texts:
     text = instruction.attributes.get(attribute_name)
     if text is None:
         return ()
-    return (parse_string(text) if text[0] in "\"'" else compact(text),)
+    return (parse_string(text) if text.startswith(('"', "'")) else compact(text),)
 
 
 def frontend(attribute_name: str, instruction: Instruction) -> Texts:
