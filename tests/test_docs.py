@@ -20,10 +20,12 @@ from hloopt.diagnostics import Source
 from hloopt.interpreter.kernels import custom_call
 from hloopt.interpreter.machine import run_module
 from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.conditions import unmet_condition
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import make_options
 from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.pipeline_yaml import parse_pipeline
+from hloopt.query import parse_selector
 from hloopt.text import parse_module, print_module
 
 MODULE = """HloModule m
@@ -71,6 +73,30 @@ def test_the_example_pipeline_is_one(root: Path) -> None:
     pipeline = parse_pipeline(Source("tidy.yaml", text), find_pipeline)
     names = [step.made.name for step in pipeline.passes()]
     assert names[:2] == ["call-inliner", "tuple-simplifier"]
+
+
+def test_the_example_conditions_are_some(root: Path) -> None:
+    text = blocks(root, "pipelines.md", "yaml")[1]
+    pipeline = parse_pipeline(Source("conditions.yaml", text), find_pipeline)
+    module = parse_module(MODULE)
+    unmet = [unmet_condition(module, step.when) for step in pipeline.steps]
+    assert [text and text.partition(":")[0] for text in unmet] == ["has", "count", "has"]
+
+
+def test_the_example_selectors_are_some(root: Path) -> None:
+    lines = blocks(root, "selectors.md", "text")[0].splitlines()
+    assert len(lines) > 10
+    for line in lines:
+        list(parse_selector(re.sub(r" {2,}#.*", "", line)).select(parse_module(MODULE)))
+
+
+def test_the_example_of_selectors_from_python_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.hlo").write_text(MODULE, encoding="utf-8")
+    exec(blocks(root, "selectors.md", "python")[0], {})
+    assert capsys.readouterr().out == "d f32[]\nFalse\n"
 
 
 def test_the_passes_text_is_one(root: Path) -> None:

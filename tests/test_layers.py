@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-_GROUND = {"collector", "diagnostics", "patterns", "preserves", "yaml_nodes"}
+_GROUND = {"amounts", "collector", "diagnostics", "patterns", "preserves", "yaml_nodes"}
 LAYERS = {
     "ir": _GROUND,
     "text": {*_GROUND, "ir", "split"},
+    "query": {*_GROUND, "ir"},
     "targets": _GROUND,
     "verifier": {*_GROUND, "ir"},
     "interpreter": {*_GROUND, "ir"},
@@ -28,7 +29,7 @@ LAYERS = {
     "cost_models": {*_GROUND, "ir", "files", "analysis", "targets"},
     "pass_framework": {
         *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "files"),
-        *("shrink", "equivalence", "targets"),
+        *("shrink", "equivalence", "targets", "query"),
     },
     "passes": {
         *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "memory", "shrink"),

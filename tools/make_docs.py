@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -24,6 +25,7 @@ from hloopt.pass_framework.options import documented_options
 from hloopt.pass_framework.pipeline_text import format_passes
 from hloopt.pass_framework.registry import PASSES, find_pass
 from hloopt.preserves import EXPLAINED
+from hloopt.query.keys import FAMILIES, KEYS, Family, Key
 
 ROOT = Path(__file__).parent.parent
 NOTE = "<!-- Written by `make docs` from the code. -->"
@@ -53,6 +55,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "commands.md": commands_page(),
         ROOT / "docs" / "passes.md": passes_page(),
         ROOT / "docs" / "errors.md": errors_page(),
+        ROOT / "docs" / "selectors.md": selectors_page(),
     }
 
 
@@ -123,7 +126,10 @@ def passes_page() -> str:
             ]
             parts.append("\n".join(rows))
     parts += ["## Shipped pipelines", _table(("pipeline", "passes", ""), _pipeline_rows())]
-    parts += ["## Conditions (`when:`)", _table(("condition", "holds when"), _condition_rows())]
+    parts += [
+        "## Conditions (`when:`)",
+        _table(("condition", "takes", "holds when"), _condition_rows()),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -137,13 +143,26 @@ def errors_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def selectors_page() -> str:
+    """The page as it is, with the table of the keys that there are."""
+    page = (ROOT / "docs" / "selectors.md").read_text(encoding="utf-8")
+    keys: list[Key | Family] = [*KEYS.values(), *FAMILIES.values()]
+    rows = [
+        (f"`{key.name}`", " ".join(f"`{o}`" for o in key.kind.operators), key.doc) for key in keys
+    ]
+    table = _table(("key", "operators", ""), rows)
+    return re.sub(r"\| key \|.*?(?=\n\n)", lambda _: table, page, count=1, flags=re.S)
+
+
 def _pipeline_rows() -> list[tuple[str, ...]]:
     found = [(name, find_pipeline(name)) for name in pipeline_names()]
     return [(f"`{name}`", f"`{format_passes(p.steps)}`", p.description) for name, p in found]
 
 
 def _condition_rows() -> list[tuple[str, ...]]:
-    return [(f"`{key}`", condition.doc) for key, condition in CONDITIONS.items()]
+    return [
+        (f"`{key}`", condition.kind.title, condition.doc) for key, condition in CONDITIONS.items()
+    ]
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -151,6 +151,12 @@ class PipelineError(HloError):
     code = "HLO600"
 
 
+class SelectorError(HloError):
+    """The text of a selector of instructions is not one."""
+
+    code = "HLO609"
+
+
 class PassFailure(HloError):
     """A pass failed; the module is as it was before the pass. `__cause__` is the exception."""
 

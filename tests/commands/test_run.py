@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hloopt.amounts import parse_size
 from hloopt.cli import main
 from hloopt.commands.run import command
 from hloopt.equivalence.settings import MOST_MEMORY, MOST_STEPS
-from hloopt.pass_framework.options import parse_size
 
 STEP = """HloModule step, num_partitions=2
 

@@ -362,7 +362,7 @@ _UNITS = "B, KiB, MiB, GiB and TiB (powers of 1024), KB, MB, GB and TB (of 1000)
 
 def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
     """The callback of an option that takes an amount: `1500`, `100M`."""
-    from hloopt.pass_framework.options import parse_size
+    from hloopt.amounts import parse_size
 
     if value is None:
         return None

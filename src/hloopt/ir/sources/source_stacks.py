@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hloopt.ir.sources.stack_frames import StackFrames
 
 _MOST_FRAMES = 128  # of a stack; JAX writes 10, and an inlined call adds its own
+_PLAIN_OP_NAME = pattern(r'\{(?:op_type="[^"\\]*" )?op_name="([^"\\]*)"')
 _LIBRARY = pattern(
     r"(?:^|[/\\])(?:(?:site|dist)-packages|lib(?:64)?[/\\]python\d[\d.]*)[/\\]|^<frozen "
 )
@@ -60,7 +61,10 @@ class Stack:
 def op_name_of(instruction: Instruction) -> str:
     """The `op_name` of an instruction's metadata, or nothing."""
     metadata = instruction.attributes.get("metadata")
-    return parse_metadata(metadata).op_name if metadata else ""
+    if not metadata:
+        return ""
+    plain = _PLAIN_OP_NAME.match(metadata)  # nearly all are: the rest need not be parsed
+    return plain[1] if plain else parse_metadata(metadata).op_name
 
 
 def stack_of(instruction: Instruction) -> Stack | None:
