@@ -16,9 +16,11 @@ from hloopt.diagnostics import (
     PassRefused,
     PipelineError,
     Source,
+    counted,
 )
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.pass_framework.applications import Application, Applications
 from hloopt.pass_framework.base import PassContext, Remark
 from hloopt.pass_framework.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
 from hloopt.pass_framework.plugins import place_in_pass
@@ -59,6 +61,9 @@ class PipelineResult:
     warnings: list[str] = field(default_factory=list)
     validation: Validation | None = None
     """The result of running and comparing the module; None where nobody asked for it."""
+    applications: Applications = field(default_factory=Applications)
+    """Those of all passes, in the order in which they were made; those that a failed pass had made
+    are among them, so that each has the same number whatever the limit."""
 
     @property
     def changed(self) -> bool:
@@ -92,6 +97,8 @@ class PipelineRunner(NamedTuple):
     validator: Validator | None = None
     on_progress: Callable[[str, float], None] | None = None
     """Told what takes a pass long, and which part of it is done."""
+    opt_limit: int | None = None
+    """The most applications that all passes together may make; None: any number."""
 
     def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
         """Run all steps on `module`, in place.
@@ -107,7 +114,7 @@ class _Execution:
     def __init__(self, runner: PipelineRunner, module: Module) -> None:
         self.runner = runner
         self.module = module
-        self.result = PipelineResult()
+        self.result = PipelineResult(applications=Applications(runner.opt_limit))
         self.verified = VerifiedState()
         self._preserved: Preserves = "bits"
         """The least that all passes preserve which changed something: comparisons are with the
@@ -194,6 +201,10 @@ class _Execution:
         if unmet is not None:
             run.skipped = f"condition not met: {unmet}"
             return False
+        applications = self.result.applications
+        if applications.is_at_limit:
+            run.skipped = f"the limit of {counted(applications.made, 'application')} is reached"
+            return False
         for observer in self.runner.observers:
             observer.before(run, module)
         before = self.text()
@@ -201,13 +212,18 @@ class _Execution:
             step.made.name,
             wants_remarks=self.runner.wants_remarks,
             on_progress=self.runner.on_progress,
+            applications=applications,
         )
+        made = applications.made
         started = time.perf_counter()
         try:
             answer: object = step.made.run(module, context)
             if not isinstance(answer, bool):
                 raise TypeError(f"run() returned {answer!r}, not whether it changed the module")
             run.changed = answer
+            if answer and applications.made == made:  # a plugin that does not ask
+                root = module.entry.root.name
+                applications.add(Application(run.name, root, "changed the module"))
             if self.runner.verify and run.changed:
                 verify_changes(module, self.verified, self.runner.verifier_options)
         except KeyboardInterrupt:
