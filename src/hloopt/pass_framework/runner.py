@@ -91,8 +91,9 @@ class PipelineRunner(NamedTuple):
     verify: bool = True
     wants_remarks: bool = False
     observers: Sequence[Observer] = ()
-    write_reproducer: Callable[[PassStep, str, str], str] | None = None
-    """Takes step, module text and reason; returns how to repeat the failure, for the message."""
+    write_reproducer: Callable[[PassStep, str, str, int | None], str] | None = None
+    """Takes step, module text, reason and the applications that the pass might make; returns how to
+    repeat the failure, for the message."""
     verifier_options: VerifierOptions = ANY_TARGET
     validator: Validator | None = None
     on_progress: Callable[[str, float], None] | None = None
@@ -120,6 +121,8 @@ class _Execution:
         """The least that all passes preserve which changed something: comparisons are with the
         module as it was before the first one."""
         self._text: tuple[int, str] | None = None
+        self._made_before = 0
+        """The applications before the pass that runs."""
 
     def run(self, pipeline: Pipeline) -> PipelineResult:
         if self.runner.verify:
@@ -214,7 +217,7 @@ class _Execution:
             on_progress=self.runner.on_progress,
             applications=applications,
         )
-        made = applications.made
+        made = self._made_before = applications.made
         started = time.perf_counter()
         try:
             answer: object = step.made.run(module, context)
@@ -263,7 +266,9 @@ class _Execution:
         where = ""
         is_refused = isinstance(error, PassRefused | PipelineError)
         if self.runner.write_reproducer is not None and not is_refused:
-            where = self.runner.write_reproducer(step, before, reason)
+            limit = self.runner.opt_limit
+            left = None if limit is None else limit - self._made_before
+            where = self.runner.write_reproducer(step, before, reason, left)
         if step.on_error == "skip":
             said = f"pass '{run.name}' failed and was skipped: {reason}"
             self.result.warnings.append(f"{said}; {place}" if place else said)

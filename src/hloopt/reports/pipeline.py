@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
-from hloopt.diagnostics import Source
+from hloopt.diagnostics import Source, counted
 from hloopt.reports.console.table import ReportTable
 from hloopt.reports.console.units import middle, page_width
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.driver import Outcome
+    from hloopt.pass_framework.applications import Applications
     from hloopt.pass_framework.base import Remark
     from hloopt.pass_framework.runner import PassRun
     from hloopt.pass_framework.validation import Validation
@@ -152,6 +153,29 @@ def render_warnings(outcome: Outcome, console: Console) -> None:
         console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
 
 
+def render_applications(outcome: Outcome, console: Console) -> None:
+    """The number of applications and the last one, where there is a limit, in a line."""
+    applications = outcome.result.applications
+    if applications.limit is None:
+        return
+    made = counted(applications.made, "application")
+    limit = f"the limit of {applications.limit:,} is"
+    reached = "reached" if applications.is_at_limit else "not reached"
+    last = applications.last
+    said = f"; the last: {last.pass_name}: %{last.instruction}: {last.what}" if last else ""
+    console.print(Text(f"{made} made, {limit} {reached}{said}"), soft_wrap=True)
+
+
+def _applications_to_json(applications: Applications) -> dict[str, object]:
+    last = applications.last
+    return {
+        "limit": applications.limit,
+        "made": applications.made,
+        "last": last
+        and {"pass": last.pass_name, "instruction": last.instruction, "what": last.what},
+    }
+
+
 def render_remarks(outcome: Outcome, filters: RemarkFilters, console: Console) -> None:
     """Remarks of the kinds and passes asked for, one a line, with the line in the source."""
     name = outcome.source.name if outcome.source else outcome.name
@@ -234,7 +258,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
     from hloopt.reports.memory.record import memory_to_json
     from hloopt.reports.schedule.comparison import schedule_change_to_json
 
-    validation = outcome.result.validation
+    validation, applications = outcome.result.validation, outcome.result.applications
     return {
         "module": outcome.name,
         "changed": outcome.changed,
@@ -267,6 +291,11 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
             }
             for remark, line in _remarks_asked_for(outcome, filters)
         ],
+        **(
+            {"applications": _applications_to_json(applications)}
+            if applications.limit is not None
+            else {}
+        ),
         "seconds": outcome.seconds,
         "diff": diff_to_json(outcome.diff) if outcome.diff is not None else None,
         "memory": (

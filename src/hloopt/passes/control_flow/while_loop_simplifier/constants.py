@@ -33,18 +33,14 @@ def propagate_constants(loop: Instruction, may_apply: MayApply) -> int:
         and value.shape.is_scalar
         and hands_on(loop.called[0], index)
     }
-    reads = [
-        read
-        for computation in (loop.called if constants else ())
-        for read in computation.parameters[0].users
-        if read.opcode is Opcode.GET_TUPLE_ELEMENT and read.tuple_index in constants
-    ]
-    if not (reads and may_apply()):
+    if not (constants and may_apply()):
         return 0
-    for read in reads:
-        constant = read.parent.add_clone(constants[read.tuple_index], [])
-        inherit(read, constant)
-        read.replace_all_uses_with(constant)
+    for computation in loop.called:
+        for read in list(computation.parameters[0].users):
+            if read.opcode is Opcode.GET_TUPLE_ELEMENT and read.tuple_index in constants:
+                constant = computation.add_clone(constants[read.tuple_index], [])
+                inherit(read, constant)
+                read.replace_all_uses_with(constant)
     return len(constants)
 
 
