@@ -56,8 +56,20 @@ ENTRY e {
   ROOT s = f32[4] add(b, b)
 }
 """,
+    "legalize-scheduling-annotations{keep_sync_annotation=false}": """HloModule m
+copies {
+  x = f32[4] parameter(0)
+  ROOT c = f32[4] copy(x)
 }
-"""Inputs of passes that have no golden tests."""
+ENTRY e {
+  p = f32[4] parameter(0)
+  s = ((f32[4]), f32[4], s32[]) async-start(p), calls=copies,
+    frontend_attributes={_scheduling_group_id="1"}
+  ROOT d = f32[4] async-done(s), frontend_attributes={_scheduling_group_id="1"}
+}
+""",
+}
+"""Inputs besides those of golden tests, by pass and options."""
 
 
 class Case(NamedTuple):
@@ -85,7 +97,7 @@ def _golden_cases() -> dict[str, list[Case]]:
         for given in dict.fromkeys(re.findall(r'--passes (?:"([^"]+)"|(\S+))', lines)):
             try:
                 parse_module(text)
-                step = next(parse_passes("".join(given), find_pipeline).passes())
+                step = _step("".join(given))
             except HloError:
                 continue  # an input, or an option, that is wrong on purpose
             cases.setdefault(step.made.name, []).append(Case(text, step))
@@ -93,16 +105,15 @@ def _golden_cases() -> dict[str, list[Case]]:
 
 
 def _cases(name: str) -> list[Case]:
-    like = _LIKE.get(name)
-    if like is not None:
-        return [Case(case.text, _step(name)) for case in _golden_cases()[like]]
-    if name in _OWN:
-        return [Case(_OWN[name], _step(name))]
-    return _golden_cases()[name]
+    golden = _golden_cases()
+    if name in _LIKE:
+        return [Case(case.text, _step(name)) for case in golden[_LIKE[name]]]
+    own = [Case(text, _step(given)) for given, text in _OWN.items()]
+    return golden.get(name, []) + [case for case in own if case.step.made.name == name]
 
 
-def _step(name: str) -> PassStep:
-    return next(parse_passes(name, find_pipeline).passes())
+def _step(given: str) -> PassStep:
+    return next(parse_passes(given, find_pipeline).passes())
 
 
 def _run(case: Case, limit: int | None) -> Run:
