@@ -166,14 +166,30 @@ def render_applications(outcome: Outcome, console: Console) -> None:
     console.print(Text(f"{made} made, {limit} {reached}{said}"), soft_wrap=True)
 
 
-def _applications_to_json(applications: Applications) -> dict[str, object]:
-    last = applications.last
+def _run_to_json(run: PassRun) -> dict[str, object]:
+    from hloopt.pass_framework.pipeline_text import format_value
+
     return {
-        "limit": applications.limit,
-        "made": applications.made,
-        "last": last
-        and {"pass": last.pass_name, "instruction": last.instruction, "what": last.what},
+        "name": run.name,
+        "iteration": run.iteration,
+        "options": {name: format_value(value) for name, value in run.options.items()},
+        "changed": run.changed,
+        "failed": run.failed,
+        "skipped": run.skipped,
+        "instructions_before": run.instructions[0],
+        "instructions_after": run.instructions[1],
+        "seconds": run.seconds,
+        "statistics": run.statistics,
     }
+
+
+def _applications_to_json(applications: Applications) -> dict[str, object]:
+    """The key that there is with a limit."""
+    if applications.limit is None:
+        return {}
+    last = applications.last
+    told = last and dict(zip(("pass", "instruction", "what"), last, strict=True))
+    return {"applications": {"limit": applications.limit, "made": applications.made, "last": told}}
 
 
 def render_remarks(outcome: Outcome, filters: RemarkFilters, console: Console) -> None:
@@ -252,33 +268,18 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
 
     Of remarks those asked for.
     """
-    from hloopt.pass_framework.pipeline_text import format_value
     from hloopt.reports.diff.record import diff_to_json
     from hloopt.reports.memory.comparison import peak_change_to_json
     from hloopt.reports.memory.record import memory_to_json
     from hloopt.reports.schedule.comparison import schedule_change_to_json
 
-    validation, applications = outcome.result.validation, outcome.result.applications
+    validation = outcome.result.validation
     return {
         "module": outcome.name,
         "changed": outcome.changed,
         "comparisons": validation and validation.comparisons,
         "validation": validation and _validation_to_json(validation),
-        "passes": [
-            {
-                "name": run.name,
-                "iteration": run.iteration,
-                "options": {name: format_value(value) for name, value in run.options.items()},
-                "changed": run.changed,
-                "failed": run.failed,
-                "skipped": run.skipped,
-                "instructions_before": run.instructions[0],
-                "instructions_after": run.instructions[1],
-                "seconds": run.seconds,
-                "statistics": run.statistics,
-            }
-            for run in outcome.result.runs
-        ],
+        "passes": [_run_to_json(run) for run in outcome.result.runs],
         "warnings": outcome.result.warnings + outcome.notes,
         "remarks": [
             {
@@ -291,11 +292,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
             }
             for remark, line in _remarks_asked_for(outcome, filters)
         ],
-        **(
-            {"applications": _applications_to_json(applications)}
-            if applications.limit is not None
-            else {}
-        ),
+        **_applications_to_json(outcome.result.applications),
         "seconds": outcome.seconds,
         "diff": diff_to_json(outcome.diff) if outcome.diff is not None else None,
         "memory": (
