@@ -195,7 +195,8 @@ def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> N
     made = pass_class(make_options(pass_class, {"keep_in_entry": "true"}))
     context = PassContext()
     assert made.run(module, context)
-    assert [remark.instruction for remark in context.remarks] == ["d"]
+    told = [(remark.kind, remark.instruction) for remark in context.remarks]
+    assert told == [("applied", "c"), ("missed", "d")]
     assert "ROOT q = " in print_module(module)
 
 

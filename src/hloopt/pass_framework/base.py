@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.pass_framework.applications import Application, Applications
 from hloopt.preserves import Preserves
 
 
@@ -51,7 +52,7 @@ class Remark(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class PassContext:
-    """The settings the driver gives to a pass, and the remarks the pass reports back."""
+    """The settings the driver gives to a pass, and what the pass asks and reports back."""
 
     pass_name: str = ""
     wants_remarks: bool = True
@@ -59,9 +60,39 @@ class PassContext:
     statistics: dict[str, int] = field(default_factory=dict)
     on_progress: Callable[[str, float], None] | None = None
     """Told what takes long, and which part of it is done, from 0 to 1."""
+    applications: Applications = field(default_factory=Applications)
+    """Shared by all passes of a run; without one, there is no limit."""
+
+    def apply(self, instruction: Instruction, what: str, *, remark: bool = True) -> bool:
+        """Ask to make one transformation, before it changes anything; False: leave it alone.
+
+        One application is complete in itself: the module is valid before and after. It is counted,
+        and `what`, which says what becomes of `instruction`, is reported as an applied remark.
+        `remark=False` leaves the remark to `applied`, for a text that names what the transformation
+        makes, or for several of one application; or out, where it would tell nothing. After the
+        first False all answers are False. O(1).
+        """
+        if not self.applications.add(Application(self.pass_name, instruction.name, what)):
+            return False
+        if remark:
+            self._remark("applied", instruction, what)
+        return True
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether `apply` would say no.
+
+        For passes that find out by trying whether they change anything: they leave off here, and
+        ask `apply`, which says yes then, once they know.
+        """
+        return self.applications.is_at_limit
+
+    def as_part(self) -> PassContext:
+        """A context for the parts of one application: same remarks and statistics, no limit."""
+        return replace(self, applications=Applications())
 
     def applied(self, instruction: Instruction, reason: str) -> None:
-        """Report a transformation; `reason` says what became of `instruction`."""
+        """Report what became of `instruction` in an application made without a remark."""
         self._remark("applied", instruction, reason)
 
     def missed(self, instruction: Instruction, reason: str) -> None:

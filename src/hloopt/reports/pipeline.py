@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
-from hloopt.diagnostics import Source
+from hloopt.diagnostics import Source, counted
 from hloopt.reports.console.table import ReportTable
 from hloopt.reports.console.units import middle, page_width
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.driver import Outcome
+    from hloopt.pass_framework.applications import Applications
     from hloopt.pass_framework.base import Remark
     from hloopt.pass_framework.runner import PassRun
     from hloopt.pass_framework.validation import Validation
@@ -152,6 +153,45 @@ def render_warnings(outcome: Outcome, console: Console) -> None:
         console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
 
 
+def render_applications(outcome: Outcome, console: Console) -> None:
+    """The number of applications and the last one, where there is a limit, in a line."""
+    applications = outcome.result.applications
+    if applications.limit is None:
+        return
+    made = counted(applications.made, "application")
+    limit = f"the limit of {applications.limit:,} is"
+    reached = "reached" if applications.is_at_limit else "not reached"
+    last = applications.last
+    said = f"; the last: {last.pass_name}: %{last.instruction}: {last.what}" if last else ""
+    console.print(Text(f"{made} made, {limit} {reached}{said}"), soft_wrap=True)
+
+
+def _run_to_json(run: PassRun) -> dict[str, object]:
+    from hloopt.pass_framework.pipeline_text import format_value
+
+    return {
+        "name": run.name,
+        "iteration": run.iteration,
+        "options": {name: format_value(value) for name, value in run.options.items()},
+        "changed": run.changed,
+        "failed": run.failed,
+        "skipped": run.skipped,
+        "instructions_before": run.instructions[0],
+        "instructions_after": run.instructions[1],
+        "seconds": run.seconds,
+        "statistics": run.statistics,
+    }
+
+
+def _applications_to_json(applications: Applications) -> dict[str, object]:
+    """The key that there is with a limit."""
+    if applications.limit is None:
+        return {}
+    last = applications.last
+    told = last and dict(zip(("pass", "instruction", "what"), last, strict=True))
+    return {"applications": {"limit": applications.limit, "made": applications.made, "last": told}}
+
+
 def render_remarks(outcome: Outcome, filters: RemarkFilters, console: Console) -> None:
     """Remarks of the kinds and passes asked for, one a line, with the line in the source."""
     name = outcome.source.name if outcome.source else outcome.name
@@ -228,7 +268,6 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
 
     Of remarks those asked for.
     """
-    from hloopt.pass_framework.pipeline_text import format_value
     from hloopt.reports.diff.record import diff_to_json
     from hloopt.reports.memory.comparison import peak_change_to_json
     from hloopt.reports.memory.record import memory_to_json
@@ -240,21 +279,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "changed": outcome.changed,
         "comparisons": validation and validation.comparisons,
         "validation": validation and _validation_to_json(validation),
-        "passes": [
-            {
-                "name": run.name,
-                "iteration": run.iteration,
-                "options": {name: format_value(value) for name, value in run.options.items()},
-                "changed": run.changed,
-                "failed": run.failed,
-                "skipped": run.skipped,
-                "instructions_before": run.instructions[0],
-                "instructions_after": run.instructions[1],
-                "seconds": run.seconds,
-                "statistics": run.statistics,
-            }
-            for run in outcome.result.runs
-        ],
+        "passes": [_run_to_json(run) for run in outcome.result.runs],
         "warnings": outcome.result.warnings + outcome.notes,
         "remarks": [
             {
@@ -267,6 +292,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
             }
             for remark, line in _remarks_asked_for(outcome, filters)
         ],
+        **_applications_to_json(outcome.result.applications),
         "seconds": outcome.seconds,
         "diff": diff_to_json(outcome.diff) if outcome.diff is not None else None,
         "memory": (

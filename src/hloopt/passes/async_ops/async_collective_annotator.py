@@ -39,9 +39,10 @@ class AsyncCollectiveAnnotator(ModulePass):
             is_sync = inner in self.options.disable_async_collectives
             text = with_collective_flag(instruction, "is_sync", value=is_sync)
             if instruction.attributes.get("backend_config") != text:
+                if not context.apply(instruction, "synchronous" if is_sync else "asynchronous"):
+                    break
                 instruction.set_attribute("backend_config", text)
                 if instruction.opcode is Opcode.ASYNC_START:
                     share_annotations(instruction)
-                context.applied(instruction, "synchronous" if is_sync else "asynchronous")
             context.count("collectives kept synchronous", is_sync)
         return module.version != before

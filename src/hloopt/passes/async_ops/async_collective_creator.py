@@ -76,6 +76,8 @@ class AsyncCollectiveCreator(ModulePass):
             if reason := self.why_not(instruction):
                 context.missed(instruction, reason)
                 continue
+            if not context.apply(instruction, "split into a start and a done", remark=False):
+                break
             start, done = pairs[instruction] = self._split(instruction)
             context.applied(instruction, f"split into %{start.name} and %{done.name}")
             context.count(f"{instruction.opcode}s split")

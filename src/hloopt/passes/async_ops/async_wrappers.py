@@ -36,10 +36,13 @@ class _AsyncWrapper(ModulePass):
                 continue
             pairs: dict[Instruction, AsyncPair] = {}
             for instruction in list(computation.instructions):
-                if self.is_wanted(instruction):
-                    pair = pairs[instruction] = self.split(instruction)
-                    context.applied(instruction, f"runs from %{pair.start.name} on")
-                    context.count("instructions made asynchronous")
+                if not self.is_wanted(instruction):
+                    continue
+                if not context.apply(instruction, "runs asynchronously", remark=False):
+                    break
+                pair = pairs[instruction] = self.split(instruction)
+                context.applied(instruction, f"runs from %{pair.start.name} on")
+                context.count("instructions made asynchronous")
             replace_by_pairs(computation, pairs)
         return module.version != before
 

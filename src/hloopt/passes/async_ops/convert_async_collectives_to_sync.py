@@ -43,8 +43,8 @@ class ConvertAsyncCollectivesToSync(ModulePass):
                 if reason := _why_not(start):
                     context.missed(start, reason)
                     continue
-                pairs.append((start, done))
-                context.applied(start, "nothing hides its latency")
+                if context.apply(start, "nothing hides its latency"):
+                    pairs.append((start, done))
             _replace(computation, pairs)
             context.count("collectives made synchronous", len(pairs))
             found |= bool(pairs)
@@ -65,13 +65,12 @@ class GpuConvertAsyncCollectivesToSync(ModulePass):
             pairs = [
                 (start, done)
                 for start, done in pairs_without_work(computation, _GPU_NO_WORK)
-                if not is_sync(start)
+                if not is_sync(start) and context.apply(start, "nothing hides its latency")
             ]
             for start, _ in pairs:
                 start.set_attribute("backend_config", with_collective_flag(start, "is_sync"))
                 if start.opcode is Opcode.ASYNC_START:
                     share_annotations(start)
-                context.applied(start, "nothing hides its latency")
             if pairs:
                 computation.splice({done: [start] for start, done in pairs})
             context.count("collectives marked synchronous", len(pairs))

@@ -30,10 +30,13 @@ class HostMemoryTransferAsyncifier(ModulePass):
                 continue
             pairs: dict[Instruction, AsyncPair] = {}
             for instruction in list(computation.instructions):
-                if _is_transfer(instruction):
-                    pair = pairs[instruction] = _split(instruction)
-                    context.applied(instruction, f"split, begins with %{pair.start.name}")
-                    context.count("transfers made asynchronous")
+                if not _is_transfer(instruction):
+                    continue
+                if not context.apply(instruction, "split into a start and a done", remark=False):
+                    break
+                pair = pairs[instruction] = _split(instruction)
+                context.applied(instruction, f"split, begins with %{pair.start.name}")
+                context.count("transfers made asynchronous")
             replace_by_pairs(computation, pairs)
         return module.version != before
 

@@ -87,7 +87,8 @@ class CallInliner(ModulePass):
                 if reason := self.why_not(call, sites[call.called[0]]):
                     context.missed(call, reason)
                     continue
-                context.applied(call, f"inlined %{call.called[0].name}")
+                if not context.apply(call, f"inlined %{call.called[0].name}"):
+                    break
                 context.count("calls inlined")
                 chosen.append(call)
             yield from inliner.inline(computation, chosen).values()

@@ -9,7 +9,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import read_element
 from hloopt.pass_framework.base import ModulePass, PassContext, register
-from hloopt.passes.rewriting.dead_parameters import remove_dead_parameters
+from hloopt.passes.rewriting.dead_parameters import live_parameters, remove_dead_parameters
 from hloopt.passes.rewriting.tuples import keep_elements
 
 
@@ -62,14 +62,18 @@ def _clean(computation: Computation, context: PassContext) -> dict[Instruction, 
     """Remove what is not needed; for each call what restores its result. O(edges)."""
     returned = sum(o.opcode is Opcode.PARAMETER for o in computation.root.operands)
     parameters = len(computation.parameters)
+    if not returned and len(live_parameters(computation)) == parameters:
+        return {}
+    what = "its computation loses parameters that it does not use, or only hands back"
+    if not context.apply(computation.root, what, remark=False):
+        return {}
     restored = _return_no_parameters(computation) if returned else {}
-    remove_dead_parameters(computation)
+    remove_dead_parameters(computation, context.as_part())
     removed = parameters - len(computation.parameters)
-    if removed or returned:
-        context.count("parameters removed", removed)
-        context.count("results removed", returned)
-        for call in computation.callers:
-            context.applied(call, f"{removed} operands and {returned} results less")
+    context.count("parameters removed", removed)
+    context.count("results removed", returned)
+    for call in computation.callers:
+        context.applied(call, f"{removed} operands and {returned} results less")
     return restored
 
 

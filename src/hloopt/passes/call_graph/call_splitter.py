@@ -65,6 +65,8 @@ class CallSplitter(ModulePass):
                 if reason := self.why_not(call):
                     context.missed(call, reason)
                     continue
+                if context.is_at_limit:
+                    break  # before the callee is split, which makes computations
                 callee = call.called[0]
                 if callee not in parts:
                     parts[callee] = self._split(callee)
@@ -72,7 +74,7 @@ class CallSplitter(ModulePass):
                 if isinstance(found, str):
                     context.missed(call, f"%{callee.name} stays whole: {found}")
                     continue
-                context.applied(call, f"split into %{found.first.name} and %{found.second.name}")
+                context.apply(call, f"split into %{found.first.name} and %{found.second.name}")
                 context.count("calls split")
                 placed[call] = found.call_both(call)
             _remove(computation, placed)

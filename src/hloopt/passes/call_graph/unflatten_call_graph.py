@@ -48,9 +48,12 @@ def _is_target(computation: Computation) -> bool:
 
 
 def _redirect_calls(old: Computation, new: Computation, context: PassContext) -> bool:
+    changed = False
     for call in list(old.callers):
         if call.opcode is Opcode.CALL:
-            context.applied(call, f"calls %{new.name}, which equals %{old.name}")
+            if not context.apply(call, f"calls %{new.name}, which equals %{old.name}"):
+                break
             context.count("calls redirected")
             call.set_called((new,))
-    return True
+            changed = True
+    return changed

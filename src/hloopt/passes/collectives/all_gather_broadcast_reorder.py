@@ -40,11 +40,9 @@ class AllGatherBroadcastReorder(ModulePass):
                 continue
             broadcast = gather.operands[0]
             before, after = shape_bytes(broadcast.shape), shape_bytes(broadcast.operands[0].shape)
-            context.applied(
-                gather,
-                f"each device sends the {counted(after, 'byte')} that %{broadcast.name} makes "
-                f"{before:,} of",
-            )
+            what = f"each device sends the {counted(after, 'byte')} that %{broadcast.name} makes "
+            if not context.apply(gather, f"{what}{before:,} of"):
+                break
             context.count("all-gathers moved")
             changed[gather.parent] = None
             _reorder(gather, channels)

@@ -59,7 +59,8 @@ def _merge(
                 continue
             earlier = first.setdefault(_key(instruction, equality, values), instruction)
             if earlier is not instruction:
-                context.applied(instruction, f"%{earlier.name} gathers the same")
+                if not context.apply(instruction, f"%{earlier.name} gathers the same"):
+                    break
                 context.count("all-gathers replaced")
                 operands = list(instruction.operands)
                 replace_instruction(instruction, earlier)

@@ -32,7 +32,8 @@ class AllReduceContiguous(ModulePass):
             if reason := _why_not(reduce):
                 context.missed(reduce, reason)
                 continue
-            context.applied(reduce, f"its {len(reduce.operands)} operands are one now")
+            if not context.apply(reduce, f"its {len(reduce.operands)} operands are one now"):
+                break
             context.count("operands concatenated", len(reduce.operands))
             changed[reduce.parent] = None
             _concatenate(reduce)

@@ -50,7 +50,8 @@ class AllReduceFolder(ModulePass):
                 if isinstance(groups, str):
                     context.missed(inner, groups)
                     continue
-                context.applied(inner, f"folded into %{outer.name}")
+                if not context.apply(inner, f"folded into %{outer.name}"):
+                    break
                 context.count("all-reduces folded")
                 changed[computation] = None
                 _fold(inner, outer, groups, channel_ids)

@@ -51,7 +51,8 @@ class AllReduceSimplifier(ModulePass):
             if reason is not None:
                 context.missed(collective, reason)
                 continue
-            context.applied(collective, f"all {size} devices of a group have the same")
+            if not context.apply(collective, f"all {size} devices of a group have the same"):
+                break
             context.count("collectives removed")
             changed[collective.parent] = None
             collective.replace_all_uses_with(_replacement(collective, size))

@@ -63,10 +63,11 @@ class AllReduceSplitter(ModulePass):
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
+                if not context.apply(reduced, f"split in two around %{part.name}"):
+                    break
+                context.count("all-reduces split")
                 changed[computation] = None
                 _split(reduced, part, found, channel_ids)
-                context.applied(reduced, f"split in two around %{part.name}")
-                context.count("all-reduces split")
         repair_schedule(changed)
         return bool(changed)
 

@@ -108,6 +108,10 @@ class CollectivePermuteDecomposer(ModulePass):
             candidates = [chosen]
         if not candidates:
             return
+        # One application: split one by one, those of a ring could wait for each other.
+        what = "the permutes of its loop's body are split into send and recv"
+        if not context.apply(candidates[0], what, remark=False):
+            return
         conflicts = groups.in_conflict(body, candidates)
         splits = []
         for permute in candidates:

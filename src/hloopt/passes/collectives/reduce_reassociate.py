@@ -74,7 +74,9 @@ class _Reassociate(ModulePass):
                     context.missed(right.collective, reason)
                     continue
                 names = f"%{left.collective.name} and %{right.collective.name}"
-                context.applied(operation, f"combines what {names} reduced, which is done once now")
+                what = f"combines what {names} reduced, which is done once now"
+                if not context.apply(operation, what):
+                    break
                 context.count("operations moved before collectives")
                 changed[computation] = None
                 self.reassociate(operation, left, right, channel_ids)

@@ -57,7 +57,8 @@ class ReduceScatterCreator(ModulePass):
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
-                context.applied(reduced, f"a reduce-scatter now, with %{part.name}")
+                if not context.apply(reduced, f"a reduce-scatter now, with %{part.name}"):
+                    break
                 context.count("reduce-scatters made")
                 changed[computation] = None
                 _scatter(reduced, part, found, channel_ids)

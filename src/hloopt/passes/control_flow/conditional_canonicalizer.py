@@ -31,10 +31,12 @@ class ConditionalCanonicalizer(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
         touched: dict[Computation, None] = {}
-        for branch in branches_of(module):
-            (parameter,) = branch.parameters
-            if parameter.shape.is_tuple and branch.root.shape.is_tuple:
-                continue
+        branches = [branch for branch in branches_of(module) if not _is_canonical(branch)]
+        # One application: a branch gives what its conditionals give, and these what all others do.
+        what = "branches of conditionals take and give tuples"
+        if branches and not context.apply(branches[0].root, what, remark=False):
+            return False
+        for branch in branches:
             own = apart_from_others(branch)
             touched[own] = None
             _canonicalize_branch(own)
@@ -49,6 +51,11 @@ class ConditionalCanonicalizer(ModulePass):
                 context.applied(conditional, f"gives a tuple, %{value.name} is its element")
         repair_schedule(touched)
         return module.version != before
+
+
+def _is_canonical(branch: Computation) -> bool:
+    """Whether a branch takes a tuple and gives one."""
+    return branch.parameters[0].shape.is_tuple and branch.root.shape.is_tuple
 
 
 def _canonicalize_branch(branch: Computation) -> None:

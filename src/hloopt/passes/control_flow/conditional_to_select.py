@@ -47,7 +47,8 @@ class ConditionalToSelect(ModulePass):
                 if reason := _why_not(conditional, effects, contents):
                     context.missed(conditional, reason)
                     continue
-                context.applied(conditional, "replaced by selects")
+                if not context.apply(conditional, "replaced by selects"):
+                    break
                 context.count("conditionals removed")
                 calls += _replace(conditional)
             inliner.inline(computation, calls)

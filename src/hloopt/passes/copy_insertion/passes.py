@@ -47,13 +47,16 @@ class CopyInsertion(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         options = self.options
+        # One application: copies are added everywhere, then those that are not needed removed.
+        if not context.apply(module.entry.root, "copies inserted in the module", remark=False):
+            return False
         insert_copies(
             module,
             backend=_backend(options.alias_info),
             use_regions=options.use_region_based_live_range_analysis != 0,
             threads=options.execution_threads,
             keep=options.should_skip_removal,
-            context=context,
+            context=context.as_part(),
         )
         return True
 

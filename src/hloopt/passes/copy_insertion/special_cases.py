@@ -33,10 +33,13 @@ def add_special_case_copies(
             wanted.find_at_root(computation)
     is_changed = False
     for instruction, slots in wanted.found.items():
+        reasons = list(dict.fromkeys(slots.values()))
+        if not context.apply(instruction, f"copied: {reasons[0]}", remark=False):
+            break
         copies = replace_by_copy(instruction, slots)
         is_changed |= bool(copies)
         context.count("special-case copies", len(copies))
-        for reason in dict.fromkeys(slots.values()):
+        for reason in reasons:
             context.applied(instruction, f"copied: {reason}")
     return is_changed
 

@@ -55,9 +55,10 @@ def _linearize(computation: Computation, running: set[Computation], context: Pas
         if is_scheduled and place[last] > place[begin]:
             context.missed(begin, f"the schedule has it before %{last.name}")
         elif not paths.connected(last, begin):
+            if not context.apply(begin, f"waits for %{last.name}"):
+                return
             begin.add_control_predecessor(last)
             paths.update([begin])
-            context.applied(begin, f"waits for %{last.name}")
             context.count("collectives ordered")
         last = _end_of(begin)
 

@@ -27,6 +27,9 @@ class FingerprintBeforeLhs(ModulePass):
         attributes = parse_frontend_attributes(module.attributes.get("frontend_attributes", "{}"))
         if module.is_scheduled or ATTRIBUTE in attributes:
             return False
+        what = "the module gets its fingerprint"
+        if not context.apply(module.entry.root, what, remark=False):
+            return False
         text = print_module(module, _STYLE)
         attributes[ATTRIBUTE] = blake2b(text.encode(), digest_size=_BYTES).hexdigest()
         module.set_attribute("frontend_attributes", format_frontend_attributes(attributes))

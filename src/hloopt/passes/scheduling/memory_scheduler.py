@@ -36,6 +36,8 @@ class MemoryScheduler(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
+        if context.is_at_limit:
+            return False
         schedule = schedule_module(
             module,
             Algorithm(self.options.algorithm),
@@ -53,6 +55,8 @@ class TrivialScheduler(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
+        if context.is_at_limit:
+            return False
         return _apply(schedule_module(module, Algorithm.TRIVIAL), module, context)
 
 
@@ -61,6 +65,10 @@ class Descheduler(ModulePass):
     """Drop the schedule: the order of the instructions means nothing any more."""
 
     def run(self, module: Module, context: PassContext) -> bool:
+        if not module.is_scheduled or not context.apply(
+            module.entry.root, "the module's schedule is dropped", remark=False
+        ):
+            return False
         return drop_schedule(module)
 
 
@@ -71,5 +79,5 @@ def _apply(schedule: Schedule, module: Module, context: PassContext) -> bool:
     if changed:
         peaks = ", ".join(f"{name} {peak:,}" for name, peak in schedule.peaks.items())
         needs = f" (bytes needed: {peaks})" if peaks else ""
-        context.applied(module.entry.root, f"scheduled in {schedule.algorithm} order{needs}")
+        context.apply(module.entry.root, f"scheduled in {schedule.algorithm} order{needs}")
     return changed

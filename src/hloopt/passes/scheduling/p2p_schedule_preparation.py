@@ -34,8 +34,15 @@ class P2PSchedulePreparation(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         version = module.version
         chains: list[_Chain] = []
+        may_chain: dict[Computation, bool] = {}
+        """One application per computation: what runs beside a chain is ordered against all."""
         for chain in _chains(module):
             if _can_be_chained(chain):
+                if chain.computation not in may_chain:
+                    what = "the sends and receives of its computation are chained"
+                    may_chain[chain.computation] = context.apply(chain.steps[0], what, remark=False)
+                if not may_chain[chain.computation]:
+                    continue
                 chains.append(chain)
                 for before, after in pairwise(chain.steps):
                     after.add_control_predecessor(before)

@@ -48,6 +48,8 @@ class SchedulerMemoryFencing(ModulePass):
         flow = Dataflow.of(module)
         windows: dict[Computation, _Windows] = {}
         for buffer in Buffers.of(flow).all:
+            if context.is_at_limit:
+                break
             if shape_bytes(flow.shape(buffer.values[0])) < threshold:
                 continue
             readers = _readers(flow, buffer)
@@ -58,7 +60,7 @@ class SchedulerMemoryFencing(ModulePass):
                 windows[computation] = _Windows(computation)
             start = windows[computation].fenced_start(readers, self.options.slack_windows)
             if start is not None and windows[computation].fence(readers, start):
-                context.applied(start, f"waits for the readers of {counted(buffer.size, 'byte')}")
+                context.apply(start, f"waits for the readers of {counted(buffer.size, 'byte')}")
                 context.count("buffers fenced")
         return module.version != before
 

@@ -72,6 +72,10 @@ def _simplify(computation: Computation, context: PassContext) -> list[Instructio
         if reason := _why_not(instruction, recipe):
             context.missed(instruction, reason)
             continue
+        made = f"a {recipe.opcode} of " if recipe.opcode else ""
+        what = f"replaced by {made}%{recipe.operand.name}"
+        if not context.apply(instruction, what, remark=False):
+            break
         result = _make(recipe, instruction)
         context.applied(instruction, f"replaced by %{result.name}")
         context.count("rearrangements combined")

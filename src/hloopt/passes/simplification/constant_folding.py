@@ -77,8 +77,9 @@ class _Folder:
                 continue
             if parameter.shape is not passed[0].shape or parameter.has_control_dependencies:
                 continue
+            if not self.context.apply(parameter, f"all callers pass %{passed[0].name}"):
+                return
             constant = computation.add_clone(passed[0], ())
-            self.context.applied(parameter, f"all callers pass %{passed[0].name}")
             self.context.count("parameters replaced")
             parameter.replace_all_uses_with(constant)
 
@@ -97,6 +98,8 @@ class _Folder:
         values.compute()
         orphans: dict[Instruction, None] = {}
         for instruction, text in values.texts.items():
+            if not self.context.apply(instruction, "computed", remark=False):
+                break
             constant = computation.add(Opcode.CONSTANT, instruction.shape, payload=text)
             self.context.applied(instruction, f"computed: %{constant.name}")
             self.context.count("instructions folded")

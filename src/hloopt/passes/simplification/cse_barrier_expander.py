@@ -35,7 +35,8 @@ def _expand_all(computation: Computation, context: PassContext) -> None:
         if reason := _why_not(barrier, operand):
             context.missed(barrier, reason)
             continue
-        context.applied(barrier, f"replaced by %{operand.name}")
+        if not context.apply(barrier, f"replaced by %{operand.name}"):
+            break
         context.count("barriers removed")
         orders |= barrier.has_control_dependencies
         barrier.move_control_dependencies_to(operand)

@@ -51,13 +51,16 @@ class ReorderConvertReduceAdd(ModulePass):
                 if reason := _why_not(collective, convert):
                     context.missed(collective, f"%{convert.name} stays behind it: {reason}")
                     continue
+                if not context.apply(collective, f"%{convert.name} comes before it now"):
+                    break
+                context.count("converts moved")
                 changed[computation] = None
-                _swap(collective, convert, context)
+                _swap(collective, convert)
         repair_schedule(changed)
         return bool(changed)
 
 
-def _swap(collective: Instruction, convert: Instruction, context: PassContext) -> None:
+def _swap(collective: Instruction, convert: Instruction) -> None:
     (add,) = convert.users
     parent, value = convert.parent, collective.operands[0]
     type_name = convert.shape.type_name
@@ -73,8 +76,6 @@ def _swap(collective: Instruction, convert: Instruction, context: PassContext) -
         called=(reduction_of_type(collective.called[0], type_name),),
     )
     inherit(convert, converted)
-    context.applied(collective, f"%{convert.name} comes before it now")
-    context.count("converts moved")
     left, right = add.operands
     add.set_operands([moved, right if left is convert else left])
     parent.remove(convert)

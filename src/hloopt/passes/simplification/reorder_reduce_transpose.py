@@ -40,8 +40,11 @@ class ReorderReduceTranspose(ModulePass):
                 if reason := _why_not(scatter, transpose):
                     context.missed(scatter, f"%{transpose.name} stays behind it: {reason}")
                     continue
+                if not context.apply(scatter, f"%{transpose.name} comes before it now"):
+                    break
+                context.count("transposes moved")
                 changed[computation] = None
-                _swap(scatter, transpose, context)
+                _swap(scatter, transpose)
         repair_schedule(changed)
         return bool(changed)
 
@@ -62,7 +65,7 @@ def _scatter_behind(value: Instruction) -> Instruction | None:
     return source if source.opcode is Opcode.REDUCE_SCATTER else None
 
 
-def _swap(scatter: Instruction, transpose: Instruction, context: PassContext) -> None:
+def _swap(scatter: Instruction, transpose: Instruction) -> None:
     convert = transpose.operands[0]
     order = parse_ints(transpose.attributes["dimensions"])
     value, parent = scatter.operands[0], scatter.parent
@@ -86,8 +89,6 @@ def _swap(scatter: Instruction, transpose: Instruction, context: PassContext) ->
         },
         called=(reduction,),
     )
-    context.applied(scatter, f"%{transpose.name} comes before it now")
-    context.count("transposes moved")
     replace_instruction(transpose, moved)
     if convert is not scatter:
         parent.remove(convert)

@@ -77,10 +77,13 @@ class _Mover:
         self.options = options
 
     def run(self) -> None:
-        movable = self._movable()
-        for operation, by in movable.items():
-            self._move(operation, by)
-        if movable and self.computation.module.is_scheduled:
+        moved = False
+        for operation, by in self._movable().items():
+            if self.context.apply(operation, f"%{by.name} moved below it"):
+                self.context.count("operations moved above a rearrangement")
+                self._move(operation, by)
+                moved = True
+        if moved and self.computation.module.is_scheduled:
             self.computation.reorder(stable_order(self.computation))
 
     # -- what moves -------------------------------------------------------------------------
@@ -185,8 +188,6 @@ class _Mover:
         result = self.computation.add(
             by.opcode, operation.shape, [new], attributes=_rearranging(by)
         )
-        self.context.applied(operation, f"%{by.name} moved below it")
-        self.context.count("operations moved above a rearrangement")
         replace_instruction(operation, result)
         self.dead.remove_dead(operands)
 

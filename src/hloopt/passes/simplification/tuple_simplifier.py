@@ -52,7 +52,8 @@ class TupleSimplifier(ModulePass):
                 orphans += simplify_tuples(computation, context)
         if orphans:
             effects = SideEffects(module)
-            DeadCode(effects, DeadCodeElimination.Options(), context).remove_dead(orphans)
+            options = DeadCodeElimination.Options()
+            DeadCode(effects, options, context.as_part()).remove_dead(orphans)
         return bool(orphans)
 
 
@@ -72,7 +73,8 @@ def simplify_tuples(computation: Computation, context: PassContext) -> list[Inst
         if reason := _why_not(instruction, replacement):
             context.missed(instruction, reason)
             continue
-        context.applied(instruction, f"replaced by %{replacement.name}")
+        if not context.apply(instruction, f"replaced by %{replacement.name}"):
+            break
         orphans += instruction.operands
         replace_instruction(instruction, replacement)
     if orphans and computation.module.is_scheduled:

@@ -64,7 +64,8 @@ def _eliminate(
         if reason := _why_not(array, effects):
             context.missed(array, reason)
             continue
-        context.applied(array, "has no elements: replaced by a constant")
+        if not context.apply(array, "has no elements: replaced by a constant"):
+            break
         context.count("arrays replaced")
         _replace(array, dead)
         changed = True

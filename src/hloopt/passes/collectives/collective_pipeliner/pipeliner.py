@@ -64,7 +64,7 @@ class CollectivePipeliner(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        pipelining = _Pipelining(module, self.options)
+        pipelining = _Pipelining(module, self.options, context)
         loops = [loop for body in module.computations.values() for loop in loops_with_body(body)]
         if context.wants_remarks:
             pipelining.note_unconsidered(loops)
@@ -74,8 +74,8 @@ class CollectivePipeliner(ModulePass):
         else:
             pipelining.move(loops)
         if self.options.last_run:
-            context.count("marks removed", remove_marks(module))
-        pipelining.report(context)
+            context.count("marks removed", remove_marks(module, context))
+        pipelining.report()
         if module.version == before:
             return False
         DeadCodeElimination().run(module, PassContext(wants_remarks=False))
@@ -126,7 +126,9 @@ class _Plan:
 class _Pipelining:
     """One run of the pass on a module."""
 
-    def __init__(self, module: Module, options: PipelinerOptions) -> None:
+    def __init__(self, module: Module, options: PipelinerOptions, context: PassContext) -> None:
+        self._module = module
+        self._context = context
         self._options = options
         self._copier = Copier(module, unique_channel_id=options.unique_channel_id)
         self._processes = options.processes
@@ -159,17 +161,22 @@ class _Pipelining:
         plans = [plan for loop in loops if (plan := self._plan_of(loop))]
         changed: list[Instruction] = []
         for plan in plans:
+            if self._context.is_at_limit:
+                break
+            before = self._module.version
             current = self._up_to_date(plan)
             if current is not None:
                 self._apply(current)
                 changed.append(current.loop.instruction)
+            if self._module.version != before:
+                self._context.apply(plan.loop.instruction, "pipelined", remark=False)
         return changed
 
     def note_unconsidered(self, loops: Iterable[Instruction]) -> None:
         """Note what stays whatever becomes of its loop, for remarks."""
         self._missed |= unconsidered(loops, self._options)
 
-    def report(self, context: PassContext) -> None:
+    def report(self) -> None:
         """Remarks on all that was to be moved, and how much was."""
         direction = self._options.pipelining_direction
         level = self._options.level_to_operate_on
@@ -179,12 +186,12 @@ class _Pipelining:
             "forward-sink": "sunk: once for all trips, after",
         }[direction]
         for instruction, loop in self._moved.items():
-            context.applied(instruction, f"{what} %{loop.name}")
+            self._context.applied(instruction, f"{what} %{loop.name}")
         for instruction, reason in self._missed.items():
             if instruction not in self._moved:
-                context.missed(instruction, f"not pipelined: {reason}")
+                self._context.missed(instruction, f"not pipelined: {reason}")
         if self._moved:
-            context.count(f"pipelined {direction}", len(self._moved))
+            self._context.count(f"pipelined {direction}", len(self._moved))
 
     # -- plans ------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
         before = module.version
         facts = _DeviceFacts(module)
         if self.options.run_setup_passes:
-            self._prepare(module)
+            self._prepare(module, context)
         channel_ids = unused_channel_ids(module)
         for computation in computation_post_order(module):
             collectives = self._collectives(computation)
@@ -107,15 +107,18 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
                 repair_schedule((computation, *{loop.parent for loop in body.loops}))
         return module.version != before
 
-    def _prepare(self, module: Module) -> None:
+    def _prepare(self, module: Module, context: PassContext) -> None:
         from hloopt.passes.simplification.reorder_convert_reduce_add import ReorderConvertReduceAdd
         from hloopt.passes.simplification.reorder_reduce_transpose import ReorderReduceTranspose
 
-        ReorderReduceTranspose().run(module, PassContext(wants_remarks=False))
+        quiet = PassContext(
+            context.pass_name, wants_remarks=False, applications=context.applications
+        )
+        ReorderReduceTranspose().run(module, quiet)
         options = ReorderConvertReduceAdd.Options(
             enable_reduce_scatter=self.options.enable_reduce_scatter
         )
-        ReorderConvertReduceAdd(options).run(module, PassContext(wants_remarks=False))
+        ReorderConvertReduceAdd(options).run(module, quiet)
 
     def _collectives(self, computation: Computation) -> list[Instruction]:
         wanted = {Opcode.ALL_REDUCE}
@@ -143,12 +146,14 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
             except NotMovable as reason:
                 context.missed(collective, str(reason))
                 continue
+            is_stored = isinstance(way_out, Storage)
+            does = "stores" if is_stored else "adds up"
+            if not context.apply(collective, f"moved behind {loops}, which {does} its results"):
+                break
             if isinstance(way_out, Storage):
                 storages.append(way_out)
-                context.applied(collective, f"moved behind {loops}, which stores its results")
             else:
                 accumulations += way_out
-                context.applied(collective, f"moved behind {loops}, which adds up its results")
             context.count("collectives moved out of loops")
         return storages, accumulations
 

@@ -64,7 +64,7 @@ class _Simplifier:
         self.module = module
         self.context = context
         self.effects = SideEffects(module)
-        self.dead = DeadCode(self.effects, DeadCodeElimination.Options(), context)
+        self.dead = DeadCode(self.effects, DeadCodeElimination.Options(), context.as_part())
         self.unreachable = unreachable_computations(module)
 
     def simplify_outputs(self) -> None:
@@ -77,8 +77,8 @@ class _Simplifier:
                         continue
                     if _why_untouchable(conditional):
                         continue
-                    merge_duplicate_outputs(conditional, self.dead)
-                    pending += drop_unused_outputs(conditional, self.dead)
+                    merge_duplicate_outputs(conditional, self.context)
+                    pending += drop_unused_outputs(conditional, self.dead, self.context)
 
     def remove_conditionals(self) -> None:
         """What is left of a callee decides whether it is cheap: callees first."""
@@ -92,7 +92,8 @@ class _Simplifier:
                 if reason := _why_untouchable(conditional) or removal.why_not(conditional):
                     self.context.missed(conditional, reason)
                     continue
-                self.context.applied(conditional, "replaced by what its branches compute")
+                if not self.context.apply(conditional, "replaced by what its branches compute"):
+                    break
                 self.context.count("conditionals removed")
                 operands = list(conditional.operands)
                 calls += replace_by_calls(conditional)
@@ -105,7 +106,7 @@ class _Simplifier:
         is_branch = set(branches_of(self.module))
         for computation in self._callees_first():
             if computation in is_branch:
-                drop_unused_inputs(computation, self.dead)
+                drop_unused_inputs(computation, self.dead, self.context)
 
     def remove_computations(self) -> None:
         """Remove the computations that nothing runs any more."""

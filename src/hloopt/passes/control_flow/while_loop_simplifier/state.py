@@ -6,8 +6,9 @@ The loop and its computations are changed in place, so that what stays keeps its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import TypeAlias
 
 from hloopt.analysis.loops.annotation import backend_config
 from hloopt.ir.computation import Computation
@@ -23,6 +24,9 @@ from hloopt.passes.control_flow.while_loop_simplifier.annotations import (
     notes_of,
 )
 from hloopt.passes.rewriting.replace import OF_THE_VALUE, inherit
+
+MayApply: TypeAlias = Callable[[], bool]
+"""Asks, once it is known that a simplification applies to a loop, whether it may be done."""
 
 
 class StateChange:

@@ -114,6 +114,8 @@ class ModuleScheduling:
 
         Of two ready instructions with `preferences` the larger is nearer to the end.
         """
+        if context.is_at_limit:
+            return False
         scheduler = self.scheduler
         asked = self._asked()
         if asked:
@@ -137,7 +139,10 @@ class ModuleScheduling:
                     instruction,
                     decision.sentence(scheduler.model.unit) if decision else NOT_SCHEDULED,
                 )
-        return self.orders() != before
+        changed = self.orders() != before
+        if changed:
+            context.apply(self.module.entry.root, "the module has another schedule", remark=False)
+        return changed
 
     def orders(self) -> dict[Computation, list[Instruction]]:
         """The present order of every computation that has one. O(instructions)."""
