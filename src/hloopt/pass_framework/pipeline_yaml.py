@@ -113,7 +113,7 @@ class _Reader:
         return PipelineError(message, span=self._span(node), help=help, code=code)
 
     def _span(self, node: Any) -> Span:
-        """The place where a node stands: its first line."""
+        """The span of a node: its first line."""
         start, end = node.start_mark.index, node.end_mark.index
         line_end = self.source.text.find("\n", start)
         end = min(end, line_end if line_end >= 0 else end)

@@ -131,7 +131,7 @@ class CallSplitter(ModulePass):
 
 @dataclass(slots=True)
 class _Parts:
-    """What a computation was split into."""
+    """The parts that a computation was split into."""
 
     first: Computation
     second: Computation

@@ -88,7 +88,7 @@ def _folded(inner: Instruction, outer: Instruction) -> _Groups | str:
         return f"%{(outer if first else inner).name} lists no groups"
     group_of = {device: group for group in first for device in group}
     folded: dict[int, tuple[int, ...]] = {}
-    """What is reduced for each device."""
+    """The devices whose values are reduced, for each device."""
     for group in second:
         members = [member for device in group for member in group_of.get(device, (device,))]
         if len(set(members)) < len(members):

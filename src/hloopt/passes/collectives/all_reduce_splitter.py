@@ -73,8 +73,7 @@ class AllReduceSplitter(ModulePass):
 
 
 def _groupings(computation: Computation) -> set[_Grouping]:
-    """The way all-reduces with global device ids group the devices. O(devices) for each new
-    text."""
+    """The replica groups of all-reduces with global device ids. O(devices) for each new text."""
     reduces = [i for i in computation.instructions if i.opcode is Opcode.ALL_REDUCE]
     return {
         _grouping(replica_groups(reduce).lists())

@@ -149,7 +149,7 @@ def _why_not_same_shape(left: _Reduced, right: _Reduced) -> str | None:
 
 
 def _kind(collective: Instruction) -> Hashable:
-    """What two collectives must have in common to become one."""
+    """The key that two collectives must share to become one."""
     own_type = collective.called[0].root.shape.type_name
     return (
         participants_key(collective),

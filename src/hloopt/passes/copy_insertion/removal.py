@@ -60,7 +60,7 @@ class CopyRemover:
         self._positions = positions
         self._numbers: dict[Instruction, int] = {}
         self._failed: dict[Instruction, tuple[int, int, int]] = {}
-        """What a copy that has to stay depends on, as it was when that was found out."""
+        """The state on which the verdict on a copy that has to stay depends."""
         self._reasons: dict[Instruction, str] = {}
         self._make_lists()
         self.region = RegionTest(facts, self.order) if use_regions else None

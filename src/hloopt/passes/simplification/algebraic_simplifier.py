@@ -49,7 +49,7 @@ class AlgebraicSimplifier(ModulePass):
 
 
 class _Recipe(NamedTuple):
-    """The way to make a value."""
+    """The recipe of a value: the operations that make it."""
 
     opcode: Opcode | None
     """None: the operand is the value."""

@@ -97,7 +97,7 @@ def _replacement(instruction: Instruction) -> Instruction | None:
 
 
 def whole_value(instruction: Instruction) -> Instruction | None:
-    """What a tuple takes all its elements from, in order; None if there is no such value."""
+    """The value from which a tuple takes all its elements, in order; None if there is none."""
     operands = instruction.operands
     if not operands or operands[0].opcode is not Opcode.GET_TUPLE_ELEMENT:
         return None

@@ -35,7 +35,7 @@ _BY_DIM = option(
 
 
 class _Combiner(ModulePass):
-    """What the combiners share: who goes with whom, and what is said about it."""
+    """Base of the combiners: it forms the groups and reports on them."""
 
     opcode: ClassVar[Opcode]
 
@@ -124,7 +124,7 @@ class _Combiner(ModulePass):
         return None
 
     def kind(self, collective: Instruction) -> tuple[Hashable, ...]:
-        """What collectives must have in common to be combined."""
+        """The key that collectives must share to be combined."""
         return (
             participants_key(collective),
             collective.attributes.get("sharding"),

@@ -36,7 +36,7 @@ def level_of(value: Instruction) -> int | None:
 
 
 def unmarked(value: Instruction) -> Instruction:
-    """What a mark stands for; what is no mark, itself."""
+    """The instruction that a mark stands for; any other instruction itself."""
     return value.operands[0] if level_of(value) is not None else value
 
 

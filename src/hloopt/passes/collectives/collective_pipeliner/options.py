@@ -162,7 +162,7 @@ class PipelinerOptions(PassOptions):
 
     @property
     def finds_chain_start(self) -> Finder:
-        """What gives the further instruction to move the operands of."""
+        """A function that gives the further instruction whose operands to move."""
         if self.additional_chain_start_op_finder is not None:
             return self.additional_chain_start_op_finder
         if self.should_process == "move-to-device":
@@ -191,7 +191,7 @@ class PipelinerOptions(PassOptions):
 
 
 def allows(choice: bool | Predicate, instruction: Instruction) -> bool:
-    """What an option that is an answer, or a predicate, says of an instruction."""
+    """The answer for an instruction of an option that is an answer or a predicate."""
     return choice if isinstance(choice, bool) else choice(instruction)
 
 

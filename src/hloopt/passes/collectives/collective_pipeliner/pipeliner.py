@@ -104,7 +104,7 @@ def _inner_first(loops: list[Instruction]) -> list[Instruction]:
 
 
 class _Change(Protocol):
-    """What rewrites one loop."""
+    """The rewrite of one loop."""
 
     def apply(self) -> list[Instruction]:
         """Rewrite it; returns all that was moved, with its copies."""
@@ -113,7 +113,7 @@ class _Change(Protocol):
 
 @dataclass(slots=True)
 class _Plan:
-    """What to do with one loop."""
+    """The plan for one loop."""
 
     loop: CountedLoop
     moved: list[Instruction]
@@ -134,7 +134,7 @@ class _Pipelining:
         self._processes = options.processes
         self._missed: dict[Instruction, str] = {}
         self._moved: dict[Instruction, Instruction] = {}
-        """What was moved, with its loop."""
+        """The moved instructions, with their loop."""
         self.changed: dict[Computation, None] = {}
         """The computations that loops were changed in."""
         self._waits_for_last_round: dict[Instruction, None] = {}
@@ -223,7 +223,7 @@ class _Pipelining:
     def _change_of(
         self, loop: CountedLoop, chosen: Sequence[Instruction], missed: dict[Instruction, str]
     ) -> _Change:
-        """What moves those that can be moved; adds to `missed` why the others cannot."""
+        """The rewrite of those that can be moved; adds to `missed` why the others cannot."""
         options, copier = self._options, self._copier
         if options.pipelining_direction == "backward":
             chains = backward_chains(loop, chosen, options, missed)

@@ -35,7 +35,7 @@ from hloopt.passes.collectives.while_loop_all_reduce_code_motion.storage import 
 
 
 class _DeviceFacts:
-    """What is known of the devices of a module, found out when it is asked for."""
+    """Facts about the devices of a module, computed when they are asked for."""
 
     def __init__(self, module: Module) -> None:
         self.grid = device_counts(module)
@@ -160,7 +160,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
     def _way_out(
         self, collective: Instruction, body: SharedBody, facts: _DeviceFacts
     ) -> Storage | list[Accumulation]:
-        """The way a collective can leave its loop. Raises NotMovable."""
+        """The motion by which a collective can leave its loop. Raises NotMovable."""
         _check_form(collective)
         if collective.opcode is Opcode.ALL_REDUCE:
             most = self.options.xla_while_loop_all_reduce_dus_code_motion_max_size_bytes

@@ -68,7 +68,8 @@ class _Simplifier:
         self.unreachable = unreachable_computations(module)
 
     def simplify_outputs(self) -> None:
-        """What a caller does not read decides what its branches have to give: callers first."""
+        """Remove results that no caller reads, callers first: they decide what branches have to
+        give."""
         for computation in reversed(self._callees_first()):
             pending = [computation]
             while pending:
@@ -81,7 +82,7 @@ class _Simplifier:
                     pending += drop_unused_outputs(conditional, self.dead, self.context)
 
     def remove_conditionals(self) -> None:
-        """What is left of a callee decides whether it is cheap: callees first."""
+        """Remove cheap conditionals, callees first: their caller may become cheap by that."""
         removal = Removal(self.effects)
         inliner = Inliner(self.module, CallInliner.Options(), cleans_up=True)
         for computation in self._callees_first():
@@ -102,7 +103,7 @@ class _Simplifier:
         inliner.metadata.finish()
 
     def simplify_inputs(self) -> None:
-        """What a callee does not read its caller need not compute: callees first."""
+        """Remove operands that no branch reads, callees first: callers need not make them."""
         is_branch = set(branches_of(self.module))
         for computation in self._callees_first():
             if computation in is_branch:

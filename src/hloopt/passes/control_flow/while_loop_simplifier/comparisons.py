@@ -56,7 +56,7 @@ def _is_overwritten(loop: Instruction, value: Instruction) -> bool:
 def _verdict(
     loop: Instruction, compare: Instruction, variable: int, ends: tuple[int, int]
 ) -> bool | None:
-    """What a comparison gives for all values of the induction variable between two.
+    """The result of a comparison for all values of the induction variable between two.
 
     None where that differs or is not known.
     """

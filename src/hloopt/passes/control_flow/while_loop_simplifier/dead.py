@@ -38,7 +38,7 @@ def remove_dead_elements(loop: Instruction, may_apply: MayApply, effects: SideEf
 
 
 def _needed_elements(loop: Instruction, effects: SideEffects) -> set[int]:
-    """What the condition, side effects and users of the loop are computed from."""
+    """The elements from which the condition, side effects and users of the loop are computed."""
     body, condition = loop.called
     states = (body.parameters[0], condition.parameters[0])
     root, values = body.root, body.root.operands

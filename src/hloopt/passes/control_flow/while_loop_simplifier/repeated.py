@@ -51,7 +51,7 @@ def _handed_on(loop: Instruction, index: int) -> Hashable | None:
 
 
 def _updated(loop: Instruction, index: int) -> Hashable | None:
-    """What is written where into an element, if that is all that happens to it."""
+    """The value written into an element and its indices, if that is all that happens to it."""
     update = loop.called[0].root.operands[index]
     if update.opcode is not Opcode.DYNAMIC_UPDATE_SLICE:
         return None

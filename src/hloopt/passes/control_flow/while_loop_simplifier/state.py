@@ -30,7 +30,7 @@ MayApply: TypeAlias = Callable[[], bool]
 
 
 class StateChange:
-    """The way a loop's state becomes another one. Subclasses say how each is made of the other."""
+    """A change of a loop's state. Subclasses say how each is made of the other."""
 
     shape: Shape
     """The new state."""
@@ -48,7 +48,7 @@ class StateChange:
         return self.inward(old)
 
     def leaves(self, old: Leaves, blank: str) -> Leaves:
-        """What is said of each array of the new state, given what is said of the old one's."""
+        """The annotations of each array of the new state, given those of the old one."""
         return old
 
 
@@ -135,7 +135,7 @@ def keep_elements(loop: Instruction, kept: Sequence[int], same: Mapping[int, int
 
 
 def _select(shape: Shape, kept: Sequence[int]) -> LeafMap:
-    """What is said of the arrays in some elements of a tuple."""
+    """The annotations of the arrays in some elements of a tuple."""
     ends = list(accumulate((len(element.leaves()) for element in shape.elements), initial=0))
 
     def leaves(old: Leaves, _blank: str) -> Leaves:
@@ -160,7 +160,7 @@ def is_read_by_element(loop: Instruction) -> bool:
 
 
 class _Use:
-    """What uses a loop now, and what that says of its state: taken before the loop changes."""
+    """The users of a loop and their annotations of its state, taken before the loop changes."""
 
     def __init__(self, loop: Instruction) -> None:
         self._loop = loop
