@@ -169,8 +169,29 @@ def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> N
     made = pass_class(make_options(pass_class, {"keep_in_entry": "true"}))
     context = PassContext()
     assert made.run(module, context)
-    assert [remark.instruction for remark in context.remarks] == ["d"]
+    assert [(remark.kind, remark.instruction) for remark in context.remarks] == [
+        ("applied", "c"),
+        ("missed", "d"),
+    ]
     assert "ROOT q = " in print_module(module)
+    assert hloopt.verify_module(module) == []
+    assert not made.run(module, PassContext())
+
+
+def test_the_example_pass_leaves_copies_that_are_needed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = ModuleType("my_pass")
+    monkeypatch.setitem(sys.modules, "my_pass", example)
+    exec(blocks(root, "pipelines.md", "python")[0], vars(example))
+    module = parse_module(
+        "HloModule m ENTRY e { p = f32[2,3]{1,0} parameter(0)  n = f32[2,3]{1,0} negate(p)  "
+        "c = f32[2,3]{0,1} copy(p)  k = f32[2,3]{1,0} copy(p), control-predecessors={n}  "
+        "ROOT t = (f32[2,3]{1,0}, f32[2,3]{0,1}, f32[2,3]{1,0}) tuple(n, c, k) }"
+    )
+    context = PassContext()
+    assert not example.RemoveCopies().run(module, context)
+    assert [remark.instruction for remark in context.remarks] == ["c", "k"]
 
 
 def test_the_python_example_runs(
