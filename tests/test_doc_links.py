@@ -10,10 +10,8 @@ from pathlib import Path
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "testdata/README.md", "tests/golden/README.md")
 PENDING = (
-    "src/hloopt/scheduling/",
-    "src/hloopt/query/",
-    "src/hloopt/options.py",
-    "tests/scheduling",
+    *("src/hloopt/scheduling/", "src/hloopt/query/", "src/hloopt/options.py"),
+    *("tests/scheduling", "tests/query", "tests/bad_input"),
 )
 """What comes with branches that are not merged yet."""
 
