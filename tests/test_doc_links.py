@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs", "testdata/README.md", "tests/golden/README.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs",
+    "testdata/README.md",
+    "tests/golden/README.md",
+)
 PENDING = (
     *("src/hloopt/scheduling/", "src/hloopt/query/", "src/hloopt/options.py"),
     *("tests/scheduling", "tests/query", "tests/bad_input"),

@@ -111,13 +111,33 @@ def _option(option: click.Option) -> str:
     return f"`{'`, `'.join(names)}`" + (f" {cell(value)}" if value else "")
 
 
+_FAMILIES = {
+    "call_graph": "Call graph",
+    "simplification": "Simplification",
+    "control_flow": "Loops and conditionals",
+    "collectives": "Collectives",
+    "async_ops": "Asynchronous operations",
+    "copy_insertion": "Copies",
+    "scheduling": "Scheduling",
+}
+"""Headings for the families of passes, the packages of `hloopt.passes`."""
+
+
 def passes_page() -> str:
-    """The list of all passes, the shipped pipelines and the conditions."""
-    summaries = [
-        (f"[{name}](passes/{name}.md)", cell(_summary(find_pass(name))), xla_name(find_pass(name)))
-        for name in sorted(PASSES)
-    ]
-    parts = [NOTE, "# Passes and pipelines", table(("pass", "", "in XLA"), summaries)]
+    """The list of all passes by family, the shipped pipelines and the conditions."""
+    parts = [NOTE, "# Passes and pipelines"]
+    parts.append(
+        "Each pass has a page: what it does, its options, an example before and after, the reasons "
+        "why it leaves something alone. `hloopt passes NAME` shows a part of it on the terminal."
+    )
+    passes = {name: find_pass(name) for name in sorted(PASSES)}
+    for family, heading in _FAMILIES.items():
+        rows = [
+            (f"[{name}](passes/{name}.md)", cell(_summary(found)), xla_name(found))
+            for name, found in passes.items()
+            if found.__module__.split(".")[2] == family
+        ]
+        parts += [f"## {heading}", table(("pass", "what it does", "in XLA"), rows)]
     parts += ["## Shipped pipelines", table(("pipeline", "passes", ""), _pipeline_rows())]
     parts += ["## Conditions (`when:`)", table(("condition", "holds when"), _condition_rows())]
     return "\n\n".join(parts) + "\n"

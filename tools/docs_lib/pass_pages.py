@@ -22,13 +22,13 @@ _MOST_REASONS = 20
 
 
 def pass_page(root: Path, name: str, note: str) -> str:
-    """The page of a pass: description, facts, options, example, and when it does nothing."""
+    """The page of a pass: description, facts, options, example, and missed remarks."""
     pass_class = find_pass(name)
     parts = [note, f"# {name}", inspect.cleandoc(pass_class.__doc__ or "")]
     parts.append(table(("", ""), list(_facts(root, pass_class))))
     parts += _options(pass_class)
     parts += _example(example(root, name))
-    parts += _left_alone(name, reasons(root, name))
+    parts += _missed(name, reasons(root, name))
     return "\n\n".join(parts) + "\n"
 
 
@@ -85,11 +85,14 @@ def _example(shown: Example) -> Iterator[str]:
     yield f"After:\n\n```text\n{shown.after}\n```"
 
 
-def _left_alone(name: str, found: list[Reason]) -> Iterator[str]:
+def _missed(name: str, found: list[Reason]) -> Iterator[str]:
     if not found:
         return
-    yield "## When it leaves something alone"
-    yield f"`--remarks missed:{name}` gives the reason. From the golden tests of the pass:"
+    yield "## Missed remarks"
+    yield (
+        f"`--remarks missed:{name}` gives a reason for each instruction that the pass does not "
+        "change or improve. From its golden tests:"
+    )
     rows = [(f"`%{r.instruction}` in {r.file}", cell(r.reason)) for r in found[:_MOST_REASONS]]
     yield table(("instruction", "reason"), rows)
 
