@@ -61,5 +61,5 @@ def test_explanations_fit_80_columns(
 
 
 def test_indented_code_can_be_copied() -> None:
-    code = "Type:\n\n    with open(path) as file:\n        print(file.read())\n\nor more\n    words\n"
+    code = "Type:\n\n    with a as file:\n        print(file.read())\n\nor more\n    words\n"
     assert wrapped_prose(code, 20) == code.replace("more\n    words", "more words")
