@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -115,6 +115,18 @@ class PassContext:
             self.remarks.append(Remark(kind, self.pass_name, instruction.name, reason, source))
 
 
+class XlaPass(NamedTuple):
+    """The pass of XLA that a pass follows, for its page in docs/passes/."""
+
+    class_name: str
+    """The C++ class, without the namespace `xla`."""
+    source: str
+    """The header that declares it, in the repository openxla/xla."""
+    compared: Literal["outputs", "tests", "nothing"] = "outputs"
+    """The comparison that was made: with outputs of jaxlib 0.10.2, with the recorded cases of XLA's
+    unit tests, or none."""
+
+
 class ModulePass:
     """Base of all passes. The class docstring is the pass's documentation."""
 
@@ -123,8 +135,14 @@ class ModulePass:
     preserves: ClassVar[Preserves] = "rounding"
     """The part of the results that it leaves as it was, as `register` says."""
 
+    xla: ClassVar[XlaPass | None] = None
+    """The pass of XLA that it follows; None for a pass that XLA does not have."""
+
     Options: ClassVar[type[PassOptions]] = PassOptions
     """The class of its options, one nested in the pass where it has any."""
+
+    option_groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Headings for its page, each with the options under it; all options, or no headings."""
 
     def __init__(self, options: PassOptions | None = None) -> None:
         self.options: Any = options if options is not None else self.Options()
@@ -141,12 +159,15 @@ class ModulePass:
 PassClass = TypeVar("PassClass", bound=type[ModulePass])
 
 
-def register(name: str, *, preserves: Preserves = "rounding") -> Callable[[PassClass], PassClass]:
-    """Give a pass its name, which the table in `registry` repeats, and say what it preserves."""
+def register(
+    name: str, *, preserves: Preserves = "rounding", xla: XlaPass | None = None
+) -> Callable[[PassClass], PassClass]:
+    """Give a pass its name, which the table in `registry` repeats, and declare its facts."""
 
     def decorate(pass_class: PassClass) -> PassClass:
         pass_class.name = name
         pass_class.preserves = preserves
+        pass_class.xla = xla
         return pass_class
 
     return decorate

@@ -11,7 +11,14 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.async_ops.async_pairs import share_annotations
 
 Pair = tuple[Instruction, Instruction]
@@ -20,7 +27,14 @@ Pair = tuple[Instruction, Instruction]
 _GPU_NO_WORK = (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT)
 
 
-@register("convert-async-collectives-to-sync", preserves="bits")
+@register(
+    "convert-async-collectives-to-sync",
+    preserves="bits",
+    xla=XlaPass(
+        "ConvertAsyncCollectivesToSync",
+        "xla/hlo/transforms/collectives/convert_async_collectives_to_sync.h",
+    ),
+)
 class ConvertAsyncCollectivesToSync(ModulePass):
     """Make one synchronous collective of a start and a done with nothing between them.
 
@@ -51,7 +65,14 @@ class ConvertAsyncCollectivesToSync(ModulePass):
         return found
 
 
-@register("gpu-convert-async-collectives-to-sync", preserves="bits")
+@register(
+    "gpu-convert-async-collectives-to-sync",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::GpuConvertAsyncCollectivesToSync",
+        "xla/backends/gpu/transforms/collectives/convert_async_collectives_to_sync.h",
+    ),
+)
 class GpuConvertAsyncCollectivesToSync(ModulePass):
     """Mark collective starts with nothing between them and their done as synchronous.
 

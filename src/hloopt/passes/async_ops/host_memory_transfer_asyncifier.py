@@ -7,13 +7,20 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.ir.shapes.shape import Shape, tuple_shape
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.async_ops.async_pairs import CONTEXT, AsyncPair, done_of, replace_by_pairs, wrap
 
 _ON_START = ("metadata", "backend_config")
 
 
-@register("host-memory-transfer-asyncifier", preserves="bits")
+@register(
+    "host-memory-transfer-asyncifier",
+    preserves="bits",
+    xla=XlaPass(
+        "HostMemoryTransferAsyncifier",
+        "xla/hlo/transforms/simplifiers/host_memory_transfer_asyncifier.h",
+    ),
+)
 class HostMemoryTransferAsyncifier(ModulePass):
     """Split copies between host and device into a start and a done.
 

@@ -20,6 +20,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -33,7 +34,11 @@ from hloopt.passes.simplification.dce import DeadCodeElimination
 InlinePolicy = Literal["allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes"]
 
 
-@register("call-inliner", preserves="bits")
+@register(
+    "call-inliner",
+    preserves="bits",
+    xla=XlaPass("CallInliner", "xla/service/call_inliner.h"),
+)
 class CallInliner(ModulePass):
     """Replace each eligible `call` by a copy of the computation it calls.
 

@@ -8,12 +8,20 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import read_element
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.dead_parameters import live_parameters, remove_dead_parameters
 from hloopt.passes.rewriting.tuples import keep_elements
 
 
-@register("call-parameter-cleanup", preserves="bits")
+@register(
+    "call-parameter-cleanup",
+    preserves="bits",
+    xla=XlaPass(
+        "CallParameterCleanup",
+        "xla/hlo/transforms/simplifiers/call_parameter_cleanup.h",
+        compared="tests",
+    ),
+)
 class CallParameterCleanup(ModulePass):
     """Remove parameters of called computations that are unused, or only handed back.
 

@@ -19,6 +19,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -29,7 +30,11 @@ from hloopt.verifier.async_chains import CONSUMERS
 Predicate = Callable[[Instruction], bool]
 
 
-@register("call-splitter", preserves="bits")
+@register(
+    "call-splitter",
+    preserves="bits",
+    xla=XlaPass("CallSplitter", "xla/hlo/transforms/call_splitter.h", compared="tests"),
+)
 class CallSplitter(ModulePass):
     """Split the computations of calls in two, along a boundary of chosen instructions.
 

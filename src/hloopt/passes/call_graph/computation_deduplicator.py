@@ -12,14 +12,28 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.simplification.dce import without_live_callers
 
 MOST_INSTRUCTIONS = 128
 MOST_CONSTANT_BYTES = 1024
 
 
-@register("computation-deduplicator", preserves="bits")
+@register(
+    "computation-deduplicator",
+    preserves="bits",
+    xla=XlaPass(
+        "HloComputationDeduplicator",
+        "xla/hlo/transforms/simplifiers/hlo_computation_deduplicator.h",
+    ),
+)
 class ComputationDeduplicator(ModulePass):
     """Replace each computation that equals an earlier one by that one, and remove it.
 

@@ -16,13 +16,18 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
 )
 
 
-@register("flatten-call-graph", preserves="bits")
+@register(
+    "flatten-call-graph",
+    preserves="bits",
+    xla=XlaPass("FlattenCallGraph", "xla/hlo/transforms/simplifiers/flatten_call_graph.h"),
+)
 class FlattenCallGraph(ModulePass):
     """Clone computations until each is called from one place.
 

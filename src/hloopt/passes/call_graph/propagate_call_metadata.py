@@ -6,11 +6,17 @@ from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.call_graph.call_metadata import CallMetadata
 
 
-@register("propagate-call-metadata", preserves="bits")
+@register(
+    "propagate-call-metadata",
+    preserves="bits",
+    xla=XlaPass(
+        "PropagateCallMetadata", "xla/hlo/transforms/propagate_call_metadata.h", compared="nothing"
+    ),
+)
 class PropagateCallMetadata(ModulePass):
     """Put the op_name and stack frame of each `call` in front of those of its callee.
 

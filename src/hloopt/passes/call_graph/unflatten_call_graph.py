@@ -9,10 +9,18 @@ from hloopt.analysis.equality import Equality, outline
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 
-@register("unflatten-call-graph", preserves="bits")
+@register(
+    "unflatten-call-graph",
+    preserves="bits",
+    xla=XlaPass(
+        "UnflattenCallGraph",
+        "xla/hlo/transforms/simplifiers/unflatten_call_graph.h",
+        compared="tests",
+    ),
+)
 class UnflattenCallGraph(ModulePass):
     """Let all `call` instructions whose computations are equal call the first of these.
 

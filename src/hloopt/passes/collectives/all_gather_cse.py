@@ -9,7 +9,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
@@ -18,7 +18,13 @@ _REARRANGING = frozenset(
 )
 
 
-@register("all-gather-cse", preserves="bits")
+@register(
+    "all-gather-cse",
+    preserves="bits",
+    xla=XlaPass(
+        "AllGatherCSE", "xla/hlo/transforms/collectives/all_gather_cse.h", compared="nothing"
+    ),
+)
 class AllGatherCse(ModulePass):
     """Replace all-gathers of a parameter by the first one that gathers the same.
 

@@ -18,13 +18,17 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
 from hloopt.ir.reduction_kind import reduction_kind
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 
 _Groups = list[tuple[int, ...]]
 
 
-@register("all-reduce-folder", preserves="rounding")
+@register(
+    "all-reduce-folder",
+    preserves="rounding",
+    xla=XlaPass("AllReduceFolder", "xla/hlo/transforms/simplifiers/all_reduce_folder.h"),
+)
 class AllReduceFolder(ModulePass):
     """Fold an all-reduce whose only user is another all-reduce into that one.
 

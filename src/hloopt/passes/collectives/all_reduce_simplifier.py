@@ -13,12 +13,16 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
 from hloopt.ir.shapes.shape import array_shape
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 _OF_SHARDS = (Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
 
 
-@register("all-reduce-simplifier", preserves="rounding")
+@register(
+    "all-reduce-simplifier",
+    preserves="rounding",
+    xla=XlaPass("AllReduceSimplifier", "xla/hlo/transforms/collectives/all_reduce_simplifier.h"),
+)
 class AllReduceSimplifier(ModulePass):
     """Replace all-reduces of values that are the same on all devices of each group.
 

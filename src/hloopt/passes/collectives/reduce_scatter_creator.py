@@ -16,7 +16,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.collectives.shards import (
     ShardSlice,
     reduced_behind,
@@ -27,7 +27,13 @@ from hloopt.passes.collectives.shards import (
 from hloopt.passes.rewriting.replace import attributes_for_another_value, replace_instruction
 
 
-@register("reduce-scatter-creator", preserves="bits")
+@register(
+    "reduce-scatter-creator",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::ReduceScatterCreator", "xla/backends/gpu/transforms/reduce_scatter_creator.h"
+    ),
+)
 class ReduceScatterCreator(ModulePass):
     """Make a reduce-scatter of an all-reduce and the dynamic-slice of its result.
 

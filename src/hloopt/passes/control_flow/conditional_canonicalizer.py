@@ -9,7 +9,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import make_tuple
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.control_flow.branches import (
     apart_from_others,
     branches_of,
@@ -19,7 +19,13 @@ from hloopt.passes.control_flow.branches import (
 from hloopt.passes.rewriting.tuples import wrap
 
 
-@register("conditional-canonicalizer", preserves="bits")
+@register(
+    "conditional-canonicalizer",
+    preserves="bits",
+    xla=XlaPass(
+        "ConditionalCanonicalizer", "xla/hlo/transforms/simplifiers/conditional_canonicalizer.h"
+    ),
+)
 class ConditionalCanonicalizer(ModulePass):
     """Put arguments and results of conditionals that are no tuples into tuples of one element.
 

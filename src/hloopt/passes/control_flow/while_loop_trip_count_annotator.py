@@ -13,11 +13,17 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 
 
-@register("while-loop-trip-count-annotator", preserves="bits")
+@register(
+    "while-loop-trip-count-annotator",
+    preserves="bits",
+    xla=XlaPass(
+        "WhileLoopTripCountAnnotator", "xla/hlo/transforms/while_loop_trip_count_annotator.h"
+    ),
+)
 class WhileLoopTripCountAnnotator(ModulePass):
     """Annotate while loops with their trip count and their induction variable.
 

@@ -151,7 +151,7 @@ class _SpecialCases:
                     self._add(root, slot, _READ_ONLY)
 
     def _merging_slots(self, branch: Computation) -> set[int]:
-        """The slots of a conditional running the branch that may have values of several branches."""
+        """The slots, in conditionals that run the branch, of values of several branches."""
         return {
             slot
             for caller in branch.callers

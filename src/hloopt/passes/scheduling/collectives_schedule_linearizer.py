@@ -10,12 +10,20 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 _MAY_BEGIN = frozenset((*SYNC_COLLECTIVES, *OWN_STARTS, Opcode.ASYNC_START))
 
 
-@register("collectives-schedule-linearizer", preserves="bits")
+@register(
+    "collectives-schedule-linearizer",
+    preserves="bits",
+    xla=XlaPass(
+        "CollectivesScheduleLinearizer",
+        "xla/hlo/transforms/collectives/collectives_schedule_linearizer.h",
+        compared="nothing",
+    ),
+)
 class CollectivesScheduleLinearizer(ModulePass):
     """Add control dependencies so that each collective waits for the one before it.
 

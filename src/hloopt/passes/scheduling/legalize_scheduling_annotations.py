@@ -19,7 +19,14 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.scheduling_annotations import annotation_of, group_of, set_group
 from hloopt.passes.scheduling.scheduling_gaps import Paths
 
@@ -34,7 +41,15 @@ _COLLECTIVES = (
 _FORMATTING = (Opcode.PARAMETER, Opcode.COPY, *ASYNC)
 
 
-@register("legalize-scheduling-annotations", preserves="bits")
+@register(
+    "legalize-scheduling-annotations",
+    preserves="bits",
+    xla=XlaPass(
+        "LegalizeSchedulingAnnotations",
+        "xla/service/legalize_scheduling_annotations.h",
+        compared="tests",
+    ),
+)
 class LegalizeSchedulingAnnotations(ModulePass):
     """Remove scheduling groups that have no use, and complete or refuse those with gaps.
 

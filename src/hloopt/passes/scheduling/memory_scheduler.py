@@ -9,10 +9,21 @@ from hloopt.ir.module import Module
 from hloopt.ir.schedule import drop_schedule, set_schedule
 from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.schedulers import Algorithm, Schedule, schedule_module
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 
 
-@register("hlo-memory-scheduler", preserves="bits")
+@register(
+    "hlo-memory-scheduler",
+    preserves="bits",
+    xla=XlaPass("HloMemoryScheduler", "xla/hlo/transforms/simplifiers/hlo_memory_scheduler.h"),
+)
 class MemoryScheduler(ModulePass):
     """Order the instructions of each computation so that little memory is needed.
 
@@ -47,7 +58,15 @@ class MemoryScheduler(ModulePass):
         return _apply(schedule, module, context)
 
 
-@register("hlo-trivial-scheduler", preserves="bits")
+@register(
+    "hlo-trivial-scheduler",
+    preserves="bits",
+    xla=XlaPass(
+        "HloTrivialScheduler",
+        "xla/hlo/transforms/simplifiers/hlo_memory_scheduler.h",
+        compared="nothing",
+    ),
+)
 class TrivialScheduler(ModulePass):
     """Order the instructions of each computation depth first, operands before users.
 
@@ -60,7 +79,15 @@ class TrivialScheduler(ModulePass):
         return _apply(schedule_module(module, Algorithm.TRIVIAL), module, context)
 
 
-@register("hlo-descheduler", preserves="bits")
+@register(
+    "hlo-descheduler",
+    preserves="bits",
+    xla=XlaPass(
+        "HloDescheduler",
+        "xla/hlo/transforms/simplifiers/hlo_memory_scheduler.h",
+        compared="nothing",
+    ),
+)
 class Descheduler(ModulePass):
     """Drop the schedule: the order of the instructions means nothing any more."""
 

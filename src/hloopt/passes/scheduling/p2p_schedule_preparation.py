@@ -15,12 +15,18 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 _STEPS = (Opcode.RECV, Opcode.SEND, Opcode.RECV_DONE, Opcode.SEND_DONE)
 
 
-@register("latency-hiding-scheduler-preparation", preserves="bits")
+@register(
+    "latency-hiding-scheduler-preparation",
+    preserves="bits",
+    xla=XlaPass(
+        "P2PSchedulePreparation", "xla/service/p2p_schedule_preparation.h", compared="tests"
+    ),
+)
 class P2PSchedulePreparation(ModulePass):
     """Add control dependencies between sends, receives and what else runs collectives.
 

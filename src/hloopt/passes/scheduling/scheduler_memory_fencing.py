@@ -16,10 +16,24 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffer, Buffers
-from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 
 
-@register("scheduler-memory-fencing", preserves="bits")
+@register(
+    "scheduler-memory-fencing",
+    preserves="bits",
+    xla=XlaPass(
+        "SchedulerMemoryFencing", "xla/service/scheduler_memory_fencing.h", compared="tests"
+    ),
+)
 class SchedulerMemoryFencing(ModulePass):
     """Let the readers of large buffers come before asynchronous operations that start later.
 

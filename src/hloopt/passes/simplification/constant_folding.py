@@ -11,13 +11,17 @@ from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 from hloopt.passes.simplification.foldable import Foldable, FoldingOptions
 
 
-@register("constant-folding", preserves="bits")
+@register(
+    "constant-folding",
+    preserves="bits",
+    xla=XlaPass("HloConstantFolding", "xla/hlo/transforms/simplifiers/hlo_constant_folding.h"),
+)
 class ConstantFolding(ModulePass):
     """Replace instructions whose operands are constants by constants.
 

@@ -14,14 +14,25 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
 Predicate = Callable[[Instruction], bool]
 
 
-@register("cse", preserves="bits")
+@register(
+    "cse",
+    preserves="bits",
+    xla=XlaPass("HloCSE", "xla/service/hlo_cse.h"),
+)
 class CommonSubexpressionElimination(ModulePass):
     """Replace each instruction by an earlier one that computes the same.
 

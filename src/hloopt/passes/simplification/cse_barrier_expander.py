@@ -7,11 +7,18 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import control_dependencies_can_move
 
 
-@register("cse-barrier-expander", preserves="bits")
+@register(
+    "cse-barrier-expander",
+    preserves="bits",
+    xla=XlaPass(
+        "OptimizationBarrierExpander",
+        "xla/hlo/transforms/expanders/optimization_barrier_expander.h",
+    ),
+)
 class CseBarrierExpander(ModulePass):
     """Replace each opt-barrier by its operand, once no pass needs to be held back any more.
 

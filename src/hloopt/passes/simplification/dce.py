@@ -18,6 +18,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -28,7 +29,11 @@ from hloopt.passes.rewriting.dead_parameters import (
 )
 
 
-@register("dce", preserves="bits")
+@register(
+    "dce",
+    preserves="bits",
+    xla=XlaPass("HloDCE", "xla/hlo/transforms/simplifiers/hlo_dce.h"),
+)
 class DeadCodeElimination(ModulePass):
     """Remove dead instructions, unused fusion outputs and parameters, and unused computations.
 

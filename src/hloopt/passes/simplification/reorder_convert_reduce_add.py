@@ -11,13 +11,28 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.ir.tuples import is_parameter_element
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.conversions import commutes, reduction_of_type
 from hloopt.passes.rewriting.replace import attributes_for_another_value, inherit
 from hloopt.passes.simplification.reorder_reduce_transpose import is_called_by_one_loop
 
 
-@register("reorder-convert-reduce-add", preserves="rounding")
+@register(
+    "reorder-convert-reduce-add",
+    preserves="rounding",
+    xla=XlaPass(
+        "ReorderConvertReduceAdd",
+        "xla/hlo/transforms/collectives/while_loop_all_reduce_code_motion_setup.h",
+        compared="nothing",
+    ),
+)
 class ReorderConvertReduceAdd(ModulePass):
     """In bodies of while loops, convert what an all-reduce takes instead of what it gives.
 

@@ -12,12 +12,20 @@ from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.ir.shapes.shape import array_shape
 from hloopt.ir.tuples import is_parameter_element
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.conversions import commutes, reduction_of_type
 from hloopt.passes.rewriting.replace import attributes_for_another_value, replace_instruction
 
 
-@register("reorder-reduce-transpose", preserves="bits")
+@register(
+    "reorder-reduce-transpose",
+    preserves="bits",
+    xla=XlaPass(
+        "ReorderReduceTranspose",
+        "xla/hlo/transforms/collectives/while_loop_all_reduce_code_motion_setup.h",
+        compared="nothing",
+    ),
+)
 class ReorderReduceTranspose(ModulePass):
     """In bodies of while loops, transpose what a reduce-scatter takes instead of what it gives.
 

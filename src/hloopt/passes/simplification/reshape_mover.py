@@ -14,7 +14,14 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shapes.shape import Shape
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.replace import forget_value, replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
@@ -22,7 +29,11 @@ _ELEMENTWISE = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.C
 _REARRANGING = (Opcode.RESHAPE, Opcode.TRANSPOSE)
 
 
-@register("reshape-mover", preserves="bits")
+@register(
+    "reshape-mover",
+    preserves="bits",
+    xla=XlaPass("ReshapeMover", "xla/hlo/transforms/simplifiers/reshape_mover.h"),
+)
 class ReshapeMover(ModulePass):
     """Let elementwise operations work on what was there before a reshape or transpose.
 

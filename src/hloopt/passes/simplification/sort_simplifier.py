@@ -13,7 +13,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import is_only_taken_apart
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.dead_parameters import keep_parameters
 from hloopt.passes.rewriting.replace import (
     control_dependencies_can_move,
@@ -24,7 +24,11 @@ from hloopt.passes.rewriting.tuples import keep_elements, leaf_shardings, unwrap
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
 
-@register("simplify-sorts", preserves="bits")
+@register(
+    "simplify-sorts",
+    preserves="bits",
+    xla=XlaPass("SortSimplifier", "xla/hlo/transforms/simplifiers/sort_simplifier.h"),
+)
 class SortSimplifier(ModulePass):
     """Drop operands of sorts that neither the comparator nor anyone after the sort reads.
 

@@ -15,6 +15,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -27,7 +28,11 @@ from hloopt.passes.rewriting.replace import (
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
 
-@register("tuple-simplifier", preserves="bits")
+@register(
+    "tuple-simplifier",
+    preserves="bits",
+    xla=XlaPass("TupleSimplifier", "xla/hlo/transforms/simplifiers/tuple_simplifier.h"),
+)
 class TupleSimplifier(ModulePass):
     """Forward tuple elements to their users.
 

@@ -14,7 +14,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.ordering import computation_post_order, post_order, repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.collectives.collective_pipeliner.backward import BackwardPipelining
 from hloopt.passes.collectives.collective_pipeliner.chains import backward_chains
 from hloopt.passes.collectives.collective_pipeliner.copies import Copier
@@ -26,13 +26,17 @@ from hloopt.passes.collectives.collective_pipeliner.counted_loop import (
 from hloopt.passes.collectives.collective_pipeliner.forward import ForwardPipelining
 from hloopt.passes.collectives.collective_pipeliner.markers import remove_marks
 from hloopt.passes.collectives.collective_pipeliner.matching import forward_moves
-from hloopt.passes.collectives.collective_pipeliner.options import PipelinerOptions
+from hloopt.passes.collectives.collective_pipeliner.options import OPTION_GROUPS, PipelinerOptions
 from hloopt.passes.collectives.collective_pipeliner.sink import Sinking
 from hloopt.passes.collectives.collective_pipeliner.unconsidered import unconsidered
 from hloopt.passes.simplification.dce import DeadCodeElimination
 
 
-@register("collective-pipeliner", preserves="bits")
+@register(
+    "collective-pipeliner",
+    preserves="bits",
+    xla=XlaPass("CollectivePipeliner", "xla/service/collective_pipeliner.h"),
+)
 class CollectivePipeliner(ModulePass):
     """Move collectives of counted while loops to other trips, so that other work can hide them.
 
@@ -60,6 +64,8 @@ class CollectivePipeliner(ModulePass):
     """
 
     Options: ClassVar[type[PipelinerOptions]] = PipelinerOptions
+
+    option_groups = OPTION_GROUPS
     options: PipelinerOptions
 
     def run(self, module: Module, context: PassContext) -> bool:

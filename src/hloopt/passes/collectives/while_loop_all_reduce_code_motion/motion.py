@@ -16,7 +16,15 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, post_order, repair_schedule
-from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.collectives.while_loop_all_reduce_code_motion.accumulation import (
     Accumulation,
     find_accumulations,
@@ -47,7 +55,14 @@ class _DeviceFacts:
         )
 
 
-@register("while-loop-all-reduce-code-motion", preserves="rounding")
+@register(
+    "while-loop-all-reduce-code-motion",
+    preserves="rounding",
+    xla=XlaPass(
+        "WhileLoopAllReduceCodeMotion",
+        "xla/hlo/transforms/collectives/while_loop_all_reduce_code_motion.h",
+    ),
+)
 class WhileLoopAllReduceCodeMotion(ModulePass):
     """Run an all-reduce once after a while loop instead of in every trip.
 

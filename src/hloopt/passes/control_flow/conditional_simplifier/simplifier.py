@@ -9,7 +9,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.call_graph.call_inliner import CallInliner, Inliner
 from hloopt.passes.control_flow.branches import branches_of, runs_asynchronously
 from hloopt.passes.control_flow.conditional_simplifier.inputs import drop_unused_inputs
@@ -26,7 +26,11 @@ from hloopt.passes.simplification.dce import (
 )
 
 
-@register("simplify-conditional", preserves="bits")
+@register(
+    "simplify-conditional",
+    preserves="bits",
+    xla=XlaPass("ConditionalSimplifier", "xla/service/conditional_simplifier.h"),
+)
 class ConditionalSimplifier(ModulePass):
     """Simplify what goes into conditionals and what comes out, or do without them.
 

@@ -13,7 +13,14 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.control_flow.while_loop_simplifier.comparisons import simplify_comparisons
 from hloopt.passes.control_flow.while_loop_simplifier.constants import (
     propagate_constants,
@@ -28,7 +35,11 @@ from hloopt.passes.control_flow.while_loop_simplifier.state import MayApply
 from hloopt.passes.simplification.dce import DeadCodeElimination
 
 
-@register("simplify-while-loops", preserves="bits")
+@register(
+    "simplify-while-loops",
+    preserves="bits",
+    xla=XlaPass("WhileLoopSimplifier", "xla/service/while_loop_simplifier.h"),
+)
 class WhileLoopSimplifier(ModulePass):
     """Simplify while loops: what they carry from trip to trip, and loops of at most one trip.
 
