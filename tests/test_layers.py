@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_GROUND = {"collector", "diagnostics", "patterns", "preserves", "yaml_nodes"}
+_GROUND = {"collector", "diagnostics", "options", "patterns", "preserves", "yaml_nodes"}
 LAYERS = {
     "ir": _GROUND,
     "text": {*_GROUND, "ir", "split"},
