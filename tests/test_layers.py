@@ -18,8 +18,9 @@ LAYERS = {
     # What an opcode makes of constants is said in one place, the kernels of the interpreter.
     "analysis": {*_GROUND, "ir", "targets", "interpreter"},
     "memory": {*_GROUND, "ir", "analysis", "targets"},
+    "scheduling": {*_GROUND, "ir", "analysis", "memory", "targets", "cost_models"},
     # What is asynchronous, and on which stream, is said in one place, the scheduler.
-    "simulation": {*_GROUND, "ir", "analysis", "targets", "passes", "pass_framework"},
+    "simulation": {*_GROUND, "ir", "analysis", "targets", "scheduling"},
     "shrink": {*_GROUND, "ir", "verifier", "interpreter", "analysis"},
     "equivalence": {*_GROUND, "ir", "interpreter", "analysis"},
     "xla": {*_GROUND, "ir", "text", "interpreter"},
@@ -32,11 +33,11 @@ LAYERS = {
     },
     "passes": {
         *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "memory", "shrink"),
-        *("files", "cost_models", "targets", "equivalence", "pass_framework"),
+        *("files", "cost_models", "targets", "equivalence", "pass_framework", "scheduling"),
     },
     "reports": {
         *(*_GROUND, "ir", "text", "interpreter", "targets", "analysis", "memory", "passes"),
-        *("pass_framework", "simulation", "cost_models", "equivalence"),
+        *("pass_framework", "simulation", "scheduling", "cost_models", "equivalence"),
         "driver",  # the type of what it reports on
     },
 }

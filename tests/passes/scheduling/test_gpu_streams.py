@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_streams import DeviceGroups, share_two
+from hloopt.scheduling.resources.gpu_streams import DeviceGroups, share_two
 
 _GROUPS = st.lists(st.lists(st.integers(0, 5), max_size=4).map(tuple), max_size=4).map(tuple)
 

@@ -20,12 +20,13 @@ from hloopt.diagnostics import PassRefused, PipelineError
 from hloopt.ir import Instruction, Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.scheduling.latency_hiding_scheduler import rules
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Explainer
-from hloopt.passes.scheduling.latency_hiding_scheduler.rules import schedule_done
-from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
-from hloopt.passes.scheduling.latency_hiding_scheduler.state import SchedulingState
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.explain import Explainer
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
+from hloopt.scheduling.rules import rules
+from hloopt.scheduling.rules.rules import schedule_done
+from hloopt.scheduling.state.state import SchedulingState
 from hloopt.text import parse_module
 
 schedule = partial(run_checked, "latency-hiding-scheduler")
@@ -482,7 +483,7 @@ def test_explanations_say_what_was_ready_and_which_rule_decided() -> None:
     config = SchedulerConfig().resolved()
     scheduling = ModuleScheduling.of(module, config, FixedModel())
     explainer = scheduling.scheduler.explainer = Explainer(lambda i: i.name in ("d", "b"))
-    scheduling.run(PassContext())
+    schedule_and_report(scheduling, PassContext())
     first, second = explainer.decisions.values()
     assert first.instruction.name == "d"
     assert {node.instruction.name for node in first.ready} == {"d", "b"}

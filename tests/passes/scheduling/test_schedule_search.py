@@ -15,22 +15,23 @@ from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import PipelineError
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module
+from hloopt.ir.attributes.scheduling_annotations import group_of
 from hloopt.pass_framework.base import PassContext, Seconds
 from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.rewriting.scheduling_annotations import group_of
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.check import broken_rule
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.module_search import (
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
+from hloopt.scheduling.search.check import broken_rule
+from hloopt.scheduling.search.module_search import (
     ModuleSearch,
     search_module,
 )
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.moves import Mover
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.options import SearchOptions
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.order import Order
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.problem import TICKS, Problem
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.walk import Walk
-from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
+from hloopt.scheduling.search.moves import Mover
+from hloopt.scheduling.search.order import Order
+from hloopt.scheduling.search.problem import TICKS, Problem
+from hloopt.scheduling.search.walk import Walk
+from hloopt.scheduling.search_options import SearchOptions
+from hloopt.scheduling.times import model_of
 from hloopt.text import parse_module, print_module
 
 SEEDS = range(12)
@@ -53,7 +54,7 @@ def scheduling_of(text: str, **options: Any) -> ModuleScheduling:
     scheduling = ModuleScheduling.of(
         parse_module(text), SchedulerConfig(**options).resolved(), FixedModel()
     )
-    scheduling.run(PassContext())
+    schedule_and_report(scheduling, PassContext())
     scheduling.scheduler.life.restart()
     return scheduling
 
@@ -84,7 +85,7 @@ def test_results_keep_every_rule_and_are_no_worse(seed: int, config: dict[str, A
         parse_module(text), SchedulerConfig(**config, search=search).resolved(), FixedModel()
     )
     context = PassContext()
-    found.run(context)
+    schedule_and_report(found, context)
     found.scheduler.life.restart()
     assert found.scheduler.life.peak <= plain.scheduler.life.peak
     for (total, exposed), (plain_total, plain_exposed) in zip(
@@ -231,7 +232,7 @@ ENTRY e {
     waits: list[float] = []
     for limit in (None, 1 << 20):
         options = SearchOptions(iterations=300, memory_limit=limit)
-        search_module(plain.scheduler, plain.computations(), options, PassContext())
+        search_module(plain.scheduler, plain.computations(), options)
         waits += [exposed for _, exposed in figures(plain)]
     assert waits == [4999.0, 0.0]
 
@@ -293,7 +294,7 @@ def test_real_times_are_searched_with_no_constants_among_them() -> None:
     config = SchedulerConfig(preset="xla-gpu", target="h100_sxm").resolved()
     module = parse_module(COPIES)
     scheduling = ModuleScheduling.of(module, config, model_of(config, module))
-    scheduling.run(PassContext())
+    schedule_and_report(scheduling, PassContext())
     search = ModuleSearch(scheduling.scheduler, scheduling.computations(), SearchOptions())
     (found,) = search.searches
     (latency,) = found.problem.latency
@@ -302,6 +303,6 @@ def test_real_times_are_searched_with_no_constants_among_them() -> None:
     assert scheduling.scheduler.model.latency(start, next(iter(start.users))) == 5000
     abstract = SchedulerConfig(preset="xla-gpu").resolved()
     plain = ModuleScheduling.of(module, abstract, model_of(abstract, module))
-    plain.run(PassContext())
+    schedule_and_report(plain, PassContext())
     (found,) = ModuleSearch(plain.scheduler, plain.computations(), SearchOptions()).searches
     assert found.problem.latency == [5000 * TICKS]

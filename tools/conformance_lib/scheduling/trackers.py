@@ -6,10 +6,10 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from hloopt.ir import Instruction
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.scheduling.latency_hiding_scheduler.graph import ScheduleGraph
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import (
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.graph.graph import ScheduleGraph
+from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
+from hloopt.scheduling.resources.tracker import (
     GENERIC_COUNT,
     RESOURCE_OF,
     Hazard,

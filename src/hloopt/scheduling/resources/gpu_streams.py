@@ -1,0 +1,110 @@
+"""The collectives of XLA:GPU that may run at the same time where each has a stream of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from hloopt.analysis.async_operations import wrapped
+from hloopt.analysis.gpu_async import STREAM_ANNOTATION, is_collectives_group
+from hloopt.ir import Instruction, Opcode
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.devices.collective_mode import named_groups
+from hloopt.ir.opcode import COLLECTIVES
+
+if TYPE_CHECKING:
+    from hloopt.scheduling.state.state import SchedulingState
+
+DeviceGroups = tuple[tuple[int, ...], ...]
+"""The devices that meet; no groups at all stand for one group of every device."""
+
+
+class StreamOverlap:
+    """Whether a node may be scheduled: collectives in flight may have one device in common."""
+
+    def __init__(self, collectives: int) -> None:
+        self.collectives = collectives
+        """The resource of collectives."""
+        self._known: dict[tuple[Instruction, Instruction], bool] = {}
+        """Whether two starts have to be apart."""
+
+    def __call__(self, state: SchedulingState, node: int) -> bool:
+        """O(operations in flight), and O(devices in groups) for each two starts once."""
+        remaining = state.remaining
+        for resource, count in state.needs[node]:
+            if state.in_flight[resource] and count > remaining[resource]:
+                return False
+        if not self._has_to_be_apart(state, node):
+            return True
+        instructions = state.graph.instructions
+        start = instructions[node].operands[0]
+        return not any(
+            self._have_to_be_apart(start, instructions[other])
+            for other in state.in_flight[self.collectives]
+        )
+
+    def fact(self, state: SchedulingState, node: int) -> Hashable:
+        """The groups of devices that meet, which others must not. O(size of the groups)."""
+        if not self._has_to_be_apart(state, node):
+            return None
+        return groups_of_start(state.graph.instructions[node].operands[0])
+
+    def _has_to_be_apart(self, state: SchedulingState, node: int) -> bool:
+        uses = state.graph.uses[node]
+        return (
+            bool(uses)
+            and uses[0][0] == self.collectives
+            and state.graph.is_done[node]
+            and frontend_attribute(state.graph.instructions[node], STREAM_ANNOTATION) is None
+        )
+
+    def _have_to_be_apart(self, a: Instruction, b: Instruction) -> bool:
+        """Whether what two starts begin may not run at the same time."""
+        if (a, b) not in self._known:
+            self._known[a, b] = share_two(groups_of_start(a), groups_of_start(b))
+        return self._known[a, b]
+
+
+def share_two(a: DeviceGroups, b: DeviceGroups) -> bool:
+    """Whether two devices that meet in `a` meet in `b` too; all may where there are no groups.
+
+    O(devices in groups).
+    """
+    if not a or not b:
+        return True
+    groups_of: dict[int, list[int]] = {}
+    for number, group in enumerate(a):
+        for device in set(group):
+            groups_of.setdefault(device, []).append(number)
+    for group in b:
+        met: set[int] = set()
+        for device in set(group):
+            for number in groups_of.get(device, ()):
+                if number in met:
+                    return True
+                met.add(number)
+    return False
+
+
+def groups_of_start(start: Instruction) -> DeviceGroups:
+    """The groups of the collective that a start begins; empty where all devices may meet.
+
+    In the numbers that the collective names, which are not resolved to devices.
+    """
+    if start.opcode is not Opcode.ASYNC_START:
+        return named_groups(start)
+    if not is_collectives_group(start):
+        return named_groups(wrapped(start))
+    found: DeviceGroups = ()
+    for instruction in start.called[0].instructions:
+        opcode = instruction.opcode
+        if opcode is Opcode.ASYNC_START:
+            groups = groups_of_start(instruction)
+        elif opcode in COLLECTIVES and not opcode.endswith("-done"):
+            groups = named_groups(instruction)
+        else:
+            continue
+        if not groups:
+            return ()
+        found += groups
+    return found
