@@ -24,7 +24,9 @@ from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import sc
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.engine.explain import Explainer
 from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
-from hloopt.scheduling.rules import rules
+from hloopt.scheduling.rules import ready_order
+from hloopt.scheduling.rules.chain import chain_of
+from hloopt.scheduling.rules.rule import Rule
 from hloopt.scheduling.rules.rules import schedule_done
 from hloopt.scheduling.state.state import SchedulingState
 from hloopt.text import parse_module
@@ -547,8 +549,14 @@ def test_tens_of_thousands_of_ready_instructions_are_chosen_from_quickly(
         narrowed += len(nodes)
         return schedule_done(state, nodes)
 
+    def chain(config: SchedulerConfig) -> list[Rule]:
+        return [
+            rule._replace(narrow=counting) if rule.narrow is schedule_done else rule
+            for rule in chain_of(config)
+        ]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rules, "schedule_done", counting)
+        patch.setattr(ready_order, "chain_of", chain)
         create_pass("latency-hiding-scheduler", options).run(module, PassContext())
     assert 0 < narrowed < 60 * count
 

@@ -13,7 +13,7 @@ from hloopt.analysis.latency.model import stated_latency
 from hloopt.ir.attributes.frontend_attributes import set_frontend_attributes
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
-from hloopt.scheduling.resources.tracker import Usage
+from hloopt.scheduling.resources.resource import Usage
 from hloopt.scheduling.state.sharing import SharedResource
 from hloopt.text import parse_module
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from hloopt.diagnostics import counted
 from hloopt.ir import Instruction
-
-if TYPE_CHECKING:
-    from hloopt.scheduling.rules.ready_order import ReadyOrder
-    from hloopt.scheduling.state.state import SchedulingState
+from hloopt.scheduling.rules.ready_order import ReadyOrder
+from hloopt.scheduling.state.state import SchedulingState
 
 NOT_SCHEDULED = "nothing asynchronous is in its computation, so the order of that stays"
 """The reason why there is no decision about an instruction."""
@@ -126,7 +124,7 @@ def _decision(state: SchedulingState, order: ReadyOrder, node: int) -> Decision:
     free = set(candidates)
     comparisons = []
     if node in free:
-        state.prepare_to_choose()
+        state.memory.look()
         best = candidates[0]
         for other in candidates[1:]:
             better, rule = order.compare(best, other)
@@ -136,14 +134,14 @@ def _decision(state: SchedulingState, order: ReadyOrder, node: int) -> Decision:
     return Decision(
         instructions[node],
         step=len(state.sequence),
-        now=state.now,
+        now=state.clock.now,
         ready=tuple(
             ReadyNode(
                 instructions[other],
-                state.ready_time[other],
+                state.clock.ready_time[other],
                 state.obstacle(other),
             )
-            for other in state.ready
+            for other in state.ready.nodes
         ),
         comparisons=tuple(comparisons),
         group=graph.group.get(node),

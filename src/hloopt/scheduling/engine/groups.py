@@ -51,7 +51,7 @@ class Groups:
         """By node, the groups that wait for it."""
         for group, members in self.members.items():
             inside = set(members)
-            outside = {b for m in members for b in state.behind[m] if b not in inside}
+            outside = {b for m in members for b in state.direction.behind[m] if b not in inside}
             self._open[group] = outside
             for node in sorted(outside):
                 self._waits.setdefault(node, []).append(group)
@@ -79,13 +79,13 @@ class Groups:
         state = self.state
         if not state.config.deannotate_group_if_blocked:
             return False
-        blocked = [state.graph.group[n] for n in state.ready if n in state.graph.group]
+        blocked = [state.graph.group[n] for n in state.ready.nodes if n in state.graph.group]
         if not blocked:
             return False
         group = min(dict.fromkeys(blocked), key=lambda g: len(self.members[g]))
         for node in self.members[group]:
             state.graph.group.pop(node, None)
-            state.note_change(node)
+            state.ready.note_change(node)
         if group in self.ready:
             self.ready.remove(group)
         return True
@@ -95,7 +95,7 @@ class Groups:
         state, group = self.state, self.ready[0]
         sentences = ""
         for resource, count in self._needs(group, most=False).items():
-            left = state.remaining[resource]
+            left = state.resources.remaining[resource]
             if count > left:
                 name = state.tracker.resources[resource].name
                 sentences += f"It needs {count} {name} resources, but the limit is {left}. "
@@ -119,7 +119,7 @@ class Groups:
     # -- what a group needs ---------------------------------------------------------------------
 
     def _fits(self, needs: dict[int, int]) -> bool:
-        remaining = self.state.remaining
+        remaining = self.state.resources.remaining
         return all(count <= remaining[resource] for resource, count in needs.items())
 
     def _needs(self, group: int, *, most: bool) -> dict[int, int]:
@@ -133,7 +133,7 @@ class Groups:
             adds = instruction.opcode is Opcode.ASYNC_DONE and (
                 most or state.graph.number[instruction.operands[0]] not in inside
             )
-            for resource, count in state.needs[node]:
+            for resource, count in state.resources.needs[node]:
                 before = result.get(resource, 0)
                 result[resource] = before + count if adds else max(before, count)
         return result
@@ -145,10 +145,10 @@ class Groups:
         for node in sorted(members, reverse=True):
             if graph.is_start[node]:
                 for user in graph.instructions[node].users:
-                    for resource, count in state.needs[graph.number[user]]:
+                    for resource, count in state.resources.needs[graph.number[user]]:
                         running[resource] = running.get(resource, 0) - count
                 continue
-            for resource, count in state.needs[node]:
+            for resource, count in state.resources.needs[node]:
                 running[resource] = running.get(resource, 0) + count
                 result[resource] = max(result.get(resource, 0), running[resource])
         return result
@@ -159,8 +159,9 @@ class Groups:
         state, graph = self.state, self.state.graph
         left = dict.fromkeys(self.members[group])
         while left:
-            ready = sorted((n for n in left if state.place[n] >= 0), key=state.place.__getitem__)
-            candidates = [node for node in ready if state.fits(node)]
+            place = state.ready.place
+            ready = sorted((n for n in left if place[n] >= 0), key=place.__getitem__)
+            candidates = [node for node in ready if state.resources.fits(node)]
             if not candidates:
                 break
             node = candidates[0]
@@ -178,10 +179,11 @@ class Groups:
         state, instructions = self.state, self.state.graph.instructions
         if keeps_order(instructions[a]) and keeps_order(instructions[b]):
             return min(a, b) if state.top_down else max(a, b)
-        if state.occupies_any[a] != state.occupies_any[b]:
-            return a if state.occupies_any[a] else b
-        if state.releases_any[a] != state.releases_any[b]:
-            return b if state.releases_any[a] else a
+        occupies, releases = state.facts.occupies_any, state.facts.releases_any
+        if occupies[a] != occupies[b]:
+            return a if occupies[a] else b
+        if releases[a] != releases[b]:
+            return b if releases[a] else a
         return a
 
     def _may_leave(self, node: int) -> bool:
@@ -196,4 +198,4 @@ class Groups:
             self.held.add(node)
             if config.aggressive_flexible_annotation_scheduling:
                 graph.delay_after_target[node] = True
-            self.state.note_change(node)
+            self.state.ready.note_change(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class Scheduler:
     """What notes why instructions are where they are."""
     stalls: Stalls | None = None
     """What notes why latencies stay exposed."""
+    decisions: Counter[str] = field(default_factory=Counter)
+    """The number of choices that each rule decided so far, by XLA's word for it."""
     graphs: dict[Computation, ScheduleGraph] = field(default_factory=dict)
     """What the last order of each computation was made from."""
 
@@ -61,7 +64,8 @@ class Scheduler:
         if self.stalls is not None:
             self.stalls.watch(state, run.order)
         run.all()
-        self.life.states[computation].peak = state.pressure.peak
+        self.decisions.update(run.order.decisions)
+        self.life.states[computation].peak = state.memory.pressure.peak
         order = [graph.instructions[node] for node in state.sequence]
         if not self.config.top_down_scheduling:
             order.reverse()
@@ -91,8 +95,8 @@ class _Run:
     def _pick(self) -> int | None:
         """The node to take next, out of the ready ones; None if there is none that may be taken."""
         state = self.state
-        if state.no_work:
-            return state.no_work.pop()
+        if state.ready.no_work:
+            return state.ready.no_work.pop()
         node = self.order.choose()
         while node is None and self.groups is not None and self.groups.dissolve_smallest():
             node = self.order.choose()
@@ -105,7 +109,7 @@ class _Run:
         instructions = state.graph.instructions
         skipped = [
             f"{instructions[node].name}: Skipped due to {state.obstacle(node)}."
-            for node in state.ready
+            for node in state.ready.nodes
         ]
         return PassRefused(
             "FindAndExtractBestNodeAvailable failed to find a node to schedule, skipped nodes: "
@@ -117,8 +121,8 @@ class _Run:
     def _way_out(self) -> str:
         """What to do where no ready node may be taken."""
         state = self.state
-        for node in state.ready:
-            short = state.shortage(node)
+        for node in state.ready.nodes:
+            short = state.resources.shortage(node)
             if short is None:
                 continue
             resource, missing = short

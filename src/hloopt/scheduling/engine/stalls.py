@@ -4,15 +4,12 @@ them."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hloopt.ir import Instruction
-
-if TYPE_CHECKING:
-    from hloopt.scheduling.graph.graph import ScheduleGraph
-    from hloopt.scheduling.resources.tracker import Resource
-    from hloopt.scheduling.rules.ready_order import ReadyOrder
-    from hloopt.scheduling.state.state import SchedulingState
+from hloopt.scheduling.graph.graph import ScheduleGraph
+from hloopt.scheduling.resources.resource import Resource
+from hloopt.scheduling.rules.ready_order import ReadyOrder
+from hloopt.scheduling.state.state import SchedulingState
 
 _MEMORY_RULES = frozenset(
     (
@@ -37,7 +34,7 @@ class Stalls:
         def note(node: int) -> None:
             if closes[node]:
                 self.reasons.pop(graph.instructions[node], None)
-                if state.ready_time[node] > state.now:
+                if state.clock.ready_time[node] > state.clock.now:
                     self.reasons[graph.instructions[node]] = _reason(state, order, node)
 
         state.on_chosen.append(note)
@@ -47,9 +44,9 @@ def _reason(state: SchedulingState, order: ReadyOrder, node: int) -> str:
     graph, instructions = state.graph, state.graph.instructions
     if node in graph.group:
         return f"it is scheduled with its group {graph.group[node]}"
-    state.prepare_to_choose()
+    state.memory.look()
     others = [n for n in order.leaders() if n != node]
-    sooner = [n for n in others if state.ready_time[n] < state.ready_time[node]]
+    sooner = [n for n in others if state.clock.ready_time[n] < state.clock.ready_time[node]]
     if sooner:
         other = sooner[0]
         _, rule = order.compare(other, node)
@@ -77,5 +74,5 @@ def _overwritten(graph: ScheduleGraph, node: int) -> str:
 
 def _scarce(state: SchedulingState, node: int) -> Resource:
     """The resource that a blocked node wants: of which too little is left, or just its first."""
-    short = state.shortage(node)
-    return short[0] if short else state.tracker.resources[state.needs[node][0][0]]
+    short = state.resources.shortage(node)
+    return short[0] if short else state.tracker.resources[state.resources.needs[node][0][0]]

@@ -15,13 +15,8 @@ from hloopt.scheduling.graph.edges import (
     Edge,
     TransferLoops,
 )
-from hloopt.scheduling.resources.hints import hints_of
-from hloopt.scheduling.resources.tracker import (
-    Hazard,
-    ResourceTracker,
-    Usage,
-    Uses,
-)
+from hloopt.scheduling.resources.resource import Hazard, Usage, Uses
+from hloopt.scheduling.resources.tracker import ResourceTracker
 
 NO_HOPS = 1 << 60
 """Where no selective resource is occupied on the way."""
@@ -90,7 +85,6 @@ class ScheduleGraph:
         graph = cls(computation, instructions, {i: n for n, i in enumerate(instructions)})
         graph._make_nodes(model, tracker)
         graph._make_edges(model, hazards, top_down=tracker.config.top_down_scheduling)
-        tracker.post_process(graph)
         graph._analyze(tracker)
         return graph
 
@@ -107,7 +101,7 @@ class ScheduleGraph:
             is_done = may_be and tracker.is_done(instruction)
             self.is_start.append(is_start)
             self.is_done.append(is_done)
-            hints = hints_of(instruction, is_start=is_start, is_done=is_done)
+            hints = tracker.hints(instruction, is_start=is_start, is_done=is_done)
             self.force_early.append(hints.force_early)
             self.force_delay.append(hints.force_delay)
             self.delay_priority.append(hints.priority)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
 
 from hloopt.analysis.async_operations import wrapped
 from hloopt.analysis.gpu_async import STREAM_ANNOTATION, is_collectives_group
@@ -11,9 +10,8 @@ from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.devices.collective_mode import named_groups
 from hloopt.ir.opcode import COLLECTIVES
-
-if TYPE_CHECKING:
-    from hloopt.scheduling.state.state import SchedulingState
+from hloopt.scheduling.resources.in_use import ResourcesInUse
+from hloopt.scheduling.resources.resource import Needs
 
 DeviceGroups = tuple[tuple[int, ...], ...]
 """The devices that meet; no groups at all stand for one group of every device."""
@@ -22,40 +20,35 @@ DeviceGroups = tuple[tuple[int, ...], ...]
 class StreamOverlap:
     """Whether a node may be scheduled: collectives in flight may have one device in common."""
 
-    def __init__(self, collectives: int) -> None:
+    def __init__(self, collectives: int, is_done: Callable[[Instruction], bool]) -> None:
         self.collectives = collectives
         """The resource of collectives."""
+        self._is_done = is_done
+        """Whether an instruction is the done of a collective."""
         self._known: dict[tuple[Instruction, Instruction], bool] = {}
         """Whether two starts have to be apart."""
 
-    def __call__(self, state: SchedulingState, node: int) -> bool:
+    def __call__(self, instruction: Instruction, needs: Needs, in_use: ResourcesInUse) -> bool:
         """O(operations in flight), and O(devices in groups) for each two starts once."""
-        remaining = state.remaining
-        for resource, count in state.needs[node]:
-            if state.in_flight[resource] and count > remaining[resource]:
+        for resource, count in needs:
+            if in_use.in_flight[resource] and count > in_use.remaining[resource]:
                 return False
-        if not self._has_to_be_apart(state, node):
+        if not self._has_to_be_apart(instruction):
             return True
-        instructions = state.graph.instructions
-        start = instructions[node].operands[0]
-        return not any(
-            self._have_to_be_apart(start, instructions[other])
-            for other in state.in_flight[self.collectives]
-        )
+        start = instruction.operands[0]
+        others = in_use.in_flight[self.collectives]
+        return not any(self._have_to_be_apart(start, other) for other in others)
 
-    def fact(self, state: SchedulingState, node: int) -> Hashable:
+    def fact(self, instruction: Instruction) -> Hashable:
         """The groups of devices that meet, which others must not. O(size of the groups)."""
-        if not self._has_to_be_apart(state, node):
+        if not self._has_to_be_apart(instruction):
             return None
-        return groups_of_start(state.graph.instructions[node].operands[0])
+        return groups_of_start(instruction.operands[0])
 
-    def _has_to_be_apart(self, state: SchedulingState, node: int) -> bool:
-        uses = state.graph.uses[node]
+    def _has_to_be_apart(self, instruction: Instruction) -> bool:
         return (
-            bool(uses)
-            and uses[0][0] == self.collectives
-            and state.graph.is_done[node]
-            and frontend_attribute(state.graph.instructions[node], STREAM_ANNOTATION) is None
+            self._is_done(instruction)
+            and frontend_attribute(instruction, STREAM_ANNOTATION) is None
         )
 
     def _have_to_be_apart(self, a: Instruction, b: Instruction) -> bool:

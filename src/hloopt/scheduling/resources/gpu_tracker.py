@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
 from hloopt.analysis.async_operations import (
     OWN_DONES,
     SEND_RECV,
@@ -28,19 +25,11 @@ from hloopt.ir.attributes.backend_config import backend_config
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.devices.transfers import PIPELINE, STREAM
 from hloopt.scheduling.config import SchedulerConfig
-from hloopt.scheduling.graph.graph import ScheduleGraph
 from hloopt.scheduling.resources.gpu_streams import StreamOverlap
-from hloopt.scheduling.resources.tracker import (
-    GENERIC_COUNT,
-    Hazard,
-    OverlapCheck,
-    Resource,
-    ResourceTracker,
-    Uses,
-)
-
-if TYPE_CHECKING:
-    from hloopt.scheduling.rules.rules import Rule
+from hloopt.scheduling.resources.hints import Hints
+from hloopt.scheduling.resources.in_use import OverlapCheck
+from hloopt.scheduling.resources.resource import Hazard, Resource, Uses
+from hloopt.scheduling.resources.tracker import GENERIC_COUNT, ResourceTracker
 
 SEND_0, SEND_1, RECV_0, RECV_1, P2P, COMPUTES, MEMCPY, COLLECTIVES = range(
     GENERIC_COUNT, GENERIC_COUNT + 8
@@ -114,40 +103,42 @@ class GpuResourceTracker(ResourceTracker):
     def looks_inside(self, start: Instruction) -> bool:
         return not is_collectives_group(start) and super().looks_inside(start)
 
-    def early_rules(self) -> Iterable[Rule]:
-        from hloopt.scheduling.rules.gpu_rules import gpu_rules
-
-        return gpu_rules(self.config)
-
     def overlap_check(self) -> OverlapCheck | None:
         if not self.config.enable_collective_multi_streaming:
             return None
-        return StreamOverlap(COLLECTIVES)
+        return StreamOverlap(COLLECTIVES, self._is_done_of_collective)
+
+    def _is_done_of_collective(self, instruction: Instruction) -> bool:
+        """Whether it is a done on the stream of collectives."""
+        uses = self.uses(instruction)
+        return bool(uses) and uses[0][0] == COLLECTIVES and self.is_done(instruction)
 
     def is_valuable(self, instruction: Instruction) -> bool:
         return not (self.config.enable_selective_resources and is_memory_bound(instruction))
 
-    def post_process(self, graph: ScheduleGraph) -> None:
-        for node, instruction in enumerate(graph.instructions):
-            opcode = instruction.opcode
-            if opcode in SEND_RECV or opcode in SEND_RECV_DONE:
-                self._place_transfer(graph, node)
-            text = instruction.attributes.get("backend_config")
-            if text is None or not (graph.force_delay[node] or "force_earliest" in text):
-                continue
-            if config := backend_config(instruction):
-                graph.force_delay[node] = config.get("force_earliest_schedule") is True
+    def hints(self, instruction: Instruction, *, is_start: bool, is_done: bool) -> Hints:
+        hints = super().hints(instruction, is_start=is_start, is_done=is_done)
+        opcode = instruction.opcode
+        if opcode in SEND_RECV or opcode in SEND_RECV_DONE:
+            hints = self._place_transfer(instruction, hints)
+        text = instruction.attributes.get("backend_config")
+        if text is None or not (hints.force_delay or "force_earliest" in text):
+            return hints
+        if config := backend_config(instruction):
+            is_early = config.get("force_earliest_schedule") is True
+            hints = hints._replace(force_delay=is_early)
+        return hints
 
-    def _place_transfer(self, graph: ScheduleGraph, node: int) -> None:
+    def _place_transfer(self, instruction: Instruction, hints: Hints) -> Hints:
         """Let halves of transfers whose other half is in another iteration make room."""
-        instruction = graph.instructions[node]
         if self.config.pipeline_parallelism_opt_level == "enable":
             if instruction.opcode in SEND_RECV:
                 users = list(instruction.users)
                 if len(users) == 1 and users[0].opcode not in SEND_RECV_DONE:
-                    graph.force_delay[node] = True
+                    hints = hints._replace(force_delay=True)
             elif instruction.operands[0].opcode not in SEND_RECV:
-                graph.force_early[node] = True
+                hints = hints._replace(force_early=True)
         is_pipelined = frontend_attribute(instruction, PIPELINE) is not None
         if self.config.enable_pipelined_p2p and instruction.opcode is Opcode.RECV and is_pipelined:
-            graph.force_early[node] = True
+            hints = hints._replace(force_early=True)
+        return hints

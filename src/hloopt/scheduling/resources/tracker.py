@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping
 
 from hloopt.analysis.async_operations import (
     SEND_RECV,
@@ -18,63 +16,9 @@ from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.opcode import ASYNC
 from hloopt.ir.ordering import depth_first
 from hloopt.scheduling.config import SchedulerConfig
-
-if TYPE_CHECKING:
-    from hloopt.scheduling.graph.graph import ScheduleGraph
-    from hloopt.scheduling.rules.rules import Rule
-    from hloopt.scheduling.state.state import SchedulingState
-
-
-class Hazard(Enum):
-    """What happens where several operations want one resource."""
-
-    UNSHAREABLE = auto()
-    SHAREABLE = auto()
-    """They slow each other down."""
-    SERIAL = auto()
-    NONEXTENDABLE = auto()
-    """Whoever has it should release it as soon as its latency is over."""
-    SELECTIVE = auto()
-    """Only valuable work should hide its latency."""
-
-
-class Usage(Enum):
-    """What an instruction does to a resource when it is scheduled."""
-
-    OCCUPY = auto()
-    RELEASE = auto()
-    NONE = auto()
-
-
-class Resource(NamedTuple):
-    """A resource, its name as XLA has it in messages."""
-
-    name: str
-    limit: int | None = None
-    hazard: Hazard = Hazard.UNSHAREABLE
-    option: str = ""
-    """The option that `limit` is from."""
-
-    @classmethod
-    def of_option(
-        cls, name: str, config: SchedulerConfig, option: str, hazard: Hazard = Hazard.UNSHAREABLE
-    ) -> Resource:
-        """A resource of which there is as much as an option says."""
-        return cls(name, getattr(config, option), hazard, option)
-
-
-class OverlapCheck(Protocol):
-    """What a target asks before a node is scheduled."""
-
-    def __call__(self, state: SchedulingState, node: int) -> bool:
-        """Whether a node may be scheduled."""
-
-    def fact(self, state: SchedulingState, node: int) -> Hashable:
-        """The same for nodes of which it says the same."""
-
-
-Uses = tuple[tuple[int, Usage], ...]
-"""Resources by number, each with what happens to it."""
+from hloopt.scheduling.resources.hints import Hints, hints_of
+from hloopt.scheduling.resources.in_use import OverlapCheck
+from hloopt.scheduling.resources.resource import Hazard, Resource, Usage, Uses
 
 _KINDS = {
     Opcode.ALL_TO_ALL: ("kAllToAll", "all_to_all"),
@@ -288,16 +232,14 @@ class ResourceTracker:
 
     # -- what targets add -----------------------------------------------------------------------
 
-    def post_process(self, graph: ScheduleGraph) -> None:
-        """Change a graph before it is analyzed."""
+    def hints(self, instruction: Instruction, *, is_start: bool, is_done: bool) -> Hints:
+        """The place where an instruction should go. Raises PassRefused for a malformed hint."""
+        return hints_of(instruction, is_start=is_start, is_done=is_done)
 
     def overlap_check(self) -> OverlapCheck | None:
-        """What says whether a node may be scheduled; None: whether enough is left for it."""
+        """What says whether an instruction may be scheduled; None: whether enough is left for
+        it."""
         return None
-
-    def early_rules(self) -> Iterable[Rule]:
-        """Rules of a target, to go before those about starts and dones."""
-        return ()
 
     def shared_by(self, start: Instruction, done: Instruction) -> tuple[int, ...]:
         """The shareable resources that an operation holds from start to done; none by default,

@@ -6,69 +6,17 @@ from collections.abc import Hashable
 
 from hloopt.analysis.gpu_async import starts_slice_update
 from hloopt.scheduling.config import SchedulerConfig
-from hloopt.scheduling.resources.tracker import Hazard
-from hloopt.scheduling.rules.rules import Nodes, Rule
+from hloopt.scheduling.resources.resource import Hazard
+from hloopt.scheduling.rules.rule import Nodes, Rule
 from hloopt.scheduling.state.state import SchedulingState
-
-
-def gpu_rules(config: SchedulerConfig) -> list[Rule]:
-    """The rules of a configuration, in order."""
-    rules = []
-    if config.enable_selective_resources:
-        rules.append(Rule("kPreferComputeForD2DMemcpyOverlap", prefer_compute_for_copies))
-    is_pairwise = None if _dones_win(config) else _some_occupy
-    if _starts_early(config):
-        rules += [
-            Rule(
-                "kDelayAsyncStartForCompute",
-                delay_start_for_compute,
-                is_pairwise=is_pairwise,
-                fact=_start_fact,
-            ),
-            Rule(
-                "kDelayAsyncStartForDepth",
-                delay_start_for_depth,
-                is_pairwise=is_pairwise,
-                fact=lambda s, n: s.graph.depth[n] if s.releases_any[n] else None,
-            ),
-        ]
-    if not config.top_down_scheduling:
-        rules.append(
-            Rule(
-                "kDelayMoveToHostAsyncStart",
-                delay_move_to_host,
-                _has_slice_updates,
-                is_pairwise if _starts_early(config) else None,
-                fact=lambda s, n: starts_slice_update(s.graph.instructions[n]),
-            )
-        )
-    return rules
-
-
-def _dones_win(config: SchedulerConfig) -> bool:
-    """Whether a done is chosen before others by the first rule that looks at it after these here,
-    so that what they say of pairs without a done does not matter where there is one."""
-    return not (
-        config.top_down_scheduling
-        or config.force_delay_over_memory_pressure
-        or config.enable_schedule_by_structure
-        or config.aggressive_flexible_annotation_scheduling
-    )
-
-
-def _starts_early(config: SchedulerConfig) -> bool:
-    return (
-        config.collective_start_as_early_as_possible
-        and config.parallel_collective_overlap_limit > 1
-    )
 
 
 def prefer_compute_for_copies(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Valuable work while a copy is under way."""
-    resources = state.tracker.resources
+    remaining = state.resources.remaining
     is_open = any(
-        resource.hazard is Hazard.SELECTIVE and state.remaining[number] < (resource.limit or 0)
-        for number, resource in enumerate(resources)
+        resource.hazard is Hazard.SELECTIVE and remaining[number] < (resource.limit or 0)
+        for number, resource in enumerate(state.tracker.resources)
     )
     if not is_open:
         return nodes
@@ -98,17 +46,77 @@ def delay_move_to_host(state: SchedulingState, nodes: Nodes) -> Nodes:
     return [node for node in nodes if not starts_slice_update(instructions[node])] or nodes
 
 
+def _dones_win(config: SchedulerConfig) -> bool:
+    """Whether a done is chosen before others by the first rule that looks at it after these here,
+    so that what they say of pairs without a done does not matter where there is one."""
+    return not (
+        config.top_down_scheduling
+        or config.force_delay_over_memory_pressure
+        or config.enable_schedule_by_structure
+        or config.aggressive_flexible_annotation_scheduling
+    )
+
+
+def _starts_early(config: SchedulerConfig) -> bool:
+    return (
+        config.collective_start_as_early_as_possible
+        and config.parallel_collective_overlap_limit > 1
+    )
+
+
 def _has_slice_updates(state: SchedulingState) -> bool:
-    return any(starts_slice_update(i) for i in state.graph.instructions)
+    return not state.top_down and any(starts_slice_update(i) for i in state.graph.instructions)
 
 
 def _start_fact(state: SchedulingState, node: int) -> Hashable:
-    return state.releases_any[node], state.occupies_any[node], state.graph.uses[node]
+    facts = state.facts
+    return facts.releases_any[node], facts.occupies_any[node], state.graph.uses[node]
 
 
 def _is_free_start(state: SchedulingState, node: int) -> bool:
-    return state.releases_any[node] and not state.is_constrained(node)
+    return state.facts.releases_any[node] and not state.resources.is_constrained(node)
 
 
 def _some_occupy(state: SchedulingState, nodes: Nodes) -> bool:
-    return any(state.occupies_any[node] for node in nodes)
+    occupies = state.facts.occupies_any
+    return any(occupies[node] for node in nodes)
+
+
+def _compares_with_dones(state: SchedulingState, nodes: Nodes) -> bool:
+    config = state.config
+    return _starts_early(config) and not _dones_win(config) and _some_occupy(state, nodes)
+
+
+def _goes_early(state: SchedulingState) -> bool:
+    return _starts_early(state.config)
+
+
+GPU_RULES = (
+    Rule(
+        "kPreferComputeForD2DMemcpyOverlap",
+        prefer_compute_for_copies,
+        applies=lambda s: s.config.enable_selective_resources,
+    ),
+    Rule(
+        "kDelayAsyncStartForCompute",
+        delay_start_for_compute,
+        applies=_goes_early,
+        fact=_start_fact,
+        is_pairwise=_compares_with_dones,
+    ),
+    Rule(
+        "kDelayAsyncStartForDepth",
+        delay_start_for_depth,
+        applies=_goes_early,
+        fact=lambda s, n: s.graph.depth[n] if s.facts.releases_any[n] else None,
+        is_pairwise=_compares_with_dones,
+    ),
+    Rule(
+        "kDelayMoveToHostAsyncStart",
+        delay_move_to_host,
+        applies=_has_slice_updates,
+        fact=lambda s, n: starts_slice_update(s.graph.instructions[n]),
+        is_pairwise=_compares_with_dones,
+    ),
+)
+"""The rules of XLA:GPU, in order."""

@@ -12,11 +12,9 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from hloopt.scheduling.rules.rules import Nodes, Rule
-    from hloopt.scheduling.state.state import SchedulingState
+from hloopt.scheduling.rules.rule import Nodes, Rule
+from hloopt.scheduling.state.state import SchedulingState
 
 _Entry = tuple[int, int, int, int, int]
 """A rank (unlocks, creates ready nodes, position: the smallest is the best), the node, and the
@@ -72,6 +70,8 @@ class ReadyIndex:
 
     def __init__(self, state: SchedulingState, first_rules: Sequence[Rule]) -> None:
         self._state = state
+        self._clock = state.clock
+        self._resources = state.resources
         self._facts = [rule.fact for rule in first_rules]
         count = len(state.graph.instructions)
         self._kinds: dict[tuple[Hashable, ...], int] = {}
@@ -96,14 +96,14 @@ class ReadyIndex:
 
     def leaders(self) -> Nodes:
         """The nodes of which one is the best, without those that may not be scheduled now."""
-        state = self._state
+        clock, resources = self._clock, self._resources
         gap = None
-        if self._aggressive and state.becoming_ready:
-            gap = state.becoming_ready[0] - state.now
+        if self._aggressive and clock.becoming_ready:
+            gap = clock.becoming_ready[0] - clock.now
         result: Nodes = []
         for peers, level in self._levels():
             best = level.entries[0][3]
-            if state.needs[best] and not state.fits(best):
+            if resources.needs[best] and not resources.fits(best):
                 continue
             if gap is None or not peers.fills_gaps:
                 result.append(best)
@@ -113,9 +113,9 @@ class ReadyIndex:
 
     def blocked(self) -> Nodes:
         """Of each kind of node that may not be scheduled now for want of a resource, one."""
-        state = self._state
+        resources = self._resources
         firsts = [level.entries[0][3] for _, level in self._levels()]
-        return [node for node in firsts if state.needs[node] and not state.fits(node)]
+        return [node for node in firsts if resources.needs[node] and not resources.fits(node)]
 
     def _levels(self) -> Iterator[tuple[_Peers, _Level]]:
         """All peers, each with those of them that are deepest."""
@@ -134,12 +134,12 @@ class ReadyIndex:
             if peers is not None:
                 for level in peers.levels.values():
                     found += [entry[3] for entry in level.entries if self._is_valid(entry)]
-        return sorted(found, key=self._state.place.__getitem__)
+        return sorted(found, key=self._state.ready.place.__getitem__)
 
     # -- filing ---------------------------------------------------------------------------------
 
     def _bring_up_to_date(self) -> None:
-        now, stalled = self._state.now, self._stalled
+        now, stalled = self._clock.now, self._stalled
         while stalled and stalled[0][0] <= now:
             _, node, version = heappop(stalled)
             if version == self._version[node]:
@@ -154,23 +154,23 @@ class ReadyIndex:
         if node in state.graph.group:
             return  # it is scheduled with its group
         version = self._version[node]
-        ready_time: float | None = state.ready_time[node]
-        if ready_time is not None and ready_time > state.now:
+        ready_time: float | None = self._clock.ready_time[node]
+        if ready_time is not None and ready_time > self._clock.now:
             heappush(self._stalled, (ready_time, node, version))
         else:
             ready_time = None
-        outlook = state.outlook(node) if state.config.minds_memory else None
+        outlook = state.memory.outlook(node) if state.config.minds_memory else None
         key = (self._kind_of(node), ready_time, outlook)
         peers = self._peers.get(key)
         if peers is None:
-            fills_gaps = self._aggressive and not state.releases_any[node]
+            fills_gaps = self._aggressive and not state.facts.releases_any[node]
             peers = self._peers[key] = _Peers(fills_gaps=fills_gaps)
         self._peers_of[node] = peers
         position = node if state.top_down else -node
         creates, depth = 0, 0.0
         if self._aggressive:
-            creates, depth = state.creates_ready[node], state.async_depth[node]
-        entry = (-state.unlocks[node], -creates, position, node, version)
+            creates, depth = state.ready.creates_ready[node], state.direction.async_depth[node]
+        entry = (-state.facts.unlocks[node], -creates, position, node, version)
         peers.add(entry, depth, state.graph.cost[node])
 
     def _kind_of(self, node: int) -> int:
@@ -178,7 +178,7 @@ class ReadyIndex:
         kind = self._kind[node]
         if kind is None:
             state = self._state
-            facts = (state.fit_fact(node), *(fact(state, node) for fact in self._facts))
+            facts = (state.resources.fit_fact(node), *(fact(state, node) for fact in self._facts))
             kind = self._kind[node] = self._kinds.setdefault(facts, len(self._kinds))
         return kind
 

@@ -7,15 +7,13 @@ are compared in pairs, the best so far with the next, as XLA compares all.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from hloopt.scheduling.rules.chain import chain_of
 from hloopt.scheduling.rules.ready_index import ReadyIndex
-from hloopt.scheduling.rules.rules import Nodes
-
-if TYPE_CHECKING:
-    from hloopt.scheduling.state.state import SchedulingState
+from hloopt.scheduling.rules.rule import Nodes
+from hloopt.scheduling.state.state import SchedulingState
 
 _LAST = ("kAsyncDepth", "kUnlockDone")
 """The place where the rules begin that order peers; without aggressive policies the second is the
@@ -27,22 +25,25 @@ class ReadyOrder:
 
     def __init__(self, state: SchedulingState) -> None:
         self.state = state
-        self.rules = [rule for rule in chain_of(state) if rule.applies(state)]
+        self.rules = [rule for rule in chain_of(state.config) if rule.applies(state)]
         self._first = sum(1 for _ in takewhile(lambda r: r.reason not in _LAST, self.rules))
         """The number of rules that are before those that the index arranges peers by."""
+        self.decisions: Counter[str] = Counter()
+        """The number of choices that each rule decided: after it one candidate was left, or of
+        candidates compared in pairs the last lost."""
         self._index: ReadyIndex | None = None
         config = state.config
         if not (config.enable_selective_resources or config.resource_sharing):
             self._index = ReadyIndex(state, self.rules[: self._first])
-            state.on_change = self._index.touch
-            state.on_removed = self._index.remove
+            state.ready.on_change = self._index.touch
+            state.ready.on_removed = self._index.remove
 
     def choose(self) -> int | None:
         """The best of the ready nodes that may be scheduled; None if there is none."""
         nodes = self.leaders()
         if len(nodes) < 2:
             return nodes[0] if nodes else None
-        self.state.prepare_to_choose()
+        self.state.memory.look()
         return self._choose(nodes)
 
     def leaders(self) -> Nodes:
@@ -54,11 +55,11 @@ class ReadyOrder:
         if self._index is not None:
             return self._index.blocked()
         group = self.state.graph.group
-        return [n for n in self.state.ready if n not in group and self.state.obstacle(n)]
+        return [n for n in self.state.ready.nodes if n not in group and self.state.obstacle(n)]
 
     def candidates(self) -> Nodes:
         """The ready nodes that may be scheduled, in the order of the ready list. O(ready)."""
-        return [node for node in self.state.ready if not self.state.obstacle(node)]
+        return [node for node in self.state.ready.nodes if not self.state.obstacle(node)]
 
     def _choose(self, nodes: Nodes) -> int:
         state = self.state
@@ -67,6 +68,7 @@ class ReadyOrder:
                 return self._best_in_pairs(self._with_peers(nodes, position), position)
             nodes = rule.narrow(state, nodes)
             if len(nodes) == 1:
+                self.decisions[rule.reason] += 1
                 break
         return nodes[0]
 
@@ -79,9 +81,10 @@ class ReadyOrder:
         return nodes
 
     def _best_in_pairs(self, nodes: Nodes, position: int) -> int:
-        best = nodes[0]
+        best, decisive = nodes[0], self.rules[position].reason
         for node in nodes[1:]:
-            best, _ = self.compare(best, node, position)
+            best, decisive = self.compare(best, node, position)
+        self.decisions[decisive] += 1
         return best
 
     def compare(self, best: int, node: int, position: int = 0) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""The rules that say which of the ready nodes is scheduled next, in their order.
+"""The rules that say which of the ready nodes is scheduled next, as functions.
 
 Rules are written for scheduling bottom up, where what is picked first comes last in the program.
 A rule narrows a list of candidates to those it prefers; all of them where it has no opinion. Most
@@ -8,44 +8,14 @@ would. Those that do not say for which candidates this fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Hashable, Sequence
 
 from hloopt.ir import Opcode
 from hloopt.scheduling.resources.tracker import RESOURCE_OF
+from hloopt.scheduling.rules.rule import Nodes
+from hloopt.scheduling.state.state import SchedulingState
 
-if TYPE_CHECKING:
-    from hloopt.scheduling.state.state import SchedulingState
-
-Nodes = list[int]
 PERMUTE = RESOURCE_OF[Opcode.COLLECTIVE_PERMUTE]
-
-
-class Narrow(Protocol):
-    def __call__(self, state: SchedulingState, nodes: Nodes) -> Nodes: ...
-
-
-Fact = Callable[["SchedulingState", int], Hashable]
-
-
-class Rule(NamedTuple):
-    """One rule of the chain."""
-
-    reason: str
-    """XLA's word for it."""
-    narrow: Narrow
-    applies: Callable[[SchedulingState], bool] = lambda state: True
-    """Whether it can ever have an opinion, by configuration and graph."""
-    is_pairwise: Callable[[SchedulingState, Nodes], bool] | None = None
-    """Whether candidates have to be compared in pairs."""
-    fact: Fact = lambda state, node: node
-    """What it reads of a node, beside the node's ready time and outlook on memory: it sees nodes
-    of equal facts as equal. By default it may read anything."""
-
-    @property
-    def meaning(self) -> str:
-        """What it prefers, for people: the first line that describes it."""
-        return (self.narrow.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 # -- ways to narrow -------------------------------------------------------------------------------
@@ -115,38 +85,38 @@ def force_delay_after_target(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 def no_increase_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Above the limit, what frees most; what does not add memory before what does."""
-    if not state.is_over_limit:
+    if not state.memory.is_over_limit:
         return nodes
-    return _smallest(nodes, [min(state.outlook(node)[0], 1) for node in nodes])
+    return _smallest(nodes, [min(state.memory.outlook(node)[0], 1) for node in nodes])
 
 
 def depth_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Above the limit, what is deepest in the graph."""
-    if not state.is_over_limit:
+    if not state.memory.is_over_limit:
         return nodes
     return _largest(nodes, [state.graph.graph_depth[node] for node in nodes])
 
 
 def decrease_memory_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Above the limit, what changes the usage for the better."""
-    if not state.is_over_limit:
+    if not state.memory.is_over_limit:
         return nodes
-    return _smallest(nodes, [state.outlook(node)[0] for node in nodes])
+    return _smallest(nodes, [state.memory.outlook(node)[0] for node in nodes])
 
 
 def memory_peak_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Near the limit, what stays below it all the time."""
-    if not state.minds_memory:
+    if not state.memory.is_near_limit:
         return nodes
-    room = state.memory_limit - state.usage
-    return [node for node in nodes if state.outlook(node)[1] <= room] or nodes
+    room = state.memory.limit - state.memory.usage
+    return [node for node in nodes if state.memory.outlook(node)[1] <= room] or nodes
 
 
 def decrease_memory(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Near the limit, what frees memory."""
-    if not state.minds_memory:
+    if not state.memory.is_near_limit:
         return nodes
-    return [node for node in nodes if state.outlook(node)[0] < 0] or nodes
+    return [node for node in nodes if state.memory.outlook(node)[0] < 0] or nodes
 
 
 # -- starts and dones -----------------------------------------------------------------------------
@@ -161,34 +131,34 @@ def schedule_done(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What occupies a resource, so that other work can hide its latency."""
     if state.top_down:
         flags = state.graph.is_start
-        return [n for n in nodes if flags[n] and state.occupies_any[n]] or nodes
-    chosen = _with(nodes, state.occupies_any)
-    if chosen is nodes or not state.host_send_dones:
+        return [n for n in nodes if flags[n] and state.facts.occupies_any[n]] or nodes
+    chosen = _with(nodes, state.facts.occupies_any)
+    if chosen is nodes or not state.facts.host_send_dones:
         return chosen
     return [node for node in chosen if not _should_wait(state, node)] or nodes
 
 
 def _should_wait(state: SchedulingState, node: int) -> bool:
     """Whether a send-done to the host would be reached while its send has to wait for others."""
-    if node not in state.host_send_dones:
+    if node not in state.facts.host_send_dones:
         return False
-    send, latency = state.host_send_dones[node]
+    send, latency = state.facts.host_send_dones[node]
     finish = 0.0
     graph = state.graph
     for after, edge in zip(graph.successors[send], graph.successor_latency[send], strict=True):
         if after != node:
-            time = state.ready_time[after]
+            time = state.clock.ready_time[after]
             if time < 0:
                 return False
             finish = max(finish, time + edge)
-    return finish - state.now > latency
+    return finish - state.clock.now > latency
 
 
 def done_fact(state: SchedulingState, node: int) -> Hashable:
     """What `schedule_done` reads of a node."""
-    if node in state.host_send_dones:
+    if node in state.facts.host_send_dones:
         return node
-    return state.occupies_any[node], state.top_down and state.graph.is_start[node]
+    return state.facts.occupies_any[node], state.top_down and state.graph.is_start[node]
 
 
 def delay_done_of_delayed_start(state: SchedulingState, nodes: Nodes) -> Nodes:
@@ -197,107 +167,111 @@ def delay_done_of_delayed_start(state: SchedulingState, nodes: Nodes) -> Nodes:
     kinds = {instructions[node].opcode if is_done[node] else None for node in nodes}
     if len(kinds) > 1 or None in kinds:
         return nodes
-    flags = state.has_delayed_start
+    flags = state.facts.has_delayed_start
     return _with(nodes, flags) if state.top_down else _without(nodes, flags)
 
 
 def has_delayed_starts(state: SchedulingState, nodes: Nodes) -> bool:
     """Whether the start of any is delayed."""
-    return any(state.has_delayed_start[node] for node in nodes)
+    return any(state.facts.has_delayed_start[node] for node in nodes)
 
 
 def delayed_done_fact(state: SchedulingState, node: int) -> Hashable:
     """What `delay_done_of_delayed_start` reads of a node."""
     is_done = state.graph.is_done[node]
-    return is_done and (state.graph.instructions[node].opcode, state.has_delayed_start[node])
+    return is_done and (state.graph.instructions[node].opcode, state.facts.has_delayed_start[node])
 
 
 def release_nonextendable(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What has held a resource longest that has to be given back in time."""
-    now, ready, flags = state.now, state.ready_time, state.releases_nonextendable
+    now, ready, flags = state.clock.now, state.clock.ready_time, state.facts.releases_nonextendable
     return _largest(nodes, [max(now - ready[n], 0.0) if flags[n] else 0.0 for n in nodes])
 
 
 def schedule_start(state: SchedulingState, nodes: Nodes) -> Nodes:
     """A permute whose latency is over, the one that was over last."""
-    now, ready, releases = state.now, state.ready_time, state.graph.releases
+    now, ready, releases = state.clock.now, state.clock.ready_time, state.graph.releases
     due = [node for node in nodes if ready[node] <= now and PERMUTE in releases[node]]
     return _largest(due, [ready[node] - now for node in due]) if due else nodes
 
 
 def start_at_zero_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Not a start that no other operation is before, unless others wait for its resource."""
-    depth, releases = state.async_depth, state.releases_any
-    if not state.constrained:
+    depth, releases = state.direction.async_depth, state.facts.releases_any
+    if not state.resources.constrained:
         return [n for n in nodes if depth[n] or not releases[n]] or nodes
-    return [n for n in nodes if depth[n] or not releases[n] or state.is_constrained(n)] or nodes
+    return [
+        n for n in nodes if depth[n] or not releases[n] or state.resources.is_constrained(n)
+    ] or nodes
 
 
 def less_stall(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What can run soonest."""
-    now, ready = state.now, state.ready_time
+    now, ready = state.clock.now, state.clock.ready_time
     chosen = [node for node in nodes if ready[node] <= now]
     return chosen or _smallest(nodes, [ready[node] for node in nodes])
 
 
 def less_serial_conflict(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What has fewest operations in flight on its serial resources."""
-    return _smallest(nodes, [state.serial_conflicts(node) for node in nodes])
+    return _smallest(nodes, [state.resources.serial_conflicts(node) for node in nodes])
 
 
 def free_backedup_resource(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What gives back a resource that others wait for."""
-    if not state.constrained:
+    if not state.resources.constrained:
         return nodes
-    releases = state.releases_any
-    return [n for n in nodes if releases[n] and state.is_constrained(n)] or nodes
+    releases = state.facts.releases_any
+    return [n for n in nodes if releases[n] and state.resources.is_constrained(n)] or nodes
 
 
 def async_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What has the longest chain of operations still before it."""
-    return _largest(nodes, [state.async_depth[node] for node in nodes])
+    return _largest(nodes, [state.direction.async_depth[node] for node in nodes])
 
 
 def avoid_waste(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What takes just as long as it is until the next node becomes ready, and is no start."""
-    if not state.becoming_ready:
+    if not state.clock.becoming_ready:
         return nodes
-    gap = state.becoming_ready[0] - state.now
+    gap = state.clock.becoming_ready[0] - state.clock.now
     cost = state.graph.cost
     closest = _smallest(nodes, [abs(gap - cost[node]) for node in nodes])
-    releases = state.releases_any
+    releases = state.facts.releases_any
     return nodes if any(releases[node] for node in closest) else closest
 
 
 def has_some_releases(state: SchedulingState, nodes: Nodes) -> bool:
     """Whether some give back a resource and some do not, while others become ready."""
-    if not state.becoming_ready:
+    if not state.clock.becoming_ready:
         return False
-    releases = state.releases_any
+    releases = state.facts.releases_any
     return any(releases[node] for node in nodes) and not all(releases[node] for node in nodes)
 
 
 def unlock_done(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What a done comes right before."""
-    return _with(nodes, state.unlocks)
+    return _with(nodes, state.facts.unlocks)
 
 
 def not_valuable_for_selective_overlap(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Not valuable work while a selective resource is about to be used."""
-    if state.selective_releasers or len(nodes) != 2:
+    selective = state.selective
+    if selective is None or selective.releasers or len(nodes) != 2:
         return nodes
-    keep = [node for node in nodes if state.should_be_kept(node)]
+    keep = [node for node in nodes if selective.should_be_kept(node)]
     return [node for node in nodes if node not in keep] if len(keep) == 1 else nodes
 
 
 def may_be_kept(state: SchedulingState, nodes: Nodes) -> bool:
     """Whether `not_valuable_for_selective_overlap` may have an opinion on more than two."""
-    return not state.selective_releasers and len(nodes) > 2
+    selective = state.selective
+    return selective is not None and not selective.releasers and len(nodes) > 2
 
 
 def creates_more_ready_nodes(state: SchedulingState, nodes: Nodes) -> Nodes:
     """What more nodes wait for, and for nothing else."""
-    return _largest(nodes, [state.creates_ready[node] for node in nodes])
+    return _largest(nodes, [state.ready.creates_ready[node] for node in nodes])
 
 
 def original_order(state: SchedulingState, nodes: Nodes) -> Nodes:

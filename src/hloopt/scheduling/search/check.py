@@ -25,9 +25,9 @@ def broken_rule(computation: Computation, scheduler: Scheduler) -> str | None:
         order.reverse()
     for node in order:
         name = graph.instructions[node].name
-        if state.waiting[node]:
+        if state.ready.waiting[node]:
             return f"'%{name}' would be on the wrong side of what it depends on"
-        if not state.fits(node):
+        if not state.resources.fits(node):
             return f"'%{name}' would exceed an overlap limit"
         state.take(node)
     return None

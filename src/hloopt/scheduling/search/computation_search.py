@@ -175,11 +175,11 @@ def link(searches: Sequence[ComputationSearch]) -> None:
 def _shares(state: SchedulingState) -> list[int]:
     """By resource how much a computation may use: what is called, no more than it does now, so
     that its callers' orders stay possible."""
-    computation = state.graph.computation
+    computation, limits = state.graph.computation, state.resources.remaining
     if computation.is_entry:
-        return state.remaining
+        return limits
     needs = state.tracker.computation_needs(computation)
-    return [min(limit, needs.get(resource, 0)) for resource, limit in enumerate(state.remaining)]
+    return [min(limit, needs.get(resource, 0)) for resource, limit in enumerate(limits)]
 
 
 def _statistics(

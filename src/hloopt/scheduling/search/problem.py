@@ -9,7 +9,7 @@ from itertools import pairwise
 from hloopt.analysis.latency import LatencyModel
 from hloopt.ir import Instruction
 from hloopt.ir.attributes.scheduling_annotations import group_of
-from hloopt.scheduling.resources.tracker import Usage
+from hloopt.scheduling.resources.resource import Usage
 from hloopt.scheduling.state.state import SchedulingState
 
 TICKS = 1_000_000
@@ -121,7 +121,7 @@ def make_problem(
         pair_of_done=pair_of_done,
         claims=[_claim(state, node) for node in range(count)],
         left=list(left),
-        claims_keep_order=state.tracker.overlap_check() is not None,
+        claims_keep_order=state.resources.overlap_check is not None,
         bottom_up=not state.top_down,
         memory=memory,
         follower=_followers(graph.instructions, nodes),
@@ -145,10 +145,10 @@ def pairs_of(state: SchedulingState, model: LatencyModel) -> list[tuple[int, int
 
 
 def _claim(state: SchedulingState, node: int) -> Claim | None:
-    needs = state.needs[node]
+    needs = state.resources.needs[node]
     change = tuple(
         (resource, -1 if usage is Usage.OCCUPY else 1)
-        for resource, usage in state.net[node]
+        for resource, usage in state.resources.net[node]
         if usage is not Usage.NONE
     )
     return (needs, change) if needs or change else None
@@ -172,8 +172,8 @@ def _memory(
     A buffer that is used above where it begins is alive from there to the top, as another one:
     so readers stay on their side of the node where a buffer begins.
     """
-    life = state.life
-    allocated, released = state.allocated, state.released
+    life = state.memory.life
+    allocated, released = state.memory.allocated, state.memory.released
     if state.top_down:
         allocated = [life.allocated(instruction) for instruction in state.graph.instructions]
         released = [life.released(instruction) for instruction in state.graph.instructions]
@@ -207,4 +207,4 @@ def _memory(
         numbered(buffer, is_above=False)
         for buffer in life.states[state.graph.computation].live_below
     ]
-    return Memory(size, uses, begins, list(state.inside), alive, limit), sides
+    return Memory(size, uses, begins, list(state.memory.inside), alive, limit), sides

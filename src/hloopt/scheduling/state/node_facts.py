@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hloopt.scheduling.graph.graph import ScheduleGraph
-from hloopt.scheduling.resources.tracker import (
-    SEND_HOST,
-    Hazard,
-    ResourceTracker,
-)
+from hloopt.scheduling.resources.resource import Hazard, Needs, Uses
+from hloopt.scheduling.resources.tracker import SEND_HOST, ResourceTracker
 
 
-def limited_needs(
-    graph: ScheduleGraph, tracker: ResourceTracker
-) -> list[tuple[tuple[int, int], ...]]:
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """Facts that rules ask for."""
+
+    occupies_any: list[bool]
+    releases_any: list[bool]
+    releases_nonextendable: list[bool]
+    unlocks: list[bool]
+    has_delayed_start: list[bool]
+    host_send_dones: dict[int, tuple[int, float]]
+
+    @classmethod
+    def of(cls, graph: ScheduleGraph, tracker: ResourceTracker) -> NodeFacts:
+        return cls(
+            occupies_any=[bool(occupied) for occupied in graph.occupies],
+            releases_any=[bool(released) for released in graph.releases],
+            releases_nonextendable=releases_hazard(graph, tracker, Hazard.NONEXTENDABLE),
+            unlocks=unlocks(graph, top_down=tracker.config.top_down_scheduling),
+            has_delayed_start=has_delayed_start(graph),
+            host_send_dones=host_send_dones(graph),
+        )
+
+
+def net_uses(graph: ScheduleGraph, tracker: ResourceTracker) -> list[Uses]:
+    """What changes of resources when a node is scheduled."""
+    return [
+        tracker.net_uses(instruction) if uses else ()
+        for instruction, uses in zip(graph.instructions, graph.uses, strict=True)
+    ]
+
+
+def limited_needs(graph: ScheduleGraph, tracker: ResourceTracker) -> list[Needs]:
     """The resources with a limit that a node needs, each with the number of units."""
     return [_limited_needs(graph, tracker, node) for node in range(len(graph.instructions))]
 
 
-def _limited_needs(
-    graph: ScheduleGraph, tracker: ResourceTracker, node: int
-) -> tuple[tuple[int, int], ...]:
+def _limited_needs(graph: ScheduleGraph, tracker: ResourceTracker, node: int) -> Needs:
     instruction = graph.instructions[node]
     if not instruction.called and not graph.uses[node]:
         return ()

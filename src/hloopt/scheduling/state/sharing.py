@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from hloopt.scheduling.state.state import SchedulingState
+from hloopt.scheduling.graph.graph import ScheduleGraph
+from hloopt.scheduling.resources.tracker import ResourceTracker
+from hloopt.scheduling.state.direction import Direction
 
 Operation = TypeVar("Operation", bound=Hashable)
 
@@ -73,8 +74,18 @@ class SharedResource(Generic[Operation]):
 class Sharing:
     """The shared resources of a computation while it is scheduled."""
 
-    def __init__(self, state: SchedulingState) -> None:
-        self._state = state
+    def __init__(
+        self,
+        graph: ScheduleGraph,
+        direction: Direction,
+        tracker: ResourceTracker,
+        ready_time: list[float],
+    ) -> None:
+        """`ready_time`: by node, to be raised where others slow down what it waits for."""
+        self._graph = graph
+        self._direction = direction
+        self._tracker = tracker
+        self._ready_time = ready_time
         self._resources: dict[int, SharedResource[tuple[int, int]]] = {}
         self._held: dict[int, list[tuple[int, tuple[int, int]]]] = {}
         """By the node that will give back what it holds: resources, each with the operation."""
@@ -86,21 +97,21 @@ class Sharing:
 
     def take(self, node: int, time: float, now: float) -> None:
         """Note that a node was scheduled at `time` and takes until `now`."""
-        state = self._state
+        direction, tracker = self._direction, self._tracker
         for resource, edge in self._held.pop(node, ()):
             self._resources[resource].delete(edge, time)
-        instructions = state.graph.instructions
-        edges = zip(state.ahead[node], state.ahead_latency[node], strict=True)
+        instructions = self._graph.instructions
+        edges = zip(direction.ahead[node], direction.ahead_latency[node], strict=True)
         for other, latency in edges:
-            before, after = (node, other) if state.top_down else (other, node)
-            for resource in state.tracker.shared_by(instructions[before], instructions[after]):
+            before, after = (node, other) if tracker.config.top_down_scheduling else (other, node)
+            for resource in tracker.shared_by(instructions[before], instructions[after]):
                 shared = self._resources.setdefault(resource, SharedResource())
                 shared.add((node, other), latency, now)
                 self._held.setdefault(other, []).append((resource, (node, other)))
                 self._raise_ready_times(shared)
 
     def _raise_ready_times(self, shared: SharedResource[tuple[int, int]]) -> None:
-        ready_time = self._state.ready_time
+        ready_time = self._ready_time
         for (_, release), finish in zip(shared.operations, shared.finish, strict=True):
             if 0 <= ready_time[release] < finish:
                 ready_time[release] = finish

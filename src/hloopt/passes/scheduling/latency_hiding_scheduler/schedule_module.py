@@ -40,6 +40,7 @@ class LatencyHidingScheduler(ModulePass):
     themselves, and last with starts next to their dones, until the peak is below the limit; the
     pass refuses where none of that helps, and says what is alive at the peak.
 
+    Statistics count the choices that each of XLA's rules decided, in all orders that were made.
     Remarks say of every operation how much of its latency is hidden and, where it is not all, what
     decided; with `explain` also what was ready when an instruction was chosen, and by which of
     XLA's rules.
@@ -89,6 +90,8 @@ def schedule_and_report(
             keep_limit(scheduling, chosen, before, context)
         _search(scheduling, chosen, context)
         context.count("computations scheduled", len(chosen))
+        for rule, number in scheduler.decisions.most_common():
+            context.count(f"decisions by {rule}", number)
         _report_guesses(scheduling, chosen, context)
         _report_operations(scheduling, chosen, context)
     if scheduler.explainer is not None:
