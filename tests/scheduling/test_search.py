@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.passes.asynchronous_programs import random_program
 from tests.passes.checked_run import run_checked
+from tests.scheduling.asynchronous_programs import random_program
 
 from hloopt.analysis.latency import FixedModel
 from hloopt.analysis.latency.statistics import schedule_statistics
