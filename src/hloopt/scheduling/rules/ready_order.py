@@ -30,7 +30,8 @@ class ReadyOrder:
         """The number of rules that are before those that the index arranges peers by."""
         self.decisions: Counter[str] = Counter()
         """The number of choices that each rule decided: after it one candidate was left, or of
-        candidates compared in pairs the last lost."""
+        candidates compared in pairs the last lost. A choice among peers alone, which the index
+        makes, is none."""
         self._index: ReadyIndex | None = None
         config = state.config
         if not (config.enable_selective_resources or config.resource_sharing):

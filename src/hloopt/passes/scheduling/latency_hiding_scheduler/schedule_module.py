@@ -40,7 +40,8 @@ class LatencyHidingScheduler(ModulePass):
     themselves, and last with starts next to their dones, until the peak is below the limit; the
     pass refuses where none of that helps, and says what is alive at the peak.
 
-    Statistics count the choices that each of XLA's rules decided, in all orders that were made.
+    Statistics count the choices that each of XLA's rules decided, in all orders that were made,
+    but for those between instructions that are alike to all but the last rules.
     Remarks say of every operation how much of its latency is hidden and, where it is not all, what
     decided; with `explain` also what was ready when an instruction was chosen, and by which of
     XLA's rules.
