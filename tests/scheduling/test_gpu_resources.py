@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from tests.scheduling.programs import SUM, names, schedule, scheduled
+from tests.scheduling.programs import SUM, copies_of_slices, fresh_state, names, schedule, scheduled
 
+from hloopt.analysis.latency import FixedModel
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.text import parse_module
 
 
@@ -75,29 +78,7 @@ c3 { x = f32[64] parameter(0) ROOT o = f32[64] call(x), to_apply=f }
 
 
 def test_copies_of_slices_count_as_computations_where_they_have_no_stream() -> None:
-    sliced = "dynamic-slice(array, index), dynamic_slice_sizes={4}"
-    config = 'backend_config={"dynamic_slice_config":{"byte_offset":"0","byte_stride":"0"}}'
-    more = body = ""
-    for n in range(2):
-        more += f"""
-slice{n} {{
-  array = f32[8]{{0:S(5)}} parameter(0)
-  index = s32[] parameter(1)
-  ROOT s{n}.root = f32[4] {sliced}, {config}
-}}
-wrapper{n} {{
-  w.array = f32[8]{{0:S(5)}} parameter(0)
-  w.index = s32[] parameter(1)
-  ROOT f{n} = f32[4] fusion(w.array, w.index), kind=kLoop, calls=slice{n}
-}}"""
-        body += f"""
-  start{n} = ((f32[8]{{0:S(5)}}, s32[]), f32[4], u32[]) async-start(a, i), calls=wrapper{n}
-  done{n} = f32[4] async-done(start{n})"""
-    text = scheduled(
-        f"a = f32[8]{{0:S(5)}} parameter(0) i = s32[] parameter(1) {body}\n"
-        "ROOT r = f32[4] add(done0, done1)",
-        more,
-    )
+    text = copies_of_slices("ROOT r = f32[4] add(done0, done1)")
 
     def overlap(*, separate: bool) -> bool:
         module = parse_module(text)
@@ -113,3 +94,34 @@ wrapper{n} {{
 
     assert overlap(separate=True)
     assert not overlap(separate=False)
+
+
+def test_work_that_is_not_valuable_does_not_hide_what_a_selective_resource_does() -> None:
+    module = parse_module(
+        copies_of_slices(
+            """
+  v = f32[4] parameter(2)
+  x = f32[4] negate(v)
+  y = f32[4,4] broadcast(x), dimensions={1}
+  z = f32[4,4] dot(y, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[4], f32[4], f32[4,4]) tuple(done0, done1, z)"""
+        )
+    )
+    config = SchedulerConfig(preset="xla-gpu", enable_selective_resources=True).resolved()
+    scheduling = ModuleScheduling.of(module, config, FixedModel())
+    state = fresh_state(scheduling, module.entry)
+    number = {i.name: node for i, node in state.graph.number.items()}
+    state.begin()
+    for name in ("r", "done0"):
+        state.take(number[name])
+    start = number["start0"]
+    assert state.selective is not None
+    assert state.selective.releasers == [start]
+    ready = state.clock.ready_time[start]
+    state.take(number["z"])
+    assert state.clock.ready_time[start] == ready
+    for name in ("y", "x"):
+        state.take(number[name])
+    assert state.clock.ready_time[start] == ready + state.graph.cost[number["x"]]
+    state.take(start)
+    assert not state.selective.releasers

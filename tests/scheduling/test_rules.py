@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.scheduling.asynchronous_programs import random_program
-from tests.scheduling.programs import GATHER, scheduled
+from tests.scheduling.programs import GATHER, fresh_state, scheduled
 
 from hloopt.analysis.latency import FixedModel
 from hloopt.pass_framework.base import PassContext
@@ -16,6 +16,7 @@ from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.engine.explain import Explainer
 from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.scheduling.rules.chain import chain_of
+from hloopt.scheduling.rules.ready_order import ReadyOrder
 from hloopt.text import parse_module
 
 
@@ -45,10 +46,8 @@ def test_a_start_at_depth_zero_is_looked_at_once(*, depth_first: bool) -> None:
         preset="xla-gpu", prioritize_async_depth_over_stall=depth_first
     ).resolved()
     module = parse_module(scheduled(GATHER))
-    scheduling = ModuleScheduling.of(module, config, FixedModel())
-    explainer = scheduling.scheduler.explainer = Explainer(lambda _: True)
-    scheduling.scheduler.order(module.entry)
-    applied = list(explainer.meanings)
+    state = fresh_state(ModuleScheduling.of(module, config, FixedModel()), module.entry)
+    applied = [rule.reason for rule in ReadyOrder(state).rules]
     assert applied.count("kStartAtZeroDepth") == 1
     is_before = applied.index("kStartAtZeroDepth") < applied.index("kLessStall")
     assert is_before == depth_first

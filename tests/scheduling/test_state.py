@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.scheduling.asynchronous_programs import random_program
+from tests.scheduling.programs import fresh_state
 
 from hloopt.analysis.latency import FixedModel
 from hloopt.ir import Computation
@@ -39,14 +40,10 @@ def states_of(seed: int, **options: Any) -> Iterator[tuple[SchedulingState, list
 def state_and_steps(
     scheduling: ModuleScheduling, computation: Computation
 ) -> tuple[SchedulingState, list[int]]:
-    scheduler = scheduling.scheduler
-    order = scheduler.order(computation)
-    graph, config = scheduler.graphs[computation], scheduler.config
-    steps = [graph.number[instruction] for instruction in order]
-    if not config.top_down_scheduling:
-        steps.reverse()
-    state = SchedulingState(graph, config, scheduler.tracker, scheduler.life, config.limit)
-    return state, steps
+    order = scheduling.scheduler.order(computation)
+    state = fresh_state(scheduling, computation)
+    steps = [state.graph.number[instruction] for instruction in order]
+    return state, steps if state.top_down else steps[::-1]
 
 
 @pytest.fixture(params=CONFIGS, ids=str)
