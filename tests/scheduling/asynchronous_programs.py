@@ -51,7 +51,7 @@ class _Lines:
         self.rng = rng
         self.prefix = prefix
         self.functions: list[str] = []
-        """What the fusions do."""
+        """The computations of the fusions."""
         self.lines: list[str] = []
         self.values: list[str] = []
 

@@ -155,7 +155,7 @@ def test_a_longer_search_goes_on_where_a_shorter_one_ended() -> None:
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_books_of_an_order_stay_right(seed: int, config: dict[str, Any]) -> None:
-    """What is kept up to date move by move is what comes of looking at the whole order."""
+    """The books kept up to date move by move say what looking at the whole order does."""
     loops = "top_down_scheduling" not in config
     for problem in problems_of(random_program(seed, loops=loops), **config):
         order, rng = Order(problem), Random(seed)

@@ -17,7 +17,7 @@ OBSTACLES = {
     "kAnnotationNotReady": "Waits until its whole scheduling group is ready",
     "kExceedsOverlapLimit": "Needs more of a resource than its overlap limit leaves",
 }
-"""What keeps a ready instruction from being chosen, by XLA's word for it."""
+"""The obstacles that keep a ready instruction from being chosen, by XLA's word for each."""
 _SHOWN = 5
 Item = TypeVar("Item")
 
@@ -97,7 +97,7 @@ class Explainer:
         self.decisions: dict[Instruction, Decision] = {}
         """In order of the last scheduling of each."""
         self.meanings: dict[str, str] = dict(OBSTACLES)
-        """What is meant by the words for rules and obstacles that decisions may have."""
+        """The meaning of each word for a rule or obstacle that decisions may have."""
 
     def watch(self, state: SchedulingState, order: ReadyOrder) -> None:
         """Note what is decided while a computation is scheduled: O(ready) per decision asked for,

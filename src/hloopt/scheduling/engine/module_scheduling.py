@@ -23,7 +23,7 @@ from hloopt.scheduling.resources.hints import asks_for_delay
 from hloopt.scheduling.resources.tracker import ResourceTracker
 
 _LESS_MEMORY = 0.9
-"""What is left of the limit when scheduling again."""
+"""The part of the limit that is left when scheduling again."""
 
 
 @dataclass(slots=True)

@@ -31,13 +31,13 @@ class Scheduler:
     hazards: BufferHazards
     life: BufferLife
     explainer: Explainer | None = None
-    """What notes why instructions are where they are."""
+    """Notes why instructions are where they are."""
     stalls: Stalls | None = None
-    """What notes why latencies stay exposed."""
+    """Notes why latencies stay exposed."""
     decisions: Counter[str] = field(default_factory=Counter)
     """The number of choices that each rule decided so far, by XLA's word for it."""
     graphs: dict[Computation, ScheduleGraph] = field(default_factory=dict)
-    """What the last order of each computation was made from."""
+    """The graph that the last order of each computation was made from."""
 
     def order(
         self,
@@ -119,7 +119,7 @@ class _Run:
         )
 
     def _way_out(self) -> str:
-        """What to do where no ready node may be taken."""
+        """Advice for a computation of which no ready node may be taken."""
         state = self.state
         for node in state.ready.nodes:
             short = state.resources.shortage(node)

@@ -65,7 +65,7 @@ def _reason(state: SchedulingState, order: ReadyOrder, node: int) -> str:
 
 
 def _overwritten(graph: ScheduleGraph, node: int) -> str:
-    """What has to come before a start because of its buffer only."""
+    """The reader that has to come before a start because of its buffer only, in words."""
     reader = graph.overwritten_reader.get(node)
     if reader is None:
         return ""

@@ -14,7 +14,7 @@ from hloopt.memory.buffers import Buffer, Buffers
 
 _Readers: TypeAlias = dict[Computation, list[tuple[int, Instruction]]]
 Edge = tuple[Instruction, Instruction]
-"""What comes first, and what comes after it."""
+"""Two instructions, the one that comes first before the other."""
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class TransferLoops:
         self.loops = [i for i in self.order if i.opcode is Opcode.WHILE]
 
     def edges(self, instruction: Instruction, *, top_down: bool) -> Iterator[Edge]:
-        """What a send-done has to do with loops: it comes before the first loop that follows the
+        """The edges between a send-done and loops: it comes before the first loop that follows the
         receive it waited for; scheduled top down, a receive after it begins after the loop."""
         if instruction.opcode is not Opcode.SEND_DONE or not self.loops:
             return

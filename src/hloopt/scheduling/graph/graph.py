@@ -1,4 +1,4 @@
-"""What a computation's schedule must respect, as arrays indexed by original position."""
+"""The nodes and edges that a computation's schedule must respect, by original position."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hloopt.scheduling.resources.resource import Hazard, Usage, Uses
 from hloopt.scheduling.resources.tracker import ResourceTracker
 
 NO_HOPS = 1 << 60
-"""Where no selective resource is occupied on the way."""
+"""The distance to a selective resource that is not occupied anywhere on the way."""
 
 _NO_WORK = frozenset(
     (

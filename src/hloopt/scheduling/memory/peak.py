@@ -1,4 +1,4 @@
-"""What is alive where a schedule needs most memory, reckoned as while it is made."""
+"""The buffers alive where a schedule needs most memory, reckoned as while it is made."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _highest(life: BufferLife, computation: Computation) -> tuple[Instruction, C
 
 
 def _alive_at(life: BufferLife, at: Instruction) -> set[int]:
-    """What is alive while an instruction runs, with what its computation's callers keep alive."""
+    """The buffers alive while an instruction runs, with those its computation's callers keep."""
     computation = at.parent
     pressure = Pressure(life, life.states[computation].live_below)
     for instruction in reversed(list(computation.instructions)):

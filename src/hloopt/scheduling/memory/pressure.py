@@ -1,4 +1,4 @@
-"""The memory is in use while computations are scheduled."""
+"""The memory in use while computations are scheduled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ShapeSize = Callable[[Shape], int]
 
 @dataclass(slots=True)
 class PressureState:
-    """What is known of a computation's memory."""
+    """The memory of a computation, as far as it is known."""
 
     live_below: tuple[int, ...]
     """The buffers alive after its call."""

@@ -38,7 +38,7 @@ _TRANSFERS_IN_FLIGHT = 4
 
 
 class GpuResourceTracker(ResourceTracker):
-    """What XLA:GPU takes to be asynchronous, and which stream it is on."""
+    """The operations that XLA:GPU takes to be asynchronous, and the stream of each."""
 
     def __init__(self, config: SchedulerConfig) -> None:
         super().__init__(config)

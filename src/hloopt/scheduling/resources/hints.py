@@ -1,4 +1,4 @@
-"""What programs ask of the scheduler, in frontend attributes."""
+"""The hints that programs give the scheduler, in frontend attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of resources while operations are in flight."""
+"""The resources that operations in flight have, and what is left of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ResourcesInUse:
 
 
 class OverlapCheck(Protocol):
-    """What a target asks before an instruction is scheduled."""
+    """The question of a target before an instruction is scheduled."""
 
     def __call__(self, instruction: Instruction, needs: Needs, in_use: ResourcesInUse) -> bool:
         """Whether the instruction may be scheduled."""

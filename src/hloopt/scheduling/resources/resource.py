@@ -9,7 +9,7 @@ from hloopt.scheduling.config import SchedulerConfig
 
 
 class Hazard(Enum):
-    """What happens where several operations want one resource."""
+    """The effect of several operations that want one resource."""
 
     UNSHAREABLE = auto()
     SHAREABLE = auto()
@@ -22,7 +22,7 @@ class Hazard(Enum):
 
 
 class Usage(Enum):
-    """What an instruction does to a resource when it is scheduled."""
+    """The effect of scheduling an instruction on a resource."""
 
     OCCUPY = auto()
     RELEASE = auto()

@@ -1,4 +1,4 @@
-"""What asynchronous operations occupy while they are under way, and how much of it there is."""
+"""The resources that asynchronous operations occupy while they are under way."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class ResourceTracker:
         )
 
     def _loop_uses(self, loop: Instruction) -> Uses:
-        """What the body of a while uses, and whiles in it."""
+        """The uses of the body of a while, and of whiles in it."""
 
         def unknown_loops(outer: Instruction) -> Iterable[Instruction]:
             inside = outer.called[0].instructions
@@ -152,7 +152,7 @@ class ResourceTracker:
         return self._uses[loop]
 
     def net_uses(self, instruction: Instruction) -> Uses:
-        """What changes when an instruction is scheduled: a while gives back what it takes."""
+        """The uses that last when an instruction is scheduled: a while gives back what it takes."""
         uses = self.uses(instruction)
         if instruction.opcode is not Opcode.WHILE:
             return uses
@@ -237,7 +237,7 @@ class ResourceTracker:
         return hints_of(instruction, is_start=is_start, is_done=is_done)
 
     def overlap_check(self) -> OverlapCheck | None:
-        """What says whether an instruction may be scheduled; None: whether enough is left for
+        """The check of whether an instruction may be scheduled; None: enough has to be left for
         it."""
         return None
 

@@ -1,4 +1,4 @@
-"""What XLA:GPU prefers before the rules that all targets share."""
+"""The preferences of XLA:GPU, which go before the rules that all targets share."""
 
 from __future__ import annotations
 

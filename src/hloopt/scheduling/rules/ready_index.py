@@ -1,4 +1,4 @@
-"""What is ready, arranged so that choosing the best looks at few nodes.
+"""The ready nodes, arranged so that choosing the best looks at few of them.
 
 The first rules of the order see most ready nodes as equal: all loop fusions of one size, all dones
 that wait for the same resource. Such nodes are *peers*, and of them only the best by the remaining

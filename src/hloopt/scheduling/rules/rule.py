@@ -34,5 +34,5 @@ class Rule(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """What it prefers, for people: the first line that describes it."""
+        """The preference in words, for people: the first line that describes it."""
         return (self.narrow.__doc__ or "").partition("\n")[0].rstrip(".")

@@ -155,7 +155,7 @@ def _should_wait(state: SchedulingState, node: int) -> bool:
 
 
 def done_fact(state: SchedulingState, node: int) -> Hashable:
-    """What `schedule_done` reads of a node."""
+    """The part of a node that `schedule_done` reads."""
     if node in state.facts.host_send_dones:
         return node
     return state.facts.occupies_any[node], state.top_down and state.graph.is_start[node]
@@ -177,7 +177,7 @@ def has_delayed_starts(state: SchedulingState, nodes: Nodes) -> bool:
 
 
 def delayed_done_fact(state: SchedulingState, node: int) -> Hashable:
-    """What `delay_done_of_delayed_start` reads of a node."""
+    """The part of a node that `delay_done_of_delayed_start` reads."""
     is_done = state.graph.is_done[node]
     return is_done and (state.graph.instructions[node].opcode, state.facts.has_delayed_start[node])
 

@@ -1,4 +1,4 @@
-"""What can hide an operation, and how long any order of a computation waits at least."""
+"""The work that can hide an operation, and the least that any order of a computation waits."""
 
 from __future__ import annotations
 

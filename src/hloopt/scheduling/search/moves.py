@@ -20,7 +20,7 @@ class Move(NamedTuple):
 
 
 class _Shift(NamedTuple):
-    """What a node passes on its way and what it takes along, both as they are met."""
+    """The nodes that a node passes on its way and those it takes along, both as they are met."""
 
     passed: list[int]
     taken: list[int]

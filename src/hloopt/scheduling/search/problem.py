@@ -18,7 +18,7 @@ TICKS = 1_000_000
 NO_PAIR = -1
 
 Claim = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
-"""What a node needs of resources at once, and by how much picking it changes what is left."""
+"""The needs of a node at once, and by how much picking it changes what is left, by resource."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Problem:
     """Whether resources are taken from the end of the order to its beginning."""
     memory: Memory
     follower: dict[int, int]
-    """What has to come right behind a node, as they are in one scheduling group."""
+    """The node that has to come right behind each, as they are in one scheduling group."""
     not_later: frozenset[int]
     """Nodes that must not move towards the end."""
     not_earlier: frozenset[int]

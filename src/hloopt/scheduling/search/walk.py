@@ -30,7 +30,7 @@ class Walk:
     def __init__(self, problem: Problem, seed: str) -> None:
         self.order = Order(problem)
         self.best = self.order.timeline.waiting
-        """What the best order so far waits, by weight."""
+        """The waiting of the best order so far, by weight."""
         self.best_nodes = list(self.order.nodes)
         free_work = FreeWork(problem)
         waits = self.order.timeline.wait

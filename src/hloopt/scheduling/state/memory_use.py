@@ -9,7 +9,7 @@ from hloopt.scheduling.memory.pressure import BufferLife, Pressure
 
 
 class MemoryUse:
-    """What is alive, and what scheduling each node would change."""
+    """The buffers that are alive, and the change that scheduling each node would make."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class MemoryUse:
         return self.pressure.usage
 
     def outlook(self, node: int) -> tuple[int, int]:
-        """What scheduling a node would change, in bytes, and what it adds at most meanwhile.
+        """The bytes by which scheduling a node would change usage, and at most adds meanwhile.
 
-        A done right behind its start is seen with that.
+        A done right behind its start is seen with that. Kept up to date only with a limit.
         """
         found = self._outlooks.get(node)
         if found is None:

@@ -33,7 +33,7 @@ class NodeFacts:
 
 
 def net_uses(graph: ScheduleGraph, tracker: ResourceTracker) -> list[Uses]:
-    """What changes of resources when a node is scheduled."""
+    """The uses of resources that last when each node is scheduled."""
     return [
         tracker.net_uses(instruction) if uses else ()
         for instruction, uses in zip(graph.instructions, graph.uses, strict=True)

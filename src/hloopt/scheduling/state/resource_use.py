@@ -12,7 +12,7 @@ from hloopt.scheduling.state.node_facts import limited_needs, net_uses
 
 
 class ResourceUse(ResourcesInUse):
-    """What is left of resources, who has them, and who waits for them."""
+    """The rest of each resource, and the nodes that have it or wait for it."""
 
     def __init__(self, graph: ScheduleGraph, tracker: ResourceTracker) -> None:
         super().__init__(tracker.resources)

@@ -26,7 +26,7 @@ class _Attempt(NamedTuple):
     begin: Orders
     """The order to begin with: it breaks ties."""
     memory_limit: int
-    """What the scheduler is told to aim at."""
+    """The limit that the scheduler is told to aim at."""
     preferences: Mapping[Instruction, float]
 
 
