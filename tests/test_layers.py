@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_GROUND = {"amounts", "collector", "diagnostics", "patterns", "preserves", "yaml_nodes"}
+_GROUND = {"amounts", "collector", "diagnostics", "options", "patterns", "preserves", "yaml_nodes"}
 LAYERS = {
     "ir": _GROUND,
     "text": {*_GROUND, "ir", "split"},
@@ -19,8 +19,9 @@ LAYERS = {
     # What an opcode makes of constants is said in one place, the kernels of the interpreter.
     "analysis": {*_GROUND, "ir", "targets", "interpreter"},
     "memory": {*_GROUND, "ir", "analysis", "targets"},
+    "scheduling": {*_GROUND, "ir", "analysis", "memory", "targets", "cost_models"},
     # What is asynchronous, and on which stream, is said in one place, the scheduler.
-    "simulation": {*_GROUND, "ir", "analysis", "targets", "passes", "pass_framework"},
+    "simulation": {*_GROUND, "ir", "analysis", "targets", "scheduling"},
     "shrink": {*_GROUND, "ir", "verifier", "interpreter", "analysis"},
     "equivalence": {*_GROUND, "ir", "interpreter", "analysis"},
     "xla": {*_GROUND, "ir", "text", "interpreter"},
@@ -33,11 +34,11 @@ LAYERS = {
     },
     "passes": {
         *(*_GROUND, "ir", "text", "verifier", "interpreter", "analysis", "memory", "shrink"),
-        *("files", "cost_models", "targets", "equivalence", "pass_framework"),
+        *("files", "cost_models", "targets", "equivalence", "pass_framework", "scheduling"),
     },
     "reports": {
         *(*_GROUND, "ir", "text", "interpreter", "targets", "analysis", "memory", "passes"),
-        *("pass_framework", "simulation", "cost_models", "equivalence"),
+        *("pass_framework", "simulation", "scheduling", "cost_models", "equivalence"),
         "driver",  # the type of what it reports on
     },
 }

@@ -15,6 +15,7 @@ import pytest
             "pass_framework.base",
             "ModulePass PassContext PassOptions option register",
         ),
+        ("pass_framework.base", "options", "Bytes PassOptions Seconds option"),
         ("passes.registry", "pass_framework.registry", "create_pass"),
         ("passes.runner", "pass_framework.runner", "PipelineRunner"),
         ("passes.library", "pass_framework.library", "find_pipeline"),

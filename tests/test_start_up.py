@@ -18,7 +18,7 @@ ENTRY e {
 """
 MODELS_OF_TIME = (
     *("hloopt.cost_models", "hloopt.analysis.latency", "hloopt.simulation", "hloopt.targets"),
-    *("hloopt.passes.scheduling.latency_hiding_scheduler", "hloopt.passes.schedule_search"),
+    *("hloopt.passes.scheduling.latency_hiding_scheduler", "hloopt.scheduling"),
 )
 HEAVY = ("numpy", "ml_dtypes", "yaml", "google")
 OF_DEVICES = """HloModule of_devices, num_partitions=4

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from document_tables import DOCUMENTS, renew_tables
 from hloopt.pass_framework.options import parse_seconds
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.options import SearchOptions
 from hloopt.reports.console.units import human_bytes
+from hloopt.scheduling.search_options import SearchOptions
 from schedule_lib.search import SearchResult, search_recorded
 
 _DOCUMENT = DOCUMENTS / "schedule_search.md"

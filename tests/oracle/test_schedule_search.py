@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.options import SearchOptions
+from hloopt.scheduling.search_options import SearchOptions
 from schedule_lib.search import search_recorded
 
 pytestmark = [pytest.mark.slow]

@@ -12,7 +12,8 @@ from tests.properties.schedule_checks import violations
 from hloopt.diagnostics import PassRefused
 from hloopt.files import read_module
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.text import parse_module, print_module
 from schedule_lib.comparison import compare_setting, prepare, settings_of
 from schedule_lib.traces import compare_trace, traced_settings
@@ -65,13 +66,13 @@ def _size(sweep: Path) -> int:
 def _is_kept(sweep: Path, share: float) -> bool:
     """Whether the hard limit is kept; False where it need not, as the soft one is not exceeded."""
     plain = prepare(sweep, "base")
-    plain.run(PassContext())
+    schedule_and_report(plain, PassContext())
     plain.scheduler.life.restart()
     limit = int(plain.peak() * share)
     hard = prepare(sweep, "base")
     config = replace(hard.scheduler.config, memory_limit=limit)
     soft = ModuleScheduling(hard.module, replace(hard.scheduler, config=config))
-    soft.run(PassContext())
+    schedule_and_report(soft, PassContext())
     soft.scheduler.life.restart()
     if soft.peak() <= limit:
         return False
@@ -79,7 +80,7 @@ def _is_kept(sweep: Path, share: float) -> bool:
     hard.scheduler.config = replace(config, hard_memory_limit=True)
     context = PassContext()
     try:
-        hard.run(context)
+        schedule_and_report(hard, context)
     except PassRefused:  # no order that it tried keeps the limit
         return False
     hard.scheduler.life.restart()

@@ -10,9 +10,9 @@ import pytest
 
 from hloopt.analysis.latency import CostTable, GpuFixedModel, TableModel
 from hloopt.files import read_module
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.reports.schedule.findings import ScheduleFindings
 from hloopt.reports.schedule.run import ScheduleSettings, tracker_of
+from hloopt.scheduling.config import SchedulerConfig
 from hloopt.simulation import Streams, simulate
 
 pytestmark = [pytest.mark.slow]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloopt.ir import Computation, Instruction, Module, Opcode
+from hloopt.ir.attributes.scheduling_annotations import group_of
 from hloopt.ir.opcode import ASYNC
-from hloopt.passes.rewriting.scheduling_annotations import group_of
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.scheduling.resources.tracker import ResourceTracker
 
 
 def violations(module: Module, tracker: ResourceTracker) -> list[str]:

@@ -20,10 +20,11 @@ from hloopt.ir import Module
 from hloopt.ir.clone import clone_module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Explainer
-from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
-from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.explain import Explainer
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
+from hloopt.scheduling.times import model_of
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, verify_module
 
@@ -81,7 +82,7 @@ def test_schedules_are_valid_and_choices_are_what_comparing_all_in_turn_gives(
     explainer = scheduling.scheduler.explainer = Explainer(lambda instruction: True)
     is_top_down = options.get("top_down_scheduling", False)
     try:
-        scheduling.run(PassContext())
+        schedule_and_report(scheduling, PassContext())
     except PassRefused:
         assert is_top_down  # it may begin what cannot end before something else has begun
         return
@@ -100,7 +101,7 @@ def test_groups_stay_together_or_are_refused(text: str, options: dict[str, Any])
     module = parse_module(text)
     scheduling = scheduling_of(module, options)
     try:
-        scheduling.run(PassContext())
+        schedule_and_report(scheduling, PassContext())
     except PassRefused:
         return
     assert violations(module, scheduling.scheduler.tracker) == []
@@ -112,7 +113,7 @@ def test_a_schedule_computes_the_same(text: str, options: dict[str, Any]) -> Non
     reference = Reference(parse_module(text), RunSettings(seeds=1))
     module = parse_module(text)
     try:
-        scheduling_of(module, options).run(PassContext())
+        schedule_and_report(scheduling_of(module, options), PassContext())
     except PassRefused:
         assert options.get("top_down_scheduling")
     assert reference.compare(module) is None
@@ -138,7 +139,7 @@ def test_schedules_of_the_corpus_are_valid(corpus_entries: list[CorpusEntry]) ->
             before, _ = clone_module(module)
             scheduling = scheduling_of(module, {"preset": preset})
             try:
-                scheduling.run(PassContext())
+                schedule_and_report(scheduling, PassContext())
             except PassRefused:
                 continue
             if not scheduling.computations():
@@ -167,7 +168,7 @@ def test_a_hard_memory_limit_is_kept_or_refused(text: str, limit: int) -> None:
     scheduling = scheduling_of(module, options)
     before = scheduling.orders()
     try:
-        changed = scheduling.run(PassContext())
+        changed = schedule_and_report(scheduling, PassContext())
     except PassRefused as error:
         refusal = error
     else:

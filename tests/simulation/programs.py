@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from hloopt.analysis.latency import CostTable, FixedModel, TableModel
 from hloopt.ir import Module
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.resources.tracker import ResourceTracker
 from hloopt.simulation import Loops, Simulation, Streams, simulate
 from hloopt.text import parse_module
 

@@ -11,8 +11,8 @@ from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.ir import Module, Opcode
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
 from hloopt.simulation import Streams, simulate
 from hloopt.simulation.bandwidth import Bandwidth
 from hloopt.targets import load_target

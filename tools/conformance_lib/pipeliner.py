@@ -8,7 +8,7 @@ from typing import Any
 from conformance_lib.errors import RecordError
 from hloopt.ir import Instruction
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
-from hloopt.passes.rewriting.scheduling_annotations import annotation_of
+from hloopt.ir.attributes.scheduling_annotations import annotation_of
 
 PIPELINER = "collective-pipeliner"
 

@@ -14,8 +14,9 @@ from hloopt.analysis.latency import CostTable, GpuFixedModel, LatencyModel, Tabl
 from hloopt.analysis.latency.statistics import ScheduleStatistics, schedule_statistics
 from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.text import parse_module
 
 
@@ -59,7 +60,7 @@ def compare_setting(sweep: Path, setting: str) -> Result:
     result = Result(sweep.parent.name, setting, setting.startswith("sol_off"))
     scheduling = prepare(sweep, setting)
     begin = time.perf_counter()
-    scheduling.run(PassContext())
+    schedule_and_report(scheduling, PassContext())
     result.seconds = time.perf_counter() - begin
     _compare_orders(scheduling.module, orders, result)
     _compare_statistics(scheduling, record, result)

@@ -11,7 +11,8 @@ from hloopt.ir import Module
 from hloopt.memory.analysis import analyze_memory
 from hloopt.memory.backends import GPU
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.scheduling.latency_hiding_scheduler.search.options import SearchOptions
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.search_options import SearchOptions
 from schedule_lib.comparison import figures_of, prepare
 
 SETTING = "base"
@@ -62,7 +63,7 @@ def search_recorded(sweep: Path, search: SearchOptions) -> SearchResult:
     """Search a schedule of a recorded module, with XLA's costs and limits."""
     record = json.loads((sweep / f"{SETTING}.json").read_text())["after_sum"]
     plain = prepare(sweep, SETTING)
-    plain.run(PassContext())
+    schedule_and_report(plain, PassContext())
     xla = Figures(
         record["total_wasted"],
         record["total_cycles"],
@@ -73,7 +74,7 @@ def search_recorded(sweep: Path, search: SearchOptions) -> SearchResult:
     scheduling.scheduler.config = replace(scheduling.scheduler.config, search=search)
     context = PassContext()
     begin = time.process_time()
-    scheduling.run(context)
+    schedule_and_report(scheduling, context)
     seconds = time.process_time() - begin
     found = figures_of(scheduling).values()
     ours = Figures(

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Decision, Explainer
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.engine.explain import Decision, Explainer
 from schedule_lib.comparison import prepare
 
 _CHOICE = re.compile(r"Choosing from ready \((\S+)\) vs \((\S+)\) Reason: (\w+)")
@@ -50,7 +51,7 @@ def compare_trace(sweep: Path, setting: str) -> TraceComparison:
     """
     scheduling = prepare(sweep, setting)
     explainer = scheduling.scheduler.explainer = Explainer(lambda instruction: True)
-    scheduling.run(PassContext())
+    schedule_and_report(scheduling, PassContext())
     ours = {i.name: _step(decision) for i, decision in explainer.decisions.items()}
     result = TraceComparison()
     for step in _recorded_steps(sweep / f"{setting}.trace.txt.gz"):

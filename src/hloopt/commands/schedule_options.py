@@ -33,8 +33,8 @@ class ScheduleOptions:
         self, *, loops: Loops = "trips", memory_limit: int | None = None
     ) -> ScheduleSettings:
         """The same, checked. Raises HloError, UsageError."""
-        from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
         from hloopt.reports.schedule.run import ScheduleSettings
+        from hloopt.scheduling.config import SchedulerConfig
 
         self.cost_model.resolved()
         return ScheduleSettings(

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.options import Bytes as Bytes
+from hloopt.options import PassOptions as PassOptions
+from hloopt.options import Seconds as Seconds
+from hloopt.options import check_types
+from hloopt.options import option as option
 from hloopt.pass_framework.applications import Application, Applications
 from hloopt.preserves import Preserves
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassOptions:
-    """Base of the options of a pass: a dataclass whose fields are made by `option`."""
-
-
-def option(default: Any, doc: str) -> Any:
-    """A field of a pass's options: its default, and one line for help, docs and schema."""
-    return field(default=default, metadata={"doc": doc})
-
-
-class Seconds(float):
-    """A time as an option's value: `30s`, `2min`, or a number of seconds."""
-
-    def __str__(self) -> str:
-        return f"{float(self):g}s"
-
-
-Bytes: TypeAlias = Annotated[int, "bytes, such as 80GiB"]
-"""A size as an option's value; the annotation is what people are told of its type."""
 
 
 def is_on_thread(computation: Computation, execution_threads: tuple[str, ...]) -> bool:
@@ -145,7 +129,16 @@ class ModulePass:
     """Headings for its page, each with the options under it; all options, or no headings."""
 
     def __init__(self, options: PassOptions | None = None) -> None:
-        self.options: Any = options if options is not None else self.Options()
+        """Raise TypeError for options of another pass, and values that are not of their types."""
+        if options is None:
+            options = self.Options()
+        elif not isinstance(options, self.Options):
+            raise TypeError(
+                f"{type(self).__name__} takes {self.Options.__qualname__}, "
+                f"not {type(options).__qualname__}"
+            )
+        check_types(options, type(self).__name__)
+        self.options: Any = options
 
     def run(self, module: Module, context: PassContext) -> bool:
         """Transform `module` in place; return whether anything changed.

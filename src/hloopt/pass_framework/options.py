@@ -5,12 +5,13 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from hloopt.amounts import parse_size
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.ir.opcode import OPCODES, Opcode
-from hloopt.pass_framework.base import ModulePass, PassOptions, Seconds
+from hloopt.options import PassOptions, Seconds, alternatives, option_types
+from hloopt.pass_framework.base import ModulePass
 from hloopt.patterns import pattern
 
 
@@ -35,7 +36,7 @@ class OptionInfo(NamedTuple):
     @property
     def is_api_only(self) -> bool:
         """Whether the option takes nothing but a function, so only Python code can give it."""
-        kinds = [kind for kind in _choices(self.type) if kind is not types.NoneType]
+        kinds = [kind for kind in alternatives(self.type) if kind is not types.NoneType]
         return all(get_origin(kind) is Callable for kind in kinds)
 
     @property
@@ -50,7 +51,7 @@ class OptionInfo(NamedTuple):
         """The options that the option's value is made of, with names such as `search.seed`."""
         return [
             info._replace(name=f"{self.name}.{info.name}")
-            for kind in _choices(self.type)
+            for kind in alternatives(self.type)
             if _is_options(kind)
             for info in _infos(kind)
         ]
@@ -58,7 +59,7 @@ class OptionInfo(NamedTuple):
     @property
     def type_text(self) -> str:
         """The type for people: `integer`, `list of strings`, `"a" | "b"`."""
-        return " | ".join(_type_text(kind) for kind in _choices(self.type))
+        return " | ".join(_type_text(kind) for kind in alternatives(self.type))
 
 
 def option_infos(pass_class: type[ModulePass]) -> list[OptionInfo]:
@@ -72,7 +73,7 @@ def documented_options(pass_class: type[ModulePass]) -> list[OptionInfo]:
 
 
 def _infos(options: type[PassOptions]) -> list[OptionInfo]:
-    hints = get_type_hints(options, include_extras=True)
+    hints = option_types(options)
     declared: tuple[Field[Any], ...] = fields(options)
     return [
         OptionInfo(field.name, hints[field.name], _default(field), field.metadata.get("doc", ""))
@@ -125,7 +126,7 @@ _LONGEST_SHOWN = 60
 
 
 def _convert(info: OptionInfo, value: object, given: str) -> object:
-    for kind in _choices(info.type):
+    for kind in alternatives(info.type):
         if _is_options(kind) and isinstance(value, Mapping):
             try:
                 return kind(**_values(kind, value, f"option '{given}'"))
@@ -143,12 +144,6 @@ def value_text(value: object) -> str:
 
     text = json.dumps(value, default=str, ensure_ascii=False)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
-
-
-def _choices(kind: Any) -> tuple[Any, ...]:
-    if get_origin(kind) in (Union, types.UnionType):
-        return get_args(kind)
-    return (kind,)
 
 
 def _try(kind: Any, value: object) -> tuple[bool, object]:
@@ -266,7 +261,7 @@ def options_schema(infos: Iterable[OptionInfo]) -> dict[str, object]:
 
 def option_schema(info: OptionInfo) -> dict[str, object]:
     """JSON Schema of one option."""
-    kinds = [kind for kind in _choices(info.type) if get_origin(kind) is not Callable]
+    kinds = [kind for kind in alternatives(info.type) if get_origin(kind) is not Callable]
     choices = [_schema(kind) for kind in kinds]
     schema = choices[0] if len(choices) == 1 else {"anyOf": choices}
     default = list(info.default) if isinstance(info.default, tuple) else info.default

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES, exchanges
 from hloopt.analysis.gpu_async import is_gpu_begin
 from hloopt.ir import Instruction
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.patterns import pattern
+from hloopt.scheduling.resources.tracker import ResourceTracker
 from hloopt.simulation.operations import SYNCHRONOUS, Stream
 
 UNLISTED = Stream("async", None)

@@ -20,8 +20,6 @@ from hloopt.files import read_module
 from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
 from hloopt.reports.schedule.order import ALL_COLLECTIVES
 from hloopt.reports.schedule.overlap import (
     OverlapReport,
@@ -32,6 +30,8 @@ from hloopt.reports.schedule.overlap import (
 )
 from hloopt.reports.schedule.overlap_terminal import render_overlap
 from hloopt.reports.schedule.run import ScheduleSettings
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.resources.tracker import ResourceTracker
 from hloopt.simulation import Streams, simulate
 from hloopt.simulation.collectives import CollectiveRun, collective_runs, hidden_bytes
 from hloopt.text import parse_module

@@ -21,8 +21,9 @@ from hloopt.ir.ordering import post_order
 from hloopt.ir.schedule import set_schedule
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.text import parse_module
 
 SCHEDULER = "latency-hiding-scheduler"
@@ -170,7 +171,7 @@ def _schedule(outcome: RunOutcome, fields: Mapping[str, Any], values: dict[str, 
         _schedule_again(outcome, scheduling, preferences)
         return True
     chosen = scheduling.computations()
-    scheduling.run(PassContext(), preferences)
+    schedule_and_report(scheduling, PassContext(), preferences)
     outcome.peak_memory = scheduling.scheduler.life.peak
     return bool(chosen or forced)
 

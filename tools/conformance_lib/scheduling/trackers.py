@@ -6,17 +6,10 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from hloopt.ir import Instruction
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.scheduling.latency_hiding_scheduler.graph import ScheduleGraph
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import (
-    GENERIC_COUNT,
-    RESOURCE_OF,
-    Hazard,
-    Resource,
-    ResourceTracker,
-    Uses,
-)
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
+from hloopt.scheduling.resources.resource import Hazard, Resource, Uses
+from hloopt.scheduling.resources.tracker import GENERIC_COUNT, RESOURCE_OF, ResourceTracker
 
 _KEYS = frozenset(
     (
@@ -62,10 +55,8 @@ class DescribedTracker(ResourceTracker):
                 more.append((self._numbers[name], self.at_done))
         return (*super().uses(instruction), *more)
 
-    def post_process(self, graph: ScheduleGraph) -> None:
-        for node, instruction in enumerate(graph.instructions):
-            if instruction.name in self._not_valuable:
-                graph.is_valuable[node] = False
+    def is_valuable(self, instruction: Instruction) -> bool:
+        return instruction.name not in self._not_valuable
 
 
 def find_tracker(config: SchedulerConfig, description: Any) -> ResourceTracker | None:

@@ -11,10 +11,10 @@ from conformance_lib.expectations import compare
 from conformance_lib.scheduling.cost_model_units import COST_MODEL_UNITS
 from hloopt.analysis.latency.model import stated_latency
 from hloopt.ir.attributes.frontend_attributes import set_frontend_attributes
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import Usage
-from hloopt.passes.scheduling.latency_hiding_scheduler.sharing import SharedResource
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
+from hloopt.scheduling.resources.resource import Usage
+from hloopt.scheduling.state.sharing import SharedResource
 from hloopt.text import parse_module
 
 Unit = Callable[[Mapping[str, Any]], Iterator[str]]

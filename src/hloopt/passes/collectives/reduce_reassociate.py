@@ -11,6 +11,7 @@ from hloopt.ir.attributes.frontend_attributes import (
     frontend_attribute,
     set_frontend_attributes,
 )
+from hloopt.ir.attributes.scheduling_annotations import GROUP
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.channels import unused_channel_ids
 from hloopt.ir.devices.collective_mode import participants_key
@@ -35,7 +36,6 @@ from hloopt.passes.rewriting.replace import (
     hand_value_on,
     replace_instruction,
 )
-from hloopt.passes.rewriting.scheduling_annotations import GROUP
 
 _MOST_STEPS = 64
 """Longer ways from a collective are not followed, so that many of them stay linear."""

@@ -15,6 +15,7 @@ from hloopt.analysis.async_operations import (
 from hloopt.analysis.gpu_async import is_gpu_gemm
 from hloopt.diagnostics import PassRefused
 from hloopt.ir.async_chains import async_start_of
+from hloopt.ir.attributes.scheduling_annotations import annotation_of, group_of, set_group
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -27,7 +28,6 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
-from hloopt.passes.rewriting.scheduling_annotations import annotation_of, group_of, set_group
 from hloopt.passes.scheduling.scheduling_gaps import Paths
 
 Predicate = Callable[[Instruction], bool]

@@ -12,19 +12,17 @@ from hloopt.ir import Instruction, Module
 from hloopt.ir.find import find_instructions
 from hloopt.ir.schedule import set_schedule
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Decision, Explainer, ReadyNode
-from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import (
-    NOT_SCHEDULED,
-    ModuleScheduling,
-)
-from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
+from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
 from hloopt.reports.console.footnotes import print_footnote
 from hloopt.reports.console.units import CycleUnit, middle, more_text, page_width
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule.order import ensure_schedule
 from hloopt.reports.schedule.run import ScheduleSettings, cycle_unit
 from hloopt.reports.stage_notices import render_notices
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.explain import NOT_SCHEDULED, Decision, Explainer, ReadyNode
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
+from hloopt.scheduling.times import model_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,7 +96,7 @@ class ScheduleExplanation:
         orders = scheduling.orders()
         own = [_place(instruction) for instruction in instructions]
         try:
-            scheduling.run(PassContext(wants_remarks=False))
+            schedule_and_report(scheduling, PassContext(wants_remarks=False))
             scheduled = [_place(instruction) for instruction in instructions]
         finally:
             set_schedule(module, orders)

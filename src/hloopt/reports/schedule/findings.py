@@ -16,10 +16,6 @@ from hloopt.ir.devices.device_counts import device_counts
 from hloopt.ir.devices.grid import Grid
 from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffers
-from hloopt.passes.scheduling.latency_hiding_scheduler.edges import BufferHazards
-from hloopt.passes.scheduling.latency_hiding_scheduler.pressure import BufferLife
-from hloopt.passes.scheduling.latency_hiding_scheduler.pressure_profile import usage_over_time
-from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.reports.console.units import CycleUnit
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule.notes import notes_on
@@ -31,6 +27,10 @@ from hloopt.reports.schedule.run import (
     run_module,
     tracker_of,
 )
+from hloopt.scheduling.graph.edges import BufferHazards
+from hloopt.scheduling.memory.pressure import BufferLife
+from hloopt.scheduling.memory.profile import usage_over_time
+from hloopt.scheduling.times import model_of
 from hloopt.simulation import ComputationRun, Simulation
 from hloopt.simulation.critical_path import CriticalPaths
 from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding

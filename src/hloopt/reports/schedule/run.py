@@ -12,11 +12,11 @@ from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError, counted
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU, backend_of, common_backend
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
-from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.reports.console.units import CycleUnit
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
+from hloopt.scheduling.resources.tracker import ResourceTracker
+from hloopt.scheduling.times import model_of
 from hloopt.simulation import Loops, Simulation, Streams, simulate
 from hloopt.simulation.bandwidth import Bandwidth
 from hloopt.targets import Target

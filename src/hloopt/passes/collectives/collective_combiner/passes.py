@@ -10,6 +10,7 @@ from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
 from hloopt.ir.attributes.backend_config import is_pipelined
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.scheduling_annotations import GROUP
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.collective_mode import participants_key
 from hloopt.ir.instruction import Instruction
@@ -29,7 +30,6 @@ from hloopt.pass_framework.base import (
 )
 from hloopt.passes.collectives.collective_combiner.combination import combine
 from hloopt.passes.collectives.collective_combiner.grouping import Group, Limits, group
-from hloopt.passes.rewriting.scheduling_annotations import GROUP
 
 DEFAULT_THRESHOLD = 30 * 1024 * 1024 + 7
 """Bytes: what XLA:GPU allows a combined collective, asked with results of 30 MiB + 4 and + 8."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import count
 
 from hloopt.analysis.side_effects import has_own_side_effect
+from hloopt.ir.attributes.scheduling_annotations import annotation_of, group_of, set_group
 from hloopt.ir.clone import own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.channels import opcodes_with_channels, unused_channel_ids
@@ -15,7 +16,6 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.tuples import make_tuple, read_element
-from hloopt.passes.rewriting.scheduling_annotations import annotation_of, group_of, set_group
 
 Copies = MutableMapping[Instruction, Instruction]
 """Copies by what they are copies of."""

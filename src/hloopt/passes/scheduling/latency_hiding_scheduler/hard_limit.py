@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir import Computation, Instruction
 from hloopt.ir.schedule import set_schedule
 from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.schedulers import schedule_module
-from hloopt.passes.scheduling.latency_hiding_scheduler.peak import Peak
-
-if TYPE_CHECKING:
-    from hloopt.pass_framework.base import PassContext
-    from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import ModuleScheduling
+from hloopt.pass_framework.base import PassContext
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
+from hloopt.scheduling.memory.peak import Peak
 
 Orders = Mapping[Computation, Sequence[Instruction]]
 _SHARES = (0.9, 0.75, 0.5, 0.25, 0.0)
@@ -28,7 +26,7 @@ class _Attempt(NamedTuple):
     begin: Orders
     """The order to begin with: it breaks ties."""
     memory_limit: int
-    """What the scheduler is told to aim at."""
+    """The limit that the scheduler is told to aim at."""
     preferences: Mapping[Instruction, float]
 
 

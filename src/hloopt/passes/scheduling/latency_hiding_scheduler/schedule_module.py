@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
-from hloopt.analysis.cost.sizes import leaf_bytes
-from hloopt.analysis.dataflow import Dataflow
-from hloopt.analysis.latency import LatencyModel, Origin
+from hloopt.analysis.latency import Origin
 from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloError, PassRefused, PipelineError
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.find import find_instructions
-from hloopt.ir.ordering import computation_post_order
-from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.memory.backends import CPU, GPU
-from hloopt.memory.buffers import Buffers
-from hloopt.memory.schedulers import fragmentation
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
-from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
-from hloopt.passes.scheduling.latency_hiding_scheduler.edges import BufferHazards
-from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Explainer
-from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
 from hloopt.passes.scheduling.latency_hiding_scheduler.hard_limit import keep_limit
-from hloopt.passes.scheduling.latency_hiding_scheduler.hints import asks_for_delay
-from hloopt.passes.scheduling.latency_hiding_scheduler.pressure import BufferLife
-from hloopt.passes.scheduling.latency_hiding_scheduler.resources import ResourceTracker
-from hloopt.passes.scheduling.latency_hiding_scheduler.scheduler import Scheduler
-from hloopt.passes.scheduling.latency_hiding_scheduler.stalls import Stalls
-from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
 from hloopt.passes.scheduling.option_groups import LATENCY_HIDING_SCHEDULER
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.explain import NOT_SCHEDULED, Explainer
+from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
+from hloopt.scheduling.engine.stalls import Stalls
+from hloopt.scheduling.times import model_of
 
 _NO_STALL = "the wait is that for another operation in flight"
-NOT_SCHEDULED = "nothing asynchronous is in its computation, so the order of that stays"
-_LESS_MEMORY = 0.9
-"""What is left of the limit when scheduling again."""
 
 
 @register(
@@ -61,6 +45,8 @@ class LatencyHidingScheduler(ModulePass):
     themselves, and last with starts next to their dones, until the peak is below the limit; the
     pass refuses where none of that helps, and says what is alive at the peak.
 
+    Statistics count the choices that each of XLA's rules decided, in all orders that were made,
+    but for those between instructions that are alike to all but the last rules.
     Remarks say of every operation how much of its latency is hidden and, where it is not all, what
     decided; with `explain` also what was ready when an instruction was chosen, and by which of
     XLA's rules.
@@ -86,191 +72,117 @@ class LatencyHidingScheduler(ModulePass):
                 raise
             except HloError as error:
                 raise PipelineError(error.message, help=error.help, code=error.code) from error
-            return ModuleScheduling.of(module, config, model).run(context)
+            return schedule_and_report(ModuleScheduling.of(module, config, model), context)
 
 
-@dataclass(slots=True)
-class ModuleScheduling:
-    """The scheduling of one module."""
+def schedule_and_report(
+    scheduling: ModuleScheduling,
+    context: PassContext,
+    preferences: Mapping[Instruction, float] | None = None,
+) -> bool:
+    """Schedule what has asynchronous operations, and report; whether that changed any order.
 
-    module: Module
-    scheduler: Scheduler
-
-    @classmethod
-    def of(
-        cls,
-        module: Module,
-        config: SchedulerConfig,
-        model: LatencyModel,
-        tracker: ResourceTracker | None = None,
-    ) -> ModuleScheduling:
-        """`config` has to be resolved. O(slots of all instructions)."""
-        is_gpu = config.preset == "xla-gpu"
-        if tracker is None:
-            tracker = GpuResourceTracker(config) if is_gpu else ResourceTracker(config)
-        flow = Dataflow.of(module)
-        buffers = Buffers.of(flow)
-        life = BufferLife.of(flow, buffers, shape_bytes if is_gpu else leaf_bytes)
-        hazards = BufferHazards(flow, buffers)
-        return cls(module, Scheduler(config, model, tracker, hazards, life))
-
-    def run(
-        self, context: PassContext, preferences: Mapping[Instruction, float] | None = None
-    ) -> bool:
-        """Schedule what has asynchronous operations; whether that changed any order.
-
-        Of two ready instructions with `preferences` the larger is nearer to the end.
-        """
-        if context.is_at_limit:
-            return False
-        scheduler = self.scheduler
-        asked = self._asked()
-        if asked:
-            scheduler.explainer = Explainer(asked.__contains__)
-        if context.wants_remarks:
-            scheduler.stalls = Stalls()
-        chosen = self.computations()
-        before = self.orders()
-        if chosen:
-            self._schedule_all(chosen, preferences or {})
-            if scheduler.config.hard_memory_limit:
-                keep_limit(self, chosen, before, context)
-            self._search(chosen, context)
-            context.count("computations scheduled", len(chosen))
-            self._report_guesses(chosen, context)
-            self._report_operations(chosen, context)
-        if scheduler.explainer is not None:
-            for instruction in asked:
-                decision = scheduler.explainer.decisions.get(instruction)
-                context.analysis(
-                    instruction,
-                    decision.sentence(scheduler.model.unit) if decision else NOT_SCHEDULED,
-                )
-        changed = self.orders() != before
-        if changed:
-            context.apply(self.module.entry.root, "the module has another schedule", remark=False)
-        return changed
-
-    def orders(self) -> dict[Computation, list[Instruction]]:
-        """The present order of every computation that has one. O(instructions)."""
-        return {
-            computation: list(computation.instructions)
-            for computation in self.module.computations.values()
-            if not computation.is_fusion
-        }
-
-    def _asked(self) -> dict[Instruction, None]:
-        """The instructions to explain. Raises PipelineError for a name that nothing has."""
-        names = self.scheduler.config.explain
-        try:
-            return dict.fromkeys(find_instructions(self.module, names)) if names else {}
-        except HloError as error:
-            raise PipelineError(f"explain: {error.message}", help=error.help) from None
-
-    def _schedule_all(
-        self, chosen: list[Computation], preferences: Mapping[Instruction, float]
-    ) -> None:
-        limit = current = self.scheduler.config.limit
-        self.schedule(chosen, limit, preferences)
-        for _ in range(self.scheduler.config.rerun):
-            if self.peak() <= limit:
-                break
-            current = int(current * _LESS_MEMORY)
-            self.scheduler.life.restart()
-            self.schedule(chosen, current, preferences)
-
-    def _search(self, computations: list[Computation], context: PassContext) -> None:
-        options = self.scheduler.config.search
-        if options is not None:
-            from hloopt.passes.scheduling.latency_hiding_scheduler.search.module_search import (
-                search_module,
+    Of two ready instructions with `preferences` the larger is nearer to the end.
+    """
+    if context.is_at_limit:
+        return False
+    scheduler = scheduling.scheduler
+    asked = _asked(scheduling)
+    if asked:
+        scheduler.explainer = Explainer(asked.__contains__)
+    if context.wants_remarks:
+        scheduler.stalls = Stalls()
+    chosen = scheduling.computations()
+    before = scheduling.orders()
+    if chosen:
+        scheduling.schedule_by_rules(chosen, preferences or {})
+        if scheduler.config.hard_memory_limit:
+            keep_limit(scheduling, chosen, before, context)
+        _search(scheduling, chosen, context)
+        context.count("computations scheduled", len(chosen))
+        for rule, number in scheduler.decisions.most_common():
+            context.count(f"decisions by {rule}", number)
+        _report_guesses(scheduling, chosen, context)
+        _report_operations(scheduling, chosen, context)
+    if scheduler.explainer is not None:
+        for instruction in asked:
+            decision = scheduler.explainer.decisions.get(instruction)
+            context.analysis(
+                instruction,
+                decision.sentence(scheduler.model.unit) if decision else NOT_SCHEDULED,
             )
+    changed = scheduling.orders() != before
+    if changed:
+        root = scheduling.module.entry.root
+        context.apply(root, "the module has another schedule", remark=False)
+    return changed
 
-            search_module(self.scheduler, computations, options, context)
 
-    def _report_guesses(self, computations: list[Computation], context: PassContext) -> None:
-        """Say which times the model does not know."""
-        model = self.scheduler.model
-        for computation in computations:
-            for instruction in computation.instructions:
-                time = model.node_time(instruction)
-                if time.origin is Origin.GUESS:
-                    context.count("instructions of unknown time")
-                    taken = f"{time.cycles:g} {model.unit} taken"
-                    context.analysis(instruction, f"the cost model does not know its time: {taken}")
+def _asked(scheduling: ModuleScheduling) -> dict[Instruction, None]:
+    """The instructions to explain. Raises PipelineError for a name that nothing has."""
+    names = scheduling.scheduler.config.explain
+    try:
+        return dict.fromkeys(find_instructions(scheduling.module, names)) if names else {}
+    except HloError as error:
+        raise PipelineError(f"explain: {error.message}", help=error.help) from None
 
-    def _report_operations(self, computations: list[Computation], context: PassContext) -> None:
-        """Say of every asynchronous operation how much of its latency is hidden, and why not all.
 
-        How much is by XLA's statistics of the result with the times of a run, the reason by the
-        choice that was made.
-        """
-        scheduler = self.scheduler
-        tracker, stalls = scheduler.tracker, scheduler.stalls
-        if stalls is None:
-            return
-        model = RunTimes(scheduler.model, self.module)
-        for computation in computations:
-            order = list(computation.instructions)
-            statistics = schedule_statistics(order, model, tracker.is_start, tracker.is_done)
-            for done, exposed in statistics.exposed.items():
-                start = done.operands[0]
-                latency, origin = model.edge_time(start, done)
-                if origin is Origin.UNKNOWN:
-                    context.analysis(start, "the cost model does not know how long it takes")
-                    continue
-                unit = f"{model.unit}{', a guess,' if origin is Origin.GUESS else ''}"
-                if not exposed:
-                    context.applied(start, f"all of its {latency:,.6g} {unit} are hidden")
-                    continue
-                closing = done if scheduler.config.top_down_scheduling else start
-                reason = stalls.reasons.get(closing, _NO_STALL)
-                context.missed(
-                    start, f"{exposed:,.6g} of {latency:,.6g} {unit} are exposed: {reason}"
-                )
+def _search(
+    scheduling: ModuleScheduling, computations: list[Computation], context: PassContext
+) -> None:
+    scheduler = scheduling.scheduler
+    options = scheduler.config.search
+    if options is None:
+        return
+    from hloopt.scheduling.search.module_search import search_module
 
-    def peak(self) -> int:
-        """The peak that decides about another run."""
-        scheduler = self.scheduler
-        peak = scheduler.life.peak
-        if scheduler.config.estimate_fragmentation_size:
-            backend = GPU if scheduler.config.preset == "xla-gpu" else CPU
-            peak += fragmentation(scheduler.hazards.buffers, backend)
-        return peak
+    outcome = search_module(scheduler, computations, options, context.on_progress)
+    context.count("orders tried", outcome.tried)
+    for finding in outcome.findings:
+        report = context.applied if finding.is_better else context.missed
+        report(finding.root, finding.reason)
 
-    def computations(self) -> list[Computation]:
-        """Those with asynchronous operations, or hints that are as good, callees first.
 
-        What nothing calls any more is never run, and left as it is.
-        """
-        tracker, life = self.scheduler.tracker, self.scheduler.life
-        return [
-            computation
-            for computation in computation_post_order(self.module)
-            if not computation.is_fusion
-            and computation in life.states
-            and any(
-                asks_for_delay(instruction)
-                or (
-                    tracker.may_be_asynchronous(instruction.opcode)
-                    and (tracker.is_start(instruction) or tracker.is_done(instruction))
-                )
-                for instruction in computation.instructions
-            )
-        ]
+def _report_guesses(
+    scheduling: ModuleScheduling, computations: list[Computation], context: PassContext
+) -> None:
+    """Say which times the model does not know."""
+    model = scheduling.scheduler.model
+    for computation in computations:
+        for instruction in computation.instructions:
+            time = model.node_time(instruction)
+            if time.origin is Origin.GUESS:
+                context.count("instructions of unknown time")
+                taken = f"{time.cycles:g} {model.unit} taken"
+                context.analysis(instruction, f"the cost model does not know its time: {taken}")
 
-    def schedule(
-        self,
-        computations: list[Computation],
-        memory_limit: int,
-        preferences: Mapping[Instruction, float],
-    ) -> None:
-        """Schedule computations, callees first, once."""
-        own: dict[Computation, dict[Instruction, float]] = {}
-        for instruction, preference in preferences.items():
-            own.setdefault(instruction.parent, {})[instruction] = preference
-        for computation in computations:
-            order = self.scheduler.order(computation, own.get(computation), memory_limit)
-            if order != list(computation.instructions):
-                computation.reorder(order)
-            self.scheduler.tracker.forget(computation)
+
+def _report_operations(
+    scheduling: ModuleScheduling, computations: list[Computation], context: PassContext
+) -> None:
+    """Say of every asynchronous operation how much of its latency is hidden, and why not all.
+
+    How much is by XLA's statistics of the result with the times of a run, the reason by the
+    choice that was made.
+    """
+    scheduler = scheduling.scheduler
+    tracker, stalls = scheduler.tracker, scheduler.stalls
+    if stalls is None:
+        return
+    model = RunTimes(scheduler.model, scheduling.module)
+    for computation in computations:
+        order = list(computation.instructions)
+        statistics = schedule_statistics(order, model, tracker.is_start, tracker.is_done)
+        for done, exposed in statistics.exposed.items():
+            start = done.operands[0]
+            latency, origin = model.edge_time(start, done)
+            if origin is Origin.UNKNOWN:
+                context.analysis(start, "the cost model does not know how long it takes")
+                continue
+            unit = f"{model.unit}{', a guess,' if origin is Origin.GUESS else ''}"
+            if not exposed:
+                context.applied(start, f"all of its {latency:,.6g} {unit} are hidden")
+                continue
+            closing = done if scheduler.config.top_down_scheduling else start
+            reason = stalls.reasons.get(closing, _NO_STALL)
+            context.missed(start, f"{exposed:,.6g} of {latency:,.6g} {unit} are exposed: {reason}")

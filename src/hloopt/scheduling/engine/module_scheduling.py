@@ -1,0 +1,123 @@
+"""The scheduling of the computations of one module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hloopt.analysis.cost.sizes import leaf_bytes
+from hloopt.analysis.dataflow import Dataflow
+from hloopt.analysis.latency import LatencyModel
+from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.ordering import computation_post_order
+from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.memory.backends import CPU, GPU
+from hloopt.memory.buffers import Buffers
+from hloopt.memory.schedulers import fragmentation
+from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.scheduler import Scheduler
+from hloopt.scheduling.graph.edges import BufferHazards
+from hloopt.scheduling.memory.pressure import BufferLife
+from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
+from hloopt.scheduling.resources.hints import asks_for_delay
+from hloopt.scheduling.resources.tracker import ResourceTracker
+
+_LESS_MEMORY = 0.9
+"""The part of the limit that is left when scheduling again."""
+
+
+@dataclass(slots=True)
+class ModuleScheduling:
+    """A module and the scheduler of its computations."""
+
+    module: Module
+    scheduler: Scheduler
+
+    @classmethod
+    def of(
+        cls,
+        module: Module,
+        config: SchedulerConfig,
+        model: LatencyModel,
+        tracker: ResourceTracker | None = None,
+    ) -> ModuleScheduling:
+        """`config` has to be resolved. O(slots of all instructions)."""
+        is_gpu = config.preset == "xla-gpu"
+        if tracker is None:
+            tracker = GpuResourceTracker(config) if is_gpu else ResourceTracker(config)
+        flow = Dataflow.of(module)
+        buffers = Buffers.of(flow)
+        life = BufferLife.of(flow, buffers, shape_bytes if is_gpu else leaf_bytes)
+        hazards = BufferHazards(flow, buffers)
+        return cls(module, Scheduler(config, model, tracker, hazards, life))
+
+    def orders(self) -> dict[Computation, list[Instruction]]:
+        """The present order of every computation that has one. O(instructions)."""
+        return {
+            computation: list(computation.instructions)
+            for computation in self.module.computations.values()
+            if not computation.is_fusion
+        }
+
+    def computations(self) -> list[Computation]:
+        """Those with asynchronous operations, or hints that are as good, callees first.
+
+        What nothing calls any more is never run, and left as it is.
+        """
+        tracker, life = self.scheduler.tracker, self.scheduler.life
+        return [
+            computation
+            for computation in computation_post_order(self.module)
+            if not computation.is_fusion
+            and computation in life.states
+            and any(
+                asks_for_delay(instruction)
+                or (
+                    tracker.may_be_asynchronous(instruction.opcode)
+                    and (tracker.is_start(instruction) or tracker.is_done(instruction))
+                )
+                for instruction in computation.instructions
+            )
+        ]
+
+    def schedule_by_rules(
+        self, computations: list[Computation], preferences: Mapping[Instruction, float]
+    ) -> None:
+        """Schedule computations, callees first, and again with less memory as `rerun` asks.
+
+        Of two ready instructions with `preferences` the larger is nearer to the end.
+        """
+        config = self.scheduler.config
+        limit = current = config.limit
+        self.schedule(computations, limit, preferences)
+        for _ in range(config.rerun):
+            if self.peak() <= limit:
+                break
+            current = int(current * _LESS_MEMORY)
+            self.scheduler.life.restart()
+            self.schedule(computations, current, preferences)
+
+    def schedule(
+        self,
+        computations: list[Computation],
+        memory_limit: int,
+        preferences: Mapping[Instruction, float],
+    ) -> None:
+        """Schedule computations, callees first, once."""
+        own: dict[Computation, dict[Instruction, float]] = {}
+        for instruction, preference in preferences.items():
+            own.setdefault(instruction.parent, {})[instruction] = preference
+        for computation in computations:
+            order = self.scheduler.order(computation, own.get(computation), memory_limit)
+            if order != list(computation.instructions):
+                computation.reorder(order)
+            self.scheduler.tracker.forget(computation)
+
+    def peak(self) -> int:
+        """The peak that decides about another run."""
+        scheduler = self.scheduler
+        peak = scheduler.life.peak
+        if scheduler.config.estimate_fragmentation_size:
+            backend = GPU if scheduler.config.preset == "xla-gpu" else CPU
+            peak += fragmentation(scheduler.hazards.buffers, backend)
+        return peak

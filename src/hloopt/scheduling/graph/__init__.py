@@ -1,0 +1,1 @@
+"""The nodes of a computation, and the edges that every order of it must respect."""

@@ -1,0 +1,1 @@
+"""The memory that an order of a module needs."""

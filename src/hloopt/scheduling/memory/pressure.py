@@ -1,0 +1,275 @@
+"""The memory in use while computations are scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hloopt.analysis.dataflow import NOTHING, Dataflow
+from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.shapes.shape import Shape
+from hloopt.memory.buffers import Buffers
+
+_READS_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
+ShapeSize = Callable[[Shape], int]
+
+
+@dataclass(slots=True)
+class PressureState:
+    """The memory of a computation, as far as it is known."""
+
+    live_below: tuple[int, ...]
+    """The buffers alive after its call."""
+    peak: int = 0
+    """The most that it adds to them at one time."""
+
+
+class Pressure:
+    """The memory in use at one point of a computation, which moves up instruction by instruction.
+
+    Scheduling top down the point moves down, with what begins and ends changing places.
+    """
+
+    __slots__ = ("change", "initial", "life", "live", "peak")
+
+    def __init__(self, life: BufferLife, live_below: Iterable[int] = ()) -> None:
+        self.life = life
+        self.live = set(live_below)
+        self.initial = sum(life.size[buffer] for buffer in self.live)
+        """Bytes alive below the computation's call."""
+        self.change = 0
+        """Bytes by which the usage differs from that."""
+        self.peak = 0
+        """The largest change so far."""
+
+    @property
+    def usage(self) -> int:
+        """Bytes in use."""
+        return self.initial + self.change
+
+    def move(self, allocated: Sequence[int], released: Sequence[int], inside: int) -> list[int]:
+        """Go past an instruction; the buffers that begin or end to live there. O(buffers).
+
+        `inside`: the peak of what the instruction calls.
+        """
+        size, live = self.life.size, self.live
+        changed = []
+        self.peak = max(self.peak, self.change + inside)
+        for buffer in allocated:
+            if buffer not in live:
+                live.add(buffer)
+                self.change += size[buffer]
+                changed.append(buffer)
+        self.peak = max(self.peak, self.change)
+        for buffer in released:
+            if buffer in live:
+                live.remove(buffer)
+                self.change -= size[buffer]
+                changed.append(buffer)
+        return changed
+
+    def outlook(
+        self, allocated: Sequence[int], released: Sequence[int], inside: int
+    ) -> tuple[int, int]:
+        """By how much going past an instruction would change the usage, and at most. O(buffers)."""
+        size, live = self.life.size, self.live
+        new = 0
+        for buffer in allocated:
+            if buffer not in live:
+                new += size[buffer]
+        gone = 0
+        for buffer in released:
+            if buffer in live:
+                gone += size[buffer]
+        return new - gone, max(new, inside)
+
+
+@dataclass(slots=True)
+class BufferLife:
+    """The place where the buffers of a module begin by its present schedule.
+
+    Buffers are numbered as in `Buffers.all`. Those outside of the default memory space do not
+    count, nor do those that begin with a parameter of the entry. O(slots of all instructions).
+    """
+
+    flow: Dataflow
+    buffers: Buffers
+    shape_size: ShapeSize
+    size: list[int] = field(default_factory=list)
+    """Bytes of each buffer."""
+    states: dict[Computation, PressureState] = field(default_factory=dict)
+    _number: list[int] = field(default_factory=list)
+    """By value its buffer, -1 where that does not count."""
+    _last: list[Instruction | None] = field(default_factory=list)
+    """The last user of each buffer."""
+    _first: list[Instruction | None] = field(default_factory=list)
+    _chain: list[tuple[Instruction, ...]] = field(default_factory=list)
+    """The calls that lead to the first definition."""
+
+    @classmethod
+    def of(cls, flow: Dataflow, buffers: Buffers, shape_size: ShapeSize) -> BufferLife:
+        result = cls(flow, buffers, shape_size)
+        result._number = [-1] * len(flow.definer)
+        for number, buffer in enumerate(buffers.all):
+            result.size.append(shape_size(flow.shape(buffer.values[0])))
+            if not buffer.color:
+                for value in buffer.values:
+                    result._number[value] = number
+        result.restart()
+        return result
+
+    def restart(self) -> None:
+        """Look at the schedule of the module again, as it is now."""
+        self._first = [None] * len(self.size)
+        self._chain = [()] * len(self.size)
+        self._last = [None] * len(self.size)
+        self._find_first()
+        self.states = {}
+        self._measure()
+
+    @property
+    def peak(self) -> int:
+        """The largest of the recorded peaks."""
+        return max((state.peak for state in self.states.values()), default=0)
+
+    def first_definition(self, buffer: int) -> Instruction:
+        """The place where a buffer begins."""
+        return self._first[buffer] or self.flow.definer[self.buffers.all[buffer].values[0]]
+
+    def last_user(self, buffer: int) -> Instruction | None:
+        """The last instruction of the schedule that reads a buffer; None if none does."""
+        return self._last[buffer]
+
+    def allocated(self, instruction: Instruction) -> list[int]:
+        """The buffers that must be alive for it, per operand: some may come several times."""
+        found: list[int] = []
+        top_only = instruction.opcode in _READS_TABLE_ONLY
+        for operand in instruction.operands:
+            held = self.flow.held[operand]
+            for buffer in self._counted(held[:1] if top_only else held):
+                if self._is_own(buffer):
+                    found.append(buffer)
+        return found
+
+    def released(self, instruction: Instruction) -> list[int]:
+        """The buffers that begin with it."""
+        if instruction.opcode is Opcode.PARAMETER:
+            return []
+        counted = dict.fromkeys(self._counted(self.flow.held[instruction]))
+        return [buffer for buffer in counted if self._begins(buffer, instruction)]
+
+    def allocated_top_down(self, instruction: Instruction) -> list[int]:
+        """The buffers of its result."""
+        held = self.flow.held[instruction]
+        top_only = instruction.opcode in _READS_TABLE_ONLY
+        return [b for b in self._counted(held[:1] if top_only else held) if self._is_own(b)]
+
+    def released_top_down(self, instruction: Instruction) -> list[int]:
+        """The buffers of its operands that nothing uses after it."""
+        users = [instruction]
+        if instruction.opcode is Opcode.ASYNC_START:
+            users += _wrapped_roots(instruction)
+        held = [value for operand in instruction.operands for value in self.flow.held[operand]]
+        return [b for b in dict.fromkeys(self._counted(held)) if self._last[b] in users]
+
+    def peak_inside(self, instruction: Instruction) -> int:
+        """The largest peak of the computations it calls, bodies of fusions aside."""
+        if not instruction.called:
+            return 0
+        states = self.states
+        return max((states[callee].peak for callee in self._called(instruction)), default=0)
+
+    def _counted(self, held: Iterable[int]) -> Iterator[int]:
+        number = self._number
+        for value in self.flow.members(held):
+            if value != NOTHING and number[value] >= 0:
+                yield number[value]
+
+    def _is_own(self, buffer: int) -> bool:
+        """Whether a buffer is none that begins with a parameter of the entry."""
+        first = self._first[buffer]
+        return first is None or first.opcode is not Opcode.PARAMETER or not first.parent.is_entry
+
+    def _begins(self, buffer: int, instruction: Instruction) -> bool:
+        if instruction in self._chain[buffer]:
+            return True
+        return self._first[buffer] is instruction and any(
+            self.flow.definer[value] is instruction for value in self.buffers.all[buffer].values
+        )
+
+    def _called(self, instruction: Instruction) -> list[Computation]:
+        orders = self.flow.scope.orders
+        return [callee for callee in instruction.called if callee in orders]
+
+    # -- construction ---------------------------------------------------------------------------
+
+    def _find_first(self) -> None:
+        """Walk the schedules from the entry, each call's computations before the call."""
+        entry = self.flow.module.entry
+        stack = [iter(list(entry.instructions))]
+        entered = {entry}
+        path: list[Instruction] = []  # the calls whose computations are being walked
+        while stack:
+            instruction = path.pop() if len(path) == len(stack) else next(stack[-1], None)
+            if instruction is None:
+                stack.pop()
+                continue
+            callee = next((c for c in self._called(instruction) if c not in entered), None)
+            if callee is not None:
+                entered.add(callee)
+                path.append(instruction)
+                stack.append(iter(list(callee.instructions)))
+                continue
+            for buffer in self._counted(self.flow.held[instruction]):
+                if self._first[buffer] is None:
+                    self._first[buffer] = instruction
+                    self._chain[buffer] = tuple(path)
+            for operand in instruction.operands:
+                for buffer in self._counted(self.flow.held[operand]):
+                    self._last[buffer] = instruction
+
+    def _measure(self) -> None:
+        """The state of each computation in its present order, with what lives below its call."""
+        entry = self.flow.module.entry
+        stack = [_Walk(entry, Pressure(self), self.states)]
+        while stack:
+            walk = stack[-1]
+            instruction = next(walk.rest, None) if walk.waiting is None else walk.waiting
+            walk.waiting = None
+            if instruction is None:
+                self.states[walk.computation].peak = walk.pressure.peak
+                stack.pop()
+                continue
+            callee = next((c for c in self._called(instruction) if c not in self.states), None)
+            if callee is not None:
+                walk.waiting = instruction
+                live = tuple(sorted(walk.pressure.live))
+                stack.append(_Walk(callee, Pressure(self, live), self.states))
+                continue
+            walk.pressure.move(
+                self.allocated(instruction),
+                self.released(instruction),
+                self.peak_inside(instruction),
+            )
+
+
+def _wrapped_roots(start: Instruction) -> list[Instruction]:
+    """The operation that an async-start wraps, and the root of what that calls."""
+    operation = start.called[0].root
+    return [operation, *(callee.root for callee in operation.called)]
+
+
+class _Walk:
+    __slots__ = ("computation", "pressure", "rest", "waiting")
+
+    def __init__(
+        self,
+        computation: Computation,
+        pressure: Pressure,
+        states: dict[Computation, PressureState],
+    ) -> None:
+        states[computation] = PressureState(tuple(sorted(pressure.live)))
+        self.computation = computation
+        self.pressure = pressure
+        self.rest = iter(list(computation.instructions)[::-1])
+        self.waiting: Instruction | None = None

@@ -1,0 +1,1 @@
+"""The operations that are asynchronous, the resources they occupy, and hints about their place."""

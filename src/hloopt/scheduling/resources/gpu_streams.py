@@ -1,0 +1,103 @@
+"""The collectives of XLA:GPU that may run at the same time where each has a stream of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from hloopt.analysis.async_operations import wrapped
+from hloopt.analysis.gpu_async import STREAM_ANNOTATION, is_collectives_group
+from hloopt.ir import Instruction, Opcode
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.devices.collective_mode import named_groups
+from hloopt.ir.opcode import COLLECTIVES
+from hloopt.scheduling.resources.in_use import ResourcesInUse
+from hloopt.scheduling.resources.resource import Needs
+
+DeviceGroups = tuple[tuple[int, ...], ...]
+"""The devices that meet; no groups at all stand for one group of every device."""
+
+
+class StreamOverlap:
+    """Whether a node may be scheduled: collectives in flight may have one device in common."""
+
+    def __init__(self, collectives: int, is_done: Callable[[Instruction], bool]) -> None:
+        self.collectives = collectives
+        """The resource of collectives."""
+        self._is_done = is_done
+        """Whether an instruction is the done of a collective."""
+        self._known: dict[tuple[Instruction, Instruction], bool] = {}
+        """Whether two starts have to be apart."""
+
+    def __call__(self, instruction: Instruction, needs: Needs, in_use: ResourcesInUse) -> bool:
+        """O(operations in flight), and O(devices in groups) for each two starts once."""
+        for resource, count in needs:
+            if in_use.in_flight[resource] and count > in_use.remaining[resource]:
+                return False
+        if not self._has_to_be_apart(instruction):
+            return True
+        start = instruction.operands[0]
+        others = in_use.in_flight[self.collectives]
+        return not any(self._have_to_be_apart(start, other) for other in others)
+
+    def fact(self, instruction: Instruction) -> Hashable:
+        """The groups of devices that meet, which others must not. O(size of the groups)."""
+        if not self._has_to_be_apart(instruction):
+            return None
+        return groups_of_start(instruction.operands[0])
+
+    def _has_to_be_apart(self, instruction: Instruction) -> bool:
+        return (
+            self._is_done(instruction)
+            and frontend_attribute(instruction, STREAM_ANNOTATION) is None
+        )
+
+    def _have_to_be_apart(self, a: Instruction, b: Instruction) -> bool:
+        """Whether what two starts begin may not run at the same time."""
+        if (a, b) not in self._known:
+            self._known[a, b] = share_two(groups_of_start(a), groups_of_start(b))
+        return self._known[a, b]
+
+
+def share_two(a: DeviceGroups, b: DeviceGroups) -> bool:
+    """Whether two devices that meet in `a` meet in `b` too; all may where there are no groups.
+
+    O(devices in groups).
+    """
+    if not a or not b:
+        return True
+    groups_of: dict[int, list[int]] = {}
+    for number, group in enumerate(a):
+        for device in set(group):
+            groups_of.setdefault(device, []).append(number)
+    for group in b:
+        met: set[int] = set()
+        for device in set(group):
+            for number in groups_of.get(device, ()):
+                if number in met:
+                    return True
+                met.add(number)
+    return False
+
+
+def groups_of_start(start: Instruction) -> DeviceGroups:
+    """The groups of the collective that a start begins; empty where all devices may meet.
+
+    In the numbers that the collective names, which are not resolved to devices.
+    """
+    if start.opcode is not Opcode.ASYNC_START:
+        return named_groups(start)
+    if not is_collectives_group(start):
+        return named_groups(wrapped(start))
+    found: DeviceGroups = ()
+    for instruction in start.called[0].instructions:
+        opcode = instruction.opcode
+        if opcode is Opcode.ASYNC_START:
+            groups = groups_of_start(instruction)
+        elif opcode in COLLECTIVES and not opcode.endswith("-done"):
+            groups = named_groups(instruction)
+        else:
+            continue
+        if not groups:
+            return ()
+        found += groups
+    return found

@@ -1,0 +1,226 @@
+"""The ready nodes, arranged so that choosing the best looks at few of them.
+
+The first rules of the order see most ready nodes as equal: all loop fusions of one size, all dones
+that wait for the same resource. Such nodes are *peers*, and of them only the best by the remaining
+rules can win. Those are a fixed key: async depth, then how well the cost fills the gap until the
+next node becomes ready, then a rank that ends with the original position. So peers are kept by
+depth, cost and rank, and a choice compares the *leaders* of the peers, however many are ready.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterator, Sequence
+from heapq import heappop, heappush
+
+from hloopt.scheduling.rules.rule import Nodes, Rule
+from hloopt.scheduling.state.state import SchedulingState
+
+_Entry = tuple[int, int, int, int, int]
+"""A rank (unlocks, creates ready nodes, position: the smallest is the best), the node, and the
+version of its filing: entries of older versions are skipped wherever they come up."""
+
+
+class _Level:
+    """Peers of one async depth."""
+
+    __slots__ = ("by_cost", "costs", "entries")
+
+    def __init__(self) -> None:
+        self.entries: list[_Entry] = []
+        self.costs: list[float] = []
+        """The costs that occur, ascending."""
+        self.by_cost: dict[float, list[_Entry]] = {}
+
+    def add(self, entry: _Entry, cost: float | None) -> None:
+        heappush(self.entries, entry)
+        if cost is None:
+            return
+        if cost not in self.by_cost:
+            self.by_cost[cost] = []
+            insort(self.costs, cost)
+        heappush(self.by_cost[cost], entry)
+
+
+class _Peers:
+    __slots__ = ("depths", "fills_gaps", "levels")
+
+    def __init__(self, *, fills_gaps: bool) -> None:
+        self.fills_gaps = fills_gaps
+        """Whether it counts how well the cost fills a gap."""
+        self.levels: dict[float, _Level] = {}
+        self.depths: list[float] = []
+        """A heap of the depths of the levels, negative."""
+
+    def add(self, entry: _Entry, depth: float, cost: float) -> None:
+        level = self.levels.get(depth)
+        if level is None:
+            level = self.levels[depth] = _Level()
+            heappush(self.depths, -depth)
+        level.add(entry, cost if self.fills_gaps else None)
+
+
+class ReadyIndex:
+    """The ready nodes of a computation by what the rules read of them.
+
+    Filing a node is O(log ready), besides the distinct costs among its peers; choosing is
+    O(groups of peers). Usage of memory is read of each node only when one of its buffers begins or
+    ends to live.
+    """
+
+    def __init__(self, state: SchedulingState, first_rules: Sequence[Rule]) -> None:
+        self._state = state
+        self._clock = state.clock
+        self._resources = state.resources
+        self._facts = [rule.fact for rule in first_rules]
+        count = len(state.graph.instructions)
+        self._kinds: dict[tuple[Hashable, ...], int] = {}
+        self._kind: list[int | None] = [None] * count
+        self._peers: dict[tuple[Hashable, ...], _Peers] = {}
+        self._peers_of: list[_Peers | None] = [None] * count
+        self._version = [0] * count
+        self._stalled: list[tuple[float, int, int]] = []
+        """A heap of the ready times that are still to come, with node and version."""
+        self._changed: dict[int, None] = {}
+        """Nodes to be filed again."""
+        self._aggressive = bool(state.config.aggressive_scheduling_policies)
+
+    def touch(self, node: int) -> None:
+        """Note that a node became ready, or that something that rules read of it changed."""
+        self._changed[node] = None
+
+    def remove(self, node: int) -> None:
+        """Forget a node that is not ready any more."""
+        self._version[node] += 1
+        self._changed.pop(node, None)
+
+    def leaders(self) -> Nodes:
+        """The nodes of which one is the best, without those that may not be scheduled now."""
+        clock, resources = self._clock, self._resources
+        gap = None
+        if self._aggressive and clock.becoming_ready:
+            gap = clock.becoming_ready[0] - clock.now
+        result: Nodes = []
+        for peers, level in self._levels():
+            best = level.entries[0][3]
+            if resources.needs[best] and not resources.fits(best):
+                continue
+            if gap is None or not peers.fills_gaps:
+                result.append(best)
+            else:
+                result += self._closest(level, gap)
+        return result
+
+    def blocked(self) -> Nodes:
+        """Of each kind of node that may not be scheduled now for want of a resource, one."""
+        resources = self._resources
+        firsts = [level.entries[0][3] for _, level in self._levels()]
+        return [node for node in firsts if resources.needs[node] and not resources.fits(node)]
+
+    def _levels(self) -> Iterator[tuple[_Peers, _Level]]:
+        """All peers, each with those of them that are deepest."""
+        self._bring_up_to_date()
+        for key, peers in list(self._peers.items()):
+            level = self._deepest(peers)
+            if level is None:
+                del self._peers[key]
+            else:
+                yield peers, level
+
+    def all_peers(self, leaders: Nodes) -> Nodes:
+        """All nodes that the first rules see as equal to a leader, in the order of the list."""
+        found: Nodes = []
+        for peers in dict.fromkeys(self._peers_of[node] for node in leaders):
+            if peers is not None:
+                for level in peers.levels.values():
+                    found += [entry[3] for entry in level.entries if self._is_valid(entry)]
+        return sorted(found, key=self._state.ready.place.__getitem__)
+
+    # -- filing ---------------------------------------------------------------------------------
+
+    def _bring_up_to_date(self) -> None:
+        now, stalled = self._clock.now, self._stalled
+        while stalled and stalled[0][0] <= now:
+            _, node, version = heappop(stalled)
+            if version == self._version[node]:
+                self._changed[node] = None
+        for node in self._changed:
+            self._file(node)
+        self._changed.clear()
+
+    def _file(self, node: int) -> None:
+        state = self._state
+        self._version[node] += 1
+        if node in state.graph.group:
+            return  # it is scheduled with its group
+        version = self._version[node]
+        ready_time: float | None = self._clock.ready_time[node]
+        if ready_time is not None and ready_time > self._clock.now:
+            heappush(self._stalled, (ready_time, node, version))
+        else:
+            ready_time = None
+        outlook = state.memory.outlook(node) if state.config.minds_memory else None
+        key = (self._kind_of(node), ready_time, outlook)
+        peers = self._peers.get(key)
+        if peers is None:
+            fills_gaps = self._aggressive and not state.facts.releases_any[node]
+            peers = self._peers[key] = _Peers(fills_gaps=fills_gaps)
+        self._peers_of[node] = peers
+        position = node if state.top_down else -node
+        creates, depth = 0, 0.0
+        if self._aggressive:
+            creates, depth = state.ready.creates_ready[node], state.direction.async_depth[node]
+        entry = (-state.facts.unlocks[node], -creates, position, node, version)
+        peers.add(entry, depth, state.graph.cost[node])
+
+    def _kind_of(self, node: int) -> int:
+        """The same number for nodes that the first rules see as equal, but for time and memory."""
+        kind = self._kind[node]
+        if kind is None:
+            state = self._state
+            facts = (state.resources.fit_fact(node), *(fact(state, node) for fact in self._facts))
+            kind = self._kind[node] = self._kinds.setdefault(facts, len(self._kinds))
+        return kind
+
+    # -- the best -------------------------------------------------------------------------------
+
+    def _is_valid(self, entry: _Entry) -> bool:
+        return self._version[entry[3]] == entry[4]
+
+    def _clean(self, entries: list[_Entry]) -> bool:
+        """Drop what is not valid from the top of a heap; whether something is left."""
+        version = self._version
+        while entries and version[entries[0][3]] != entries[0][4]:
+            heappop(entries)
+        return bool(entries)
+
+    def _deepest(self, peers: _Peers) -> _Level | None:
+        while peers.depths:
+            level = peers.levels[-peers.depths[0]]
+            if self._clean(level.entries):
+                return level
+            del peers.levels[-heappop(peers.depths)]
+        return None
+
+    def _closest(self, level: _Level, gap: float) -> Nodes:
+        """The best node of the cost closest to the gap; two where two costs are equally close."""
+        costs, by_cost = level.costs, level.by_cost
+        high = bisect_left(costs, gap)
+        low = high - 1
+        found: Nodes = []
+        least = 0.0
+        while low >= 0 or high < len(costs):
+            is_low = high >= len(costs) or (low >= 0 and gap - costs[low] <= costs[high] - gap)
+            cost = costs[low if is_low else high]
+            if found and abs(gap - cost) > least:
+                break
+            entries = by_cost[cost]
+            if self._clean(entries):
+                found.append(entries[0][3])
+                least = abs(gap - cost)
+                high += not is_low
+            else:
+                del costs[low if is_low else high], by_cost[cost]
+                high -= is_low
+            low -= is_low
+        return found

@@ -1,0 +1,162 @@
+"""The search for a better schedule of a module."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hloopt.analysis.latency.run_times import RunTimes
+from hloopt.diagnostics import counted
+from hloopt.ir import Computation, Instruction
+from hloopt.scheduling.engine.scheduler import Scheduler
+from hloopt.scheduling.search.check import broken_rule
+from hloopt.scheduling.search.computation_search import (
+    ComputationSearch,
+    Finding,
+    link,
+)
+from hloopt.scheduling.search_options import SearchOptions
+
+_FIRST_ROUND = 2000
+_PROGRESS_STEPS = 64
+_GROWTH = 1.5
+"""By how much each round is longer than the one before."""
+
+
+Progress = Callable[[str, float], None]
+"""Told what takes long, and which part of it is done, from 0 to 1."""
+
+
+class SearchOutcome(NamedTuple):
+    """The results of a search in the computations of a module."""
+
+    tried: int
+    """The number of orders that were looked at."""
+    findings: list[Finding]
+
+
+class Budget:
+    """The time a search may go on: for a number of steps, or a time."""
+
+    def __init__(self, options: SearchOptions, on_progress: Progress | None) -> None:
+        self._steps = options.iterations
+        self._seconds = options.budget
+        self._begin = time.perf_counter()
+        self._on_progress = on_progress
+        self.taken = 0
+        """Steps so far."""
+
+    @property
+    def part(self) -> float:
+        """The part that is used up, from 0 to 1."""
+        if self._steps is not None:
+            used, whole = float(self.taken), float(self._steps)
+        else:
+            used, whole = time.perf_counter() - self._begin, self._seconds
+        return min(used / whole, 1.0) if whole else 1.0
+
+    def take(self) -> bool:
+        """Whether another step may be done; it then counts as taken."""
+        part = self.part
+        if part >= 1:
+            return False
+        if self._on_progress is not None and self.taken % _PROGRESS_STEPS == 0:
+            self._on_progress("searching for a better schedule", part)
+        self.taken += 1
+        return True
+
+
+def search_module(
+    scheduler: Scheduler,
+    computations: list[Computation],
+    options: SearchOptions,
+    on_progress: Progress | None = None,
+) -> SearchOutcome:
+    """Improve the present orders of `computations`, which come callees first.
+
+    In the end no computation takes longer, or waits longer for collectives, than before, the
+    module needs no more memory than allowed, and every rule of the scheduler holds.
+    """
+    budget = Budget(options, on_progress)
+    search = ModuleSearch(scheduler, computations, options)
+    search.run(budget)
+    return SearchOutcome(budget.taken, search.adopt())
+
+
+class ModuleSearch:
+    """The searches in the computations of a module, which share its memory."""
+
+    def __init__(
+        self, scheduler: Scheduler, computations: list[Computation], options: SearchOptions
+    ) -> None:
+        self.scheduler = scheduler
+        life = scheduler.life
+        life.restart()
+        self.limit = max(life.peak, options.memory_limit or 0)
+        """Bytes that the module may need at its peak."""
+        self.callees_first = options.objective == "makespan"
+        model = scheduler.model
+        if model.target is not None:  # else there is nothing better than its constants
+            model = RunTimes(model, computations[0].module)
+        self.searches = [
+            ComputationSearch.of(computation, scheduler, model, options.objective, options.seed)
+            for computation in computations
+        ]
+        """Callees first."""
+        link(self.searches)
+        for search in self.searches:
+            if search.computation.is_entry:
+                search.problem.memory.limit = self.limit
+
+    def run(self, budget: Budget) -> None:
+        """Search in rounds, in one computation after the other, until the budget is used up.
+
+        Whoever comes first has the choice of the memory that is left. A loop's body counts as
+        often as it runs, so callees come first. Where each counts once, as in XLA's figures, they
+        get what their callers leave after the first round.
+        """
+        steps = _FIRST_ROUND
+        takes_room = self.callees_first
+        while unfinished := [s for s in self.searches if not s.walk.is_finished]:
+            for search in unfinished:
+                search.begin_round(takes_room=takes_room)
+                for _ in range(steps):
+                    if not budget.take():
+                        break
+                    search.walk.step()
+                search.end_round()
+            if budget.part >= 1:
+                break
+            steps = int(steps * _GROWTH)
+            takes_room = True
+
+    def adopt(self) -> list[Finding]:
+        """Give the computations the best orders found, if all of them hold together."""
+        plain = {s.computation: list(s.computation.instructions) for s in self.searches}
+        self._reorder({s.computation: s.best_order() for s in self.searches})
+        problem = self._problem()
+        if problem is None:
+            found = [search.finding() for search in self.searches]
+            return [finding for finding in found if finding is not None]
+        self._reorder(plain)
+        root = self.searches[-1].computation.root
+        return [Finding(root, False, f"the better order was given up: {problem}")]
+
+    def _reorder(self, orders: dict[Computation, list[Instruction]]) -> None:
+        for computation, order in orders.items():
+            if order != list(computation.instructions):
+                computation.reorder(order)
+                self.scheduler.tracker.forget(computation)
+        self.scheduler.life.restart()
+
+    def _problem(self) -> str | None:
+        """The fault of the present orders, by the scheduler's own measures."""
+        peak = self.scheduler.life.peak
+        if peak > self.limit:
+            return f"the module would need {counted(peak, 'byte')} instead of {self.limit:,}"
+        for search in self.searches:
+            reason = broken_rule(search.computation, self.scheduler)
+            if reason is not None:
+                return reason
+        return None

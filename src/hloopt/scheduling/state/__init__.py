@@ -1,0 +1,1 @@
+"""The state of scheduling one computation, which changes node by node."""

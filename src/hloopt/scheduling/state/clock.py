@@ -1,0 +1,71 @@
+"""The time that scheduling has come to, and the times at which nodes can run."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from hloopt.scheduling.graph.graph import ScheduleGraph
+from hloopt.scheduling.resources.tracker import ResourceTracker
+from hloopt.scheduling.state.direction import Direction
+from hloopt.scheduling.state.sharing import Sharing
+
+NOT_READY = -1.0
+"""The ready time of a node that waits for others."""
+
+
+class Clock:
+    """Times in the unit of the graph's costs, from where scheduling began."""
+
+    __slots__ = (
+        *("_behind", "_behind_latency", "_cost", "_sharing"),
+        *("becoming_ready", "now", "ready_time"),
+    )
+
+    def __init__(
+        self, graph: ScheduleGraph, direction: Direction, tracker: ResourceTracker
+    ) -> None:
+        self._cost = graph.cost
+        self._behind, self._behind_latency = direction.behind, direction.behind_latency
+        self.now = 0.0
+        self.ready_time = [NOT_READY] * len(graph.instructions)
+        """By node, when it can run without a stall; once it is scheduled, when it runs."""
+        self.becoming_ready: list[float] = []
+        """A heap of the times at which ready nodes can run without a stall."""
+        self._sharing = None
+        if tracker.config.resource_sharing:
+            self._sharing = Sharing(graph, direction, tracker, self.ready_time)
+
+    def begin(self, node: int) -> None:
+        """Note that nothing is behind a node."""
+        self.ready_time[node] = 0.0
+
+    def reach(self, node: int) -> None:
+        """Note that all that is behind a node is scheduled. O(edges)."""
+        self.ready_time[node] = self._earliest(node)
+
+    def wait_for(self, node: int) -> None:
+        """Count a node that was reached among those that are becoming ready, if it is not yet."""
+        time = self.ready_time[node]
+        if time > self.now:
+            heappush(self.becoming_ready, time)
+
+    def take(self, node: int) -> None:
+        """Run a node. O(edges + log nodes)."""
+        time = self._earliest(node)
+        self.ready_time[node] = time
+        self.now = time + self._cost[node]
+        if self._sharing is not None:
+            self._sharing.take(node, time, self.now)
+        becoming_ready = self.becoming_ready
+        while becoming_ready and becoming_ready[0] < self.now:
+            heappop(becoming_ready)
+
+    def _earliest(self, node: int) -> float:
+        """The time when a node can run without a stall, by all that is behind it."""
+        time, ready_time = self.now, self.ready_time
+        for behind, latency in zip(self._behind[node], self._behind_latency[node], strict=True):
+            if ready_time[behind] + latency > time:
+                time = ready_time[behind] + latency
+        if self._sharing is not None:
+            time = max(time, self._sharing.finish(node))
+        return time

@@ -1,0 +1,94 @@
+"""The use of memory while one computation is scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hloopt.scheduling.graph.graph import ScheduleGraph
+from hloopt.scheduling.memory.pressure import BufferLife, Pressure
+
+
+class MemoryUse:
+    """The buffers that are alive, and the change that scheduling each node would make."""
+
+    def __init__(
+        self,
+        graph: ScheduleGraph,
+        life: BufferLife,
+        limit: int | None,
+        note_change: Callable[[int], None],
+        *,
+        top_down: bool,
+    ) -> None:
+        """`limit`: None where memory does not count. `note_change` is called with each node whose
+        outlook changed."""
+        self.life = life
+        self.minds_limit = limit is not None
+        self.limit = limit or 0
+        self.is_near_limit = False
+        """Whether more than a half of the limit is in use; see `look`."""
+        self.is_over_limit = False
+        self.pressure = Pressure(life, life.states[graph.computation].live_below)
+        allocated, released = life.allocated, life.released
+        if top_down:
+            allocated, released = life.allocated_top_down, life.released_top_down
+        self.allocated = [allocated(i) for i in graph.instructions]
+        self.released = [released(i) for i in graph.instructions]
+        self.inside = [life.peak_inside(i) for i in graph.instructions]
+        self._graph = graph
+        self._top_down = top_down
+        self._note_change = note_change
+        self._outlooks: dict[int, tuple[int, int]] = {}
+        self._readers: dict[int, list[int]] = {}
+        """By buffer, the nodes whose outlook depends on whether it is alive."""
+        if self.minds_limit:
+            self._find_readers()
+
+    @property
+    def usage(self) -> int:
+        """Bytes in use."""
+        return self.pressure.usage
+
+    def outlook(self, node: int) -> tuple[int, int]:
+        """The bytes by which scheduling a node would change usage, and at most adds meanwhile.
+
+        A done right behind its start is seen with that. Kept up to date only with a limit.
+        """
+        found = self._outlooks.get(node)
+        if found is None:
+            seen = [
+                self.pressure.outlook(self.allocated[n], self.released[n], self.inside[n])
+                for n in self._seen_with(node)
+            ]
+            found = min(change for change, _ in seen), max(peak for _, peak in seen)
+            self._outlooks[node] = found
+        return found
+
+    def look(self) -> None:
+        """Bring up to date what rules ask about the limit."""
+        usage = self.pressure.usage
+        self.is_near_limit = self.minds_limit and usage > self.limit // 2
+        self.is_over_limit = self.is_near_limit and usage >= self.limit
+
+    def take(self, node: int) -> None:
+        """Go past a node. O(buffers)."""
+        changed = self.pressure.move(self.allocated[node], self.released[node], self.inside[node])
+        for buffer in changed:
+            for reader in self._readers.get(buffer, ()):
+                self._outlooks.pop(reader, None)
+                self._note_change(reader)
+
+    def _find_readers(self) -> None:
+        for node in range(len(self._graph.instructions)):
+            for other in self._seen_with(node):
+                for buffer in {*self.allocated[other], *self.released[other]}:
+                    self._readers.setdefault(buffer, []).append(node)
+
+    def _seen_with(self, node: int) -> tuple[int, ...]:
+        """A node, and the start that its outlook includes."""
+        graph = self._graph
+        if graph.is_done[node] and not self._top_down and graph.predecessors[node]:
+            start = graph.predecessors[node][0]
+            if graph.is_start[start]:
+                return node, start
+        return (node,)

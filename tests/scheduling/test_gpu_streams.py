@@ -1,0 +1,72 @@
+"""The collectives that have to be apart where each has a stream of its own."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.scheduling.programs import names, scheduled
+
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.scheduling.resources.gpu_streams import DeviceGroups, share_two
+from hloopt.text import parse_module
+
+_GROUPS = st.lists(st.lists(st.integers(0, 5), max_size=4).map(tuple), max_size=4).map(tuple)
+
+
+def pairs(groups: DeviceGroups) -> set[tuple[int, int]]:
+    return {pair for group in groups for pair in combinations(sorted(set(group)), 2)}
+
+
+@given(_GROUPS, _GROUPS)
+def test_groups_share_two_devices_where_they_share_a_pair(a: DeviceGroups, b: DeviceGroups) -> None:
+    expected = not a or not b or not pairs(a).isdisjoint(pairs(b))
+    assert share_two(a, b) == share_two(b, a) == expected
+
+
+def test_groups_may_be_large() -> None:
+    """With that many devices there are 10⁹ pairs."""
+    everybody = (tuple(range(1 << 16)),)
+    alone = tuple((device,) for device in range(1 << 16))
+    assert share_two(everybody, everybody)
+    assert not share_two(everybody, alone)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("{0,1},{2,3}", "{0,2},{1,3}", True),
+        ("{0,1},{2,3}", "{0,1},{2,3}", False),
+        ("{0,1},{2,3}", "", False),
+    ],
+)
+def test_collectives_that_share_two_devices_are_apart(
+    first: str, second: str, *, together: bool
+) -> None:
+    """Each of two gathers could hide the other."""
+    body = f"""
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  s = (f32[8], f32[16]) all-gather-start(p), replica_groups={{{first}}}, dimensions={{0}}
+  d = f32[16] all-gather-done(s)
+  t = (f32[8], f32[16]) all-gather-start(q), replica_groups={{{second}}}, dimensions={{0}}
+  e = f32[16] all-gather-done(t)
+  ROOT r = (f32[16], f32[16]) tuple(d, e)
+"""
+
+    def overlap(*, has_streams: bool) -> bool:
+        module = parse_module(scheduled(body))
+        options = {
+            "preset": "xla-gpu",
+            "parallel_collective_overlap_limit": 2,
+            "enable_collective_multi_streaming": has_streams,
+        }
+        create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+        order = names(module)
+        return max(map(order.index, "st")) < min(map(order.index, "de"))
+
+    assert overlap(has_streams=False)
+    assert overlap(has_streams=True) == together
