@@ -26,8 +26,6 @@ def pass_options(
         return pipeliner_options(options, config)
     result: dict[str, object] = {}
     for name, value in options.items():
-        if (pass_name, name, value) in _ALREADY_SO:
-            continue
         translate = _TRANSLATIONS.get((pass_name, name))
         result[name] = translate(value) if translate else _plain(pass_name, name, value)
     if pass_name == "call-inliner" and config.get("use_shardy_partitioner"):
@@ -103,12 +101,6 @@ def _is_scalar_by_default(instruction: Instruction) -> bool:
     effects = SideEffects(instruction.parent.module)
     return instruction.shape.is_scalar and may_be_merged(instruction, effects)
 
-
-_ALREADY_SO = [
-    ("algebraic-simplifier", "until_fixed_point", True),
-    ("dce", "until_fixed_point", True),
-]
-"""Options with the one value that our pass has without being told."""
 
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("call-inliner", "override_policy"): _override_policy,
