@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from conformance_lib.errors import RecordError
+from conformance_lib.forms import INT, keys, list_of, mapping, only
+from conformance_lib.selector_syntax import NAME, OPCODE
 from hloopt.ir import Instruction
 from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.scheduling.latency_hiding_scheduler.gpu_resources import GpuResourceTracker
@@ -18,11 +20,15 @@ from hloopt.passes.scheduling.latency_hiding_scheduler.resources import (
     Uses,
 )
 
-_KEYS = frozenset(
-    (
-        *("resource_hazard", "extra_resources", "only_resource_limits"),
-        "not_valuable_for_selective_overlap",
-    )
+TRACKER = keys(
+    {},
+    {
+        "resource_hazard": mapping(NAME, only(*(h.name.lower().replace("_", "-") for h in Hazard))),
+        "extra_resources": mapping(NAME, keys({"released_by": OPCODE, "occupied_by": OPCODE})),
+        "only_resource_limits": mapping(NAME, INT),
+        "not_valuable_for_selective_overlap": list_of(NAME),
+    },
+    what="key of async_tracker",
 )
 
 
@@ -31,8 +37,8 @@ class DescribedTracker(ResourceTracker):
 
     def __init__(self, config: SchedulerConfig, description: dict[str, Any]) -> None:
         super().__init__(config)
-        if unknown := description.keys() - _KEYS:
-            raise RecordError(f"unknown in async_tracker: {', '.join(sorted(unknown))}")
+        if reason := TRACKER.problem(description):
+            raise RecordError(reason)
         self._extra = description.get("extra_resources", {})
         self._not_valuable = description.get("not_valuable_for_selective_overlap", ())
         self._numbers = {opcode.value: number for opcode, number in RESOURCE_OF.items()}
