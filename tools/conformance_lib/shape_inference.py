@@ -66,7 +66,12 @@ def _infer(record: Record) -> Shape:
     how = record.fields.get("how")
     if how not in ("parser", "verifier"):
         raise RecordError(f"how {how!r} is neither 'parser' nor 'verifier'")
-    module = parse_module(record.hlo)
+    try:
+        module = parse_module(record.hlo)
+    except HloError as error:
+        if how == "parser":
+            raise
+        raise RecordError(f"the parser refuses the text: {error.message}") from None
     root = module.entry.root
     _check_pieces(record, root)
     if how == "parser":
