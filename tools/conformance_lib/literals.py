@@ -46,7 +46,8 @@ def elements(value: Value) -> list[bool | int | float]:
     return [number for part in value for number in elements(part)]
 
 
-_TEXTS = ("inf", "-inf", "nan")
+NUMBER_TEXTS = ("inf", "-inf", "nan")
+"""Numbers that JSON cannot write."""
 _NARROW = ("bf16", "f16")
 
 
@@ -60,7 +61,7 @@ def values_agree(instruction: Instruction, found: Value, expected: object) -> bo
         return len(found) == len(expected) and all(
             values_agree(instruction, a, b) for a, b in pairs
         )
-    wanted = float(expected) if isinstance(expected, str) and expected in _TEXTS else expected
+    wanted = float(expected) if isinstance(expected, str) and expected in NUMBER_TEXTS else expected
     if isinstance(found, bool) or isinstance(wanted, bool):
         return found is wanted
     if not isinstance(wanted, int | float):

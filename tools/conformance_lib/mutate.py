@@ -18,9 +18,9 @@ def mutate(scene: Scene, edits: Iterable[Mapping[str, Any]]) -> None:
     what the library raises where it refuses one."""
     for edit in edits:
         ((name, arguments),) = edit.items()
-        if reason := unknown_words("edit", [name], _EDITS):
+        if reason := unknown_words("edit", [name], EDITS):
             raise RecordError(reason)
-        _EDITS[name](scene, arguments)
+        EDITS[name](scene, arguments)
 
 
 def _set_shape(scene: Scene, arguments: list[Any]) -> None:
@@ -87,7 +87,10 @@ def _braces(items: Iterable[object]) -> str:
     return "{" + ", ".join(map(str, items)) + "}"
 
 
-_EDITS: Mapping[str, Callable[[Scene, Any], None]] = {
+PARTS = ("padding", "output_to_operand_aliasing", "layout", "minor_to_major", *_DILATIONS)
+"""What `set_attr` can set."""
+
+EDITS: Mapping[str, Callable[[Scene, Any], None]] = {
     "set_shape": _set_shape,
     "set_attr": _set_attribute,
     "replace_operand": _replace_operand,

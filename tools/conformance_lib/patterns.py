@@ -12,7 +12,7 @@ from typing import Any
 from conformance_lib.attributes import ATTRIBUTES, attribute_is, read_attribute
 from conformance_lib.errors import RecordError
 from conformance_lib.forms import Form, unknown_words
-from conformance_lib.literals import constant_value, elements, values_agree
+from conformance_lib.literals import NUMBER_TEXTS, constant_value, elements, values_agree
 from conformance_lib.scene import Scene
 from conformance_lib.selector_syntax import opcode_problem, selector_problem
 from conformance_lib.selectors import has_opcode, select_one
@@ -218,4 +218,6 @@ _CONDITIONS: dict[str, Callable[[Instruction, Any], bool]] = {
     "tuple": lambda instruction, expected: instruction.shape.is_tuple == expected,
 }
 
-PATTERN = Form(pattern_problem, frozenset((*_CONDITIONS, "any of", "async-copy", "to", "from")))
+PATTERN = Form(
+    pattern_problem, frozenset((*_CONDITIONS, *NUMBER_TEXTS, "any of", "async-copy", "to", "from"))
+)

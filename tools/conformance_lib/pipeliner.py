@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance_lib.errors import RecordError
+from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.forms import unknown_words
 from hloopt.ir import Instruction
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.passes.rewriting.scheduling_annotations import annotation_of
@@ -47,6 +48,14 @@ def pipeliner_options(options: Mapping[str, Any], config: Mapping[str, Any]) -> 
     return result
 
 
+_CONSISTENT = "iteration_annotation_consistent_with_direction"
+_NOT_HOST, _SINGLE_USER, _SPECIAL = "not_host_transfer", "single_user_that_is_not_root", "special"
+PREDICATE_WORDS = (
+    *("opcodes", "not_opcodes", "custom_call_targets", "unlimited", "set_frontend_attribute"),
+    *(_CONSISTENT, _NOT_HOST, _SINGLE_USER, _SPECIAL),
+)
+
+
 def _predicate(value: object, direction: str) -> Callable[[Instruction], bool]:
     """`true`, `false`, or opcodes and targets of which one holds, with conditions that all hold."""
     if isinstance(value, bool):
@@ -57,9 +66,13 @@ def _predicate(value: object, direction: str) -> Callable[[Instruction], bool]:
     excluded = given.pop("not_opcodes", None)
     opcodes = given.pop("opcodes", ())
     targets = [f'"{target}"' for target in given.pop("custom_call_targets", ())]
+    if _SPECIAL in given:
+        raise NotModelled(f"no rule is known for special: {given[_SPECIAL]}")
     conditions = _conditions(direction)
-    if unknown := given.keys() - conditions.keys():
-        raise RecordError(f"unknown in a predicate: {', '.join(sorted(unknown))}")
+    if reason := unknown_words("part of a predicate", given, PREDICATE_WORDS):
+        raise RecordError(reason)
+    if false := sorted(name for name, value in given.items() if value is not True):
+        raise RecordError(f"a condition that is not true has no meaning: {', '.join(false)}")
     wanted = [conditions[name] for name in given]
 
     def holds(instruction: Instruction) -> bool:
@@ -80,11 +93,9 @@ def _conditions(direction: str) -> dict[str, Callable[[Instruction], bool]]:
         return annotation is not None and annotation.iteration == iteration
 
     return {
-        "iteration_annotation_consistent_with_direction": is_consistent,
-        "not_host_transfer": lambda i: i.attributes.get("is_host_transfer") != "true",
-        "single_user_that_is_not_root": lambda i: (
-            len(i.users) == 1 and not next(iter(i.users)).is_root
-        ),
+        _CONSISTENT: is_consistent,
+        _NOT_HOST: lambda i: i.attributes.get("is_host_transfer") != "true",
+        _SINGLE_USER: lambda i: len(i.users) == 1 and not next(iter(i.users)).is_root,
     }
 
 

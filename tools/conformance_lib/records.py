@@ -19,7 +19,7 @@ FIELDS = frozenset(
     )
 )
 """Fields that records of passes and analyses may have."""
-_PHASES = frozenset(("before", "after", "then"))
+PHASES = frozenset(("before", "after", "then"))
 """The steps of `also_run`."""
 
 
@@ -74,7 +74,7 @@ class Record:
             raise RecordError(reason)
         if self.pass_name != "verifier" and "mutate" in self.fields:
             raise RecordError("only the verifier's records may edit modules")
-        if reason := unknown_words("phase of also_run", self.fields.get("also_run", {}), _PHASES):
+        if reason := unknown_words("phase of also_run", self.fields.get("also_run", {}), PHASES):
             raise RecordError(reason)
 
     def steps(self) -> Iterator[Step]:

@@ -31,6 +31,8 @@ FIELDS = frozenset(
 )
 """Fields these records have beside those of all records. The last four tell what XLA does."""
 
+WAYS = ("parser", "verifier")
+"""The values of `how`."""
 _ALL_UNBOUNDED = {"supported_unbounded_dynamic_ops": "all"}
 
 
@@ -64,7 +66,7 @@ def _only_expectation(record: Record) -> Mapping[str, Any]:
 def _infer(record: Record) -> Shape:
     """The shape of ROOT by inference. Raises HloError where it is refused."""
     how = record.fields.get("how")
-    if how not in ("parser", "verifier"):
+    if how not in WAYS:
         raise RecordError(f"how {how!r} is neither 'parser' nor 'verifier'")
     try:
         module = parse_module(record.hlo)
