@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,9 @@ from hloopt.ir.attributes.values import (
     parse_replica_groups,
     parse_string,
 )
+
+_COMMA = re.compile(r",(?![^{}]*\})")
+"""A comma that is not within braces."""
 
 
 def read_attribute(instruction: Instruction, key: str) -> str | None:
@@ -89,10 +93,10 @@ def attribute_is(found: str | None, expected: Any) -> bool:
         return [list(group) for group in groups] == expected
     if isinstance(expected, list):
         return found is not None and list(parse_ints(found)) == expected
-    if not isinstance(expected, str):
-        raise RecordError(f"comparing an attribute with {expected!r} is not supported")
     if expected in ("{}", {}):
         return found in (None, "", "{}")
+    if not isinstance(expected, str):
+        raise RecordError(f"comparing an attribute with {expected!r} is not supported")
     if expected == "any":
         return found is not None
     if expected == "nonempty":
@@ -100,7 +104,7 @@ def attribute_is(found: str | None, expected: Any) -> bool:
     if expected.startswith("absent or "):
         return found in (None, expected.removeprefix("absent or "))
     if expected.startswith("in [") and expected.endswith("]"):
-        return found in [choice.strip() for choice in expected[4:-1].split(",")]
+        return found in [choice.strip() for choice in _COMMA.split(expected[4:-1])]
     if expected.startswith("not in ["):
         excluded = ast.literal_eval(expected.removeprefix("not in "))
         return found not in [str(value) for value in excluded]
