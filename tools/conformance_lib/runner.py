@@ -24,7 +24,7 @@ from conformance_lib.expect import (  # noqa: F401  # registers
 )
 from conformance_lib.expectations import WHEN, mismatches
 from conformance_lib.known_differences import with_known_differences
-from conformance_lib.options import pass_options
+from conformance_lib.options import DEBUG_OPTIONS, pass_options
 from conformance_lib.pipeliner import PIPELINER
 from conformance_lib.records import Record, Step
 from conformance_lib.replication import REPLICATION, check_replication
@@ -35,7 +35,7 @@ from conformance_lib.source_names import SourceNames
 from conformance_lib.verifier import VERIFIER, check_verdict
 from conformance_lib.vocabulary import future  # noqa: F401  # registers
 from conformance_lib.vocabulary.check import check_words
-from conformance_lib.vocabulary.passes import is_missing, lacks
+from conformance_lib.vocabulary.passes import has_option, is_missing, lacks
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Instruction, Module
 from hloopt.pass_framework.base import PassContext
@@ -275,10 +275,20 @@ _KNOWN = frozenset(
 
 
 def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) -> None:
-    """Give a module the configuration of its record. Raises RecordError for what has no effect."""
+    """Give a module the configuration of its record.
+
+    Raises RecordError for what has no effect, NotModelled for what only passes to come look at.
+    """
     for name, value in config.items():
         if name in _COUNTS:
             module.set_attribute(name, str(value))
+        elif name == "allow_excess_precision":
+            if value is False:  # true is the default
+                raise NotModelled(f"hloopt's passes do not look at {name}")
+        elif name == DEBUG_OPTIONS:
+            left = [o for o in value if not any(has_option(used, o) for used in pass_names)]
+            if left:
+                raise NotModelled(f"hloopt's passes do not look at the debug option '{left[0]}'")
         elif value is False or any((name, used) in _KNOWN for used in pass_names):
             continue
         else:

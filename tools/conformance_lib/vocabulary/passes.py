@@ -217,8 +217,13 @@ def _our_options(key: str) -> frozenset[str]:
     return frozenset(info.name for info in option_infos(find_pass(key)))
 
 
+def has_option(name: str, option: str) -> bool:
+    """Whether our pass has an option."""
+    return option in _our_options(name.replace("_", "-"))
+
+
 def lacks(name: str, option: str) -> bool:
     """Whether our pass does not have an option that the documents give it."""
     known = _by_name().get(name.replace("_", "-"))
     is_documented = known is not None and option in known.options
-    return is_documented and option not in _our_options(name.replace("_", "-"))
+    return is_documented and not has_option(name, option)

@@ -20,7 +20,8 @@ from conformance_lib import (
 )
 from conformance_lib import runner as runner  # registers the expectations
 from conformance_lib.expectations import REGISTRY, WHEN
-from conformance_lib.pipeliner import PREDICATE_WORDS
+from conformance_lib.pipeliner import WORDS as PIPELINER_WORDS
+from conformance_lib.predicates import PREDICATE_WORDS
 from conformance_lib.scheduling import expectations as schedules
 from conformance_lib.scheduling import unit_words, units
 from conformance_lib.scheduling import words as scheduler
@@ -86,7 +87,8 @@ def _sources() -> Iterable[tuple[str, Iterable[str]]]:
     yield verifier.__name__, (*verifier.EXPECTED.words, *VerifierOptions._fields)
     yield shape_inference.__name__, (*shape_inference.FIELDS, *shape_inference.WAYS)
     yield replication.__name__, replication.EXPECTED.words
-    yield "conformance_lib.pipeliner", PREDICATE_WORDS
+    yield "conformance_lib.predicates", PREDICATE_WORDS
+    yield "conformance_lib.pipeliner", PIPELINER_WORDS
     yield from _of_scheduler()
     for name, documented in passes.DOCUMENTED.items():
         yield name, (name, *documented.options, *documented.apis)
