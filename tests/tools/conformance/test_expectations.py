@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.tools.conformance.harness import ASYNC, LOOP, check
+from tests.tools.conformance.harness import ASYNC, LOOP, check, scene_of
 
+from conformance_lib.expectations import mismatches
 from hloopt.ir import Module
 
 REDUCES = """
@@ -179,3 +180,40 @@ def test_schedule_is_the_order_of_instructions() -> None:
     assert "another opcode" in check(SCHEDULED, same, edit=swap).failures[0]
     swapped = same | {"equals_module": SCHEDULED.replace("(b, c)", "(c, b)")}
     assert "other operands" in check(SCHEDULED, swapped).failures[0]
+
+
+def test_the_new_while_is_described_by_patterns() -> None:
+    good = {"shape": "(s32[], f32[4])", "init": ["tuple", "*", "%a"], "cond_root": "compare"}
+    assert check(LOOP, {"new_while": good}).failures == []
+    bad = {"shape": "()", "init": "parameter", "body_root": "add", "cond_root": "add"}
+    for key, value in bad.items():
+        assert len(check(LOOP, {"new_while": {key: value}}).failures) == 1
+
+
+def test_results_are_compared_between_runs_and_with_a_text() -> None:
+    text = "ENTRY e { p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }"
+    runs: list[int] = []
+
+    def number(module: Module) -> bool:
+        runs.append(0)
+        module.entry.root.set_attribute("metadata", f'{{op_name="{len(runs)}"}}')
+        return True
+
+    assert "different results" in check(text, {"deterministic_runs": 2}, edit=number).failures[0]
+    same = {"runs_equal": {"reference": {"hlo": text.replace("ROOT n", "ROOT other")}}}
+    other = {"runs_equal": {"reference": {"hlo": text.replace("negate", "exponential")}}}
+    assert check(text, same).failures == []
+    assert "it computes something else" in check(text, other).failures[0]
+
+
+def test_passes_between_precisions_may_mix_them() -> None:
+    text = """ENTRY e {
+  a = bf16[4] parameter(0)
+  b = f32[4] parameter(1)
+  ROOT s = f32[4] add(a, b)
+}"""
+    scene = scene_of(text)
+    scene.reference = None
+    assert mismatches(scene, {"verifies": True}) != []
+    scene.mixes_precision = True
+    assert mismatches(scene, {"verifies": True}) == []

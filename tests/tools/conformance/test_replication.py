@@ -69,3 +69,23 @@ def test_what_is_not_known_fails_the_record(fields: dict[str, Any], message: str
     failures = run(**fields).failures
     assert len(failures) == 1
     assert message in failures[0]
+
+
+def test_loops_may_be_known_to_run_equally_often() -> None:
+    text = """
+HloModule m
+cond { s = (f32[], u32[]) parameter(0)
+  i = u32[] get-tuple-element(s), index=1
+  ROOT l = pred[] compare(i, i), direction=LT }
+body { b = (f32[], u32[]) parameter(0)
+  v = f32[] get-tuple-element(b), index=0
+  j = u32[] get-tuple-element(b), index=1
+  ROOT t = (f32[], u32[]) tuple(v, j) }
+ENTRY e { c = f32[] constant(1)
+  id = u32[] replica-id()
+  init = (f32[], u32[]) tuple(c, id)
+  ROOT loop = (f32[], u32[]) while(init), condition=cond, body=body }
+"""
+    for loops, answer in (({}, False), ({"loops_known_with_same_iterations": ["%loop"]}, True)):
+        expected = [{"replicated": {"loop{0}": answer}}]
+        assert run(hlo=text, options=loops, expect=expected).failures == []

@@ -128,3 +128,11 @@ def test_command_shows_remarks_on_request(
     monkeypatch.setattr("sys.argv", ["conformance.py", str(table), "--verbose"])
     assert conformance.main() == 0
     assert "PASS a\n  refused in words other than 'no': " in capsys.readouterr().out
+
+
+def test_what_the_parser_refuses_is_not_refused_by_the_rule() -> None:
+    text = CONVERSION + "oops"
+    pieces = PIECES[CONVERSION]
+    record = {"id": "a", "pass": "shape-inference", "hlo": text, "expect": [{"error": ""}]}
+    (failure,) = run_record(Record("a", record | pieces), create_pass).failures
+    assert "the parser refuses the text" in failure

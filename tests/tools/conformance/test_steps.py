@@ -42,6 +42,7 @@ def test_expectations_are_checked_after_their_step() -> None:
         },
         "expect": [
             {"changed": True},
+            {"changed": True, "after_step": 0},
             {"changed": False, "after_pass": "cse"},
             {"changed": False, "after_pass": "tuple-simplifier"},
             {"changed": True, "after_step": 1},
