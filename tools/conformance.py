@@ -1,6 +1,7 @@
 """Run expectation tables against the passes of hloopt.
 
     tools/conformance.py DIR_OR_TABLE… [--id SUBSTRING] [--verbose]
+    tools/conformance.py --words DIR…     the words of the documents, and what understands them
 
 Ends with the counts of each table; exits 1 if a record failed, 2 if a table cannot be read. Where
 hloopt means to differ from XLA, what is expected of it instead has to hold; these records do not
@@ -22,6 +23,8 @@ from hloopt.pass_framework.registry import create_pass
 def main() -> int:
     """Run the tables named on the command line; the exit code."""
     arguments = _arguments()
+    if arguments.words:
+        return _show_words(arguments.tables)
     totals: dict[str, Counter[str]] = {}
     for path in _tables(arguments.tables):
         counts = totals.setdefault(path.stem, Counter())
@@ -55,7 +58,25 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--verbose", action="store_true", help="show records that passed, and resulting modules"
     )
+    parser.add_argument(
+        "--words", action="store_true", help="list the words of the documents in the folders"
+    )
     return parser.parse_args()
+
+
+def _show_words(folders: list[Path]) -> int:
+    """Print the words of each document; 1 where one is not known."""
+    from conformance_lib.vocabulary.documents import NOT_WORDS, homes
+
+    spared = {word for listed in NOT_WORDS.values() for word in listed.split()}
+    unknown = 0
+    for document in (path for folder in folders for path in sorted(folder.glob("*.md"))):
+        print(document.name)
+        for word, home in homes(document.name, document.read_text("utf-8")).items():
+            if home is not None or word not in spared:
+                print(f"  {word}: {home or 'UNKNOWN'}")
+                unknown += home is None
+    return 1 if unknown else 0
 
 
 def _tables(paths: list[Path]) -> list[Path]:

@@ -1,72 +1,116 @@
 """Expectations: one function per key of a record's `expect`.
 
-A key is added by a function in one of the `expect_*` modules:
+A key is added by a function in one of the modules of `expect`:
 
-    @expectation("root_opcode", "in")
+    @expectation("root_opcode", OPCODE, **{"in": COMPUTATION})
     def root_opcode(scene: Scene, opcode: str, more: More) -> Iterator[str]:
         ...
 
-`more` holds the keys that stand beside it (here `in`); each message it yields is a mismatch.
+The forms say what may stand there; `more` holds the keys beside it (here `in`); each message it
+yields is a mismatch. A word of the documents that only what hloopt does not have could answer is
+added by `declare`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
-from conformance_lib.errors import RecordError
+from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.forms import INT, TEXT, Form, list_of, unknown_words
 from conformance_lib.scene import Scene
 
 More: TypeAlias = Mapping[str, Any]
 Check: TypeAlias = Callable[[Scene, Any, More], Iterator[str]]
 
-WHEN = frozenset(("after_pass", "after_step"))
+WHEN: Mapping[str, Form] = {"after_pass": TEXT, "after_step": INT}
 """Keys that say when an expectation is checked."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Expectation:
-    check: Check
-    companions: frozenset[str]
+class Expectation:
+    """What is known of one key."""
+
+    check: Check | None
+    """None where hloopt has nothing that could answer."""
+    form: Form
+    companions: Mapping[str, Form]
+    """Keys that may stand beside it."""
+    home: str
+    """The module that knows it."""
 
 
-_REGISTRY: dict[str, _Expectation] = {}
+REGISTRY: dict[str, Expectation] = {}
 
 
-def expectation(key: str, *companions: str) -> Callable[[Check], Check]:
-    """Register the function that checks `key`; `companions` are keys that may stand beside it."""
+def expectation(key: str, form: Form, /, **companions: Form) -> Callable[[Check], Check]:
+    """Register the function that checks `key`."""
 
     def register(check: Check) -> Check:
-        assert key not in _REGISTRY, f"{key} is registered twice"
-        _REGISTRY[key] = _Expectation(check, frozenset(companions))
+        assert key not in REGISTRY, f"{key} is registered twice"
+        REGISTRY[key] = Expectation(check, form, companions, check.__module__)
         return check
 
     return register
 
 
+def declare(home: str, forms: Mapping[str, Form], /, **companions: Form) -> None:
+    """Register keys that nothing in hloopt can answer; `home` is the module that says so."""
+    for key, form in forms.items():
+        assert key not in REGISTRY, f"{key} is registered twice"
+        REGISTRY[key] = Expectation(None, form, companions, home)
+
+
+def expectation_problem(expected: object) -> str | None:
+    """An objection to the words of one expectation, whatever it is checked on."""
+    if not isinstance(expected, dict):
+        return f"{expected!r} is not an expectation"
+    facts = {key: value for key, value in expected.items() if key not in WHEN}
+    keys = [key for key in facts if key in REGISTRY]
+    beside = {name: form for key in keys for name, form in REGISTRY[key].companions.items()}
+    if reason := unknown_words("expectation", facts, [*keys, *beside] if keys else REGISTRY):
+        if set(facts) <= {*REGISTRY, *_all_companions()}:
+            return f"{reason} (it cannot stand here)"
+        known = [*REGISTRY, *beside, *WHEN]
+        return unknown_words("expectation", facts, known)
+    if not keys:
+        return "the expectation says nothing"
+    for name, form in {**beside, **{key: REGISTRY[key].form for key in keys}, **WHEN}.items():
+        if name in expected and (reason := form.problem(expected[name])):
+            return f"{name}: {reason}"
+    return None
+
+
+def _all_companions() -> set[str]:
+    return {name for known in REGISTRY.values() for name in known.companions}
+
+
 def mismatches(scene: Scene, expected: Mapping[str, Any]) -> list[str]:
     """What in `scene` is not as one expectation says; empty where all is.
 
-    Raises RecordError for an expectation with a key that nothing here checks.
+    Raises RecordError for an expectation with words that nothing here knows, NotModelled where
+    hloopt has nothing that could answer.
     """
-    facts = {key: value for key, value in expected.items() if key not in WHEN}
-    keys = [key for key in facts if key in _REGISTRY]
-    companions = frozenset().union(*(_REGISTRY[key].companions for key in keys))
-    if unknown := facts.keys() - companions - set(keys):
-        raise RecordError(f"unknown expectation: {', '.join(sorted(unknown))}")
-    if not keys:
-        raise RecordError("the expectation says nothing")
+    if reason := expectation_problem(expected):
+        raise RecordError(reason)
     found: list[str] = []
-    for key in keys:
-        wanted = _REGISTRY[key].companions
-        more = {name: value for name, value in facts.items() if name in wanted}
-        found += _REGISTRY[key].check(scene, facts[key], more)
+    for key in (key for key in expected if key in REGISTRY):
+        known = REGISTRY[key]
+        if known.check is None:
+            raise NotModelled(f"hloopt has nothing that answers '{key}'")
+        more = {name: value for name, value in expected.items() if name in known.companions}
+        found += known.check(scene, expected[key], more)
     return found
 
 
-@expectation("one_of")
+EXPECTATIONS = list_of(Form(expectation_problem))
+"""The form of lists of expectations."""
+
+
+@expectation("one_of", list_of(EXPECTATIONS))
 def one_of(scene: Scene, choices: list[list[Mapping[str, Any]]], more: More) -> Iterator[str]:
     """At least one of the lists of expectations holds completely."""
     found = [[m for expected in choice for m in mismatches(scene, expected)] for choice in choices]
@@ -74,14 +118,23 @@ def one_of(scene: Scene, choices: list[list[Mapping[str, Any]]], more: More) -> 
         yield "none of the choices holds: " + "; ".join(messages[0] for messages in found)
 
 
-def within(number: int, bound: int | str) -> bool:
-    """Whether a number is as a table says: an integer, ">=k" or "<=k"."""
-    if isinstance(bound, int):
+@expectation("any_of", list_of(EXPECTATIONS))
+def any_of(scene: Scene, choices: list[list[Mapping[str, Any]]], more: More) -> Iterator[str]:
+    """The same by another name."""
+    yield from one_of(scene, choices, more)
+
+
+_COMPARISONS = {">=": ge, "<=": le, ">": gt, "<": lt}
+
+
+def within(number: float, bound: float | str) -> bool:
+    """Whether a number is as a table says: a number, ">=k", "<=k", ">k" or "<k"."""
+    if isinstance(bound, int | float):
         return number == bound
-    match = re.fullmatch(r"(>=|<=)(\d+)", bound)
+    match = re.fullmatch(r"(>=|<=|>|<)(-?\d+(?:\.\d+)?)", bound)
     if match is None:
         raise RecordError(f"'{bound}' is neither a number nor a bound")
-    return number >= int(match[2]) if match[1] == ">=" else number <= int(match[2])
+    return bool(_COMPARISONS[match[1]](number, float(match[2])))
 
 
 def compare(what: str, found: object, expected: object) -> Iterator[str]:
@@ -90,7 +143,13 @@ def compare(what: str, found: object, expected: object) -> Iterator[str]:
         yield f"{what}: expected {expected}, found {found}"
 
 
-def compare_number(what: str, number: int, bound: int | str) -> Iterator[str]:
+def compare_number(what: str, number: float, bound: float | str) -> Iterator[str]:
     """A mismatch where a number is not within a bound."""
     if not within(number, bound):
         yield f"{what}: expected {bound}, found {number}"
+
+
+def demand_some(what: str, found: Collection[object]) -> None:
+    """Raise RecordError where a statement about all of something finds nothing to hold for."""
+    if not found:
+        raise RecordError(f"there is no {what}: the expectation would hold whatever a pass did")

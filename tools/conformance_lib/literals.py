@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable
 from typing import TypeAlias
 
-from conformance_lib.errors import RecordError
+from conformance_lib.errors import NotModelled, RecordError
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import post_order
 
@@ -38,6 +39,40 @@ def constant_value(constant: Instruction) -> Value:
     return opened[0][0]
 
 
+def elements(value: Value) -> list[bool | int | float]:
+    """The numbers in a literal, in order."""
+    if not isinstance(value, list):
+        return [value]
+    return [number for part in value for number in elements(part)]
+
+
+NUMBER_TEXTS = ("inf", "-inf", "nan")
+"""Numbers that JSON cannot write."""
+_NARROW = ("bf16", "f16")
+
+
+def values_agree(instruction: Instruction, found: Value, expected: object) -> bool:
+    """Whether a literal is as a table says: "inf", "-inf" and "nan" are numbers; floats may be off
+    by 1e-6 of their value, those of bf16 and f16 by 1e-2."""
+    if isinstance(expected, list) or isinstance(found, list):
+        if not isinstance(expected, list) or not isinstance(found, list):
+            return False
+        pairs = zip(found, expected, strict=False)
+        return len(found) == len(expected) and all(
+            values_agree(instruction, a, b) for a, b in pairs
+        )
+    wanted = float(expected) if isinstance(expected, str) and expected in NUMBER_TEXTS else expected
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted
+    if not isinstance(wanted, int | float):
+        raise RecordError(f"{expected!r} is not a number")
+    if isinstance(found, float) or isinstance(wanted, float):
+        relative = 1e-2 if instruction.shape.type_name in _NARROW else 1e-6
+        both_nan = math.isnan(found) and math.isnan(wanted)
+        return both_nan or math.isclose(found, wanted, rel_tol=relative)
+    return found == wanted
+
+
 def _scalar(token: str) -> Value:
     if token in ("true", "false"):
         return token == "true"
@@ -50,7 +85,7 @@ def _scalar(token: str) -> Value:
 def evaluate(computation: Computation) -> Value:
     """The value of a computation without parameters, of the opcodes constant and add only.
 
-    Raises RecordError for other opcodes.
+    Raises NotModelled for other opcodes, RecordError for parameters.
     """
     values: dict[Instruction, Value] = {}
     for instruction in post_order(computation):
@@ -59,8 +94,10 @@ def evaluate(computation: Computation) -> Value:
         elif instruction.opcode is Opcode.ADD:
             left, right = (values[operand] for operand in instruction.operands)
             values[instruction] = _add(left, right, _rounding(instruction))
+        elif instruction.opcode is Opcode.PARAMETER:
+            raise RecordError(f"%{computation.name} has parameters: it has no value of its own")
         else:
-            raise RecordError(f"evaluating {instruction.opcode} is not supported")
+            raise NotModelled(f"evaluating {instruction.opcode} is not supported")
     return values[computation.root]
 
 

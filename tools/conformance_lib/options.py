@@ -7,10 +7,13 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from conformance_lib.pipeliner import PIPELINER, pipeliner_options
+from conformance_lib.predicates import predicate
+from conformance_lib.vocabulary.passes import has_option
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir import Instruction
+from hloopt.ir import Computation, Instruction
 from hloopt.passes.simplification.cse import may_be_merged
 
+DEBUG_OPTIONS = "debug_options"
 _POLICIES = ("allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes")
 
 
@@ -26,10 +29,11 @@ def pass_options(
         return pipeliner_options(options, config)
     result: dict[str, object] = {}
     for name, value in options.items():
-        if (pass_name, name, value) in _ALREADY_SO:
-            continue
         translate = _TRANSLATIONS.get((pass_name, name))
         result[name] = translate(value) if translate else _plain(pass_name, name, value)
+    for name, value in config.get(DEBUG_OPTIONS, {}).items():
+        if has_option(pass_name, name):
+            result[name] = value
     if pass_name == "call-inliner" and config.get("use_shardy_partitioner"):
         result["use_shardy"] = True
     return result
@@ -75,9 +79,11 @@ def _policy(name: str) -> str:
 
 
 def _words(meanings: Mapping[str, object]) -> Callable[[Any], object]:
-    """A translation of descriptions in words, each with its one meaning."""
+    """A translation of predicates, and of descriptions in words, each with its one meaning."""
 
     def translate(text: Any) -> object:
+        if isinstance(text, bool | dict):
+            return predicate(text)
         if not isinstance(text, str) or text not in meanings:
             raise RecordError(f"no meaning is known for {text!r}")
         return meanings[text]
@@ -85,14 +91,11 @@ def _words(meanings: Mapping[str, object]) -> Callable[[Any], object]:
     return translate
 
 
-def _predicate(value: object) -> Callable[[Instruction], bool]:
-    """`true`, `false` or `{"opcodes": […]}`."""
-    match value:
-        case bool():
-            return lambda instruction: value
-        case {"opcodes": list(opcodes), **rest} if not rest:
-            return lambda instruction: instruction.opcode.value in opcodes
-    raise RecordError(f"unknown predicate: {value}")
+def _on_computations(value: object) -> Callable[[Computation], bool]:
+    """`true` or `false`: the documents have no other predicate on computations."""
+    if not isinstance(value, bool):
+        raise RecordError(f"unknown predicate on computations: {value}")
+    return lambda computation: value
 
 
 def _is_scalar(instruction: Instruction) -> bool:
@@ -104,16 +107,13 @@ def _is_scalar_by_default(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar and may_be_merged(instruction, effects)
 
 
-_ALREADY_SO = [
-    ("algebraic-simplifier", "until_fixed_point", True),
-    ("dce", "until_fixed_point", True),
-]
-"""Options with the one value that our pass has without being told."""
-
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("call-inliner", "override_policy"): _override_policy,
-    ("call-splitter", "boundary"): _predicate,
-    ("call-splitter", "call_predicate"): _predicate,
+    ("call-splitter", "boundary"): predicate,
+    ("call-splitter", "call_predicate"): predicate,
+    ("copy-insertion", "should_skip_removal"): predicate,
+    ("remove-unnecessary-copies", "should_skip_removal"): predicate,
+    ("cse", "should_eliminate_computation"): _on_computations,
     ("cse", "should_combine_constant"): _words({"result is a scalar": _is_scalar}),
     ("cse", "should_eliminate_instruction"): _words(
         {"default and result is a scalar": _is_scalar_by_default}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance_lib.errors import RecordError
+from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.predicates import Predicate, predicate
 from hloopt.ir import Instruction
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.attributes.scheduling_annotations import annotation_of
@@ -14,7 +15,7 @@ PIPELINER = "collective-pipeliner"
 
 _UNLIMITED = ("max_pipelining_per_loop", "collective_size_threshold_to_delay_sinking")
 _PREDICATES = (
-    *("acceptable_formatting", "reuse_pipelined_op_buffer"),
+    *("should_process", "acceptable_formatting", "reuse_pipelined_op_buffer"),
     "should_allow_loop_variant_parameter_in_chain",
 )
 _HOOKS = ("postprocess_backward_peeled_op", "postprocess_backward_rotated_op")
@@ -33,13 +34,13 @@ def pipeliner_options(options: Mapping[str, Any], config: Mapping[str, Any]) -> 
         "mark_pipelined": False,
         "remove_cross_partition_collective_ops": is_spmd,
     }
-    direction = str(options["pipelining_direction"]).replace("_", "-")
+    direction = str(options.get("pipelining_direction", "forward")).replace("_", "-")
     result["pipelining_direction"] = direction
-    result["should_process"] = _predicate(options["should_process"], direction)
     for name in _PREDICATES:
-        result[name] = _predicate(options[name], direction)
+        if name in options:
+            result[name] = _predicate(options[name], direction)
     for name in _UNLIMITED:
-        if options[name] == "unlimited":
+        if options.get(name) == "unlimited":
             result[name] = None
     for name in _HOOKS:
         if name in options:
@@ -47,29 +48,18 @@ def pipeliner_options(options: Mapping[str, Any], config: Mapping[str, Any]) -> 
     return result
 
 
-def _predicate(value: object, direction: str) -> Callable[[Instruction], bool]:
-    """`true`, `false`, or opcodes and targets of which one holds, with conditions that all hold."""
-    if isinstance(value, bool):
-        return lambda instruction: value
-    if not isinstance(value, dict):
-        raise RecordError(f"unknown predicate: {value}")
-    given = dict(value)
-    excluded = given.pop("not_opcodes", None)
-    opcodes = given.pop("opcodes", ())
-    targets = [f'"{target}"' for target in given.pop("custom_call_targets", ())]
-    conditions = _conditions(direction)
-    if unknown := given.keys() - conditions.keys():
-        raise RecordError(f"unknown in a predicate: {', '.join(sorted(unknown))}")
-    wanted = [conditions[name] for name in given]
+_CONSISTENT = "iteration_annotation_consistent_with_direction"
+_NOT_HOST, _SINGLE_USER, _SPECIAL = "not_host_transfer", "single_user_that_is_not_root", "special"
+WORDS = (
+    *("unlimited", "set_frontend_attribute"),
+    *(_CONSISTENT, _NOT_HOST, _SINGLE_USER, _SPECIAL),
+)
 
-    def holds(instruction: Instruction) -> bool:
-        opcode = instruction.opcode.value
-        if excluded is not None:
-            return opcode not in excluded
-        is_target = instruction.attributes.get("custom_call_target") in targets
-        return (opcode in opcodes or is_target) and all(check(instruction) for check in wanted)
 
-    return holds
+def _predicate(value: object, direction: str) -> Predicate:
+    if isinstance(value, dict) and _SPECIAL in value:
+        raise NotModelled(f"no rule is known for special: {value[_SPECIAL]}")
+    return predicate(value, _conditions(direction))
 
 
 def _conditions(direction: str) -> dict[str, Callable[[Instruction], bool]]:
@@ -80,11 +70,9 @@ def _conditions(direction: str) -> dict[str, Callable[[Instruction], bool]]:
         return annotation is not None and annotation.iteration == iteration
 
     return {
-        "iteration_annotation_consistent_with_direction": is_consistent,
-        "not_host_transfer": lambda i: i.attributes.get("is_host_transfer") != "true",
-        "single_user_that_is_not_root": lambda i: (
-            len(i.users) == 1 and not next(iter(i.users)).is_root
-        ),
+        _CONSISTENT: is_consistent,
+        _NOT_HOST: lambda i: i.attributes.get("is_host_transfer") != "true",
+        _SINGLE_USER: lambda i: len(i.users) == 1 and not next(iter(i.users)).is_root,
     }
 
 

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance_lib.errors import RecordError
+from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.forms import unknown_words
 
-_FIELDS = frozenset(
+FIELDS = frozenset(
     (
         *("id", "pass", "hlo", "hlo_authored", "config", "options", "also_run", "expect"),
         *("note", "skip", "mutate", "parse_error", "parse_error_text", "parse_error_note"),
+        *("hlo_from", "hlo_subst"),
     )
 )
-_PHASES = frozenset(("before", "after", "then"))
+"""Fields that records of passes and analyses may have."""
+PHASES = frozenset(("before", "after", "then"))
+"""The steps of `also_run`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,8 @@ class Record:
 
     @property
     def hlo(self) -> str:
-        text: str = self._required("hlo")
-        return text
+        """The text, after its replacements. Raises NotModelled where it is in XLA's sources."""
+        return text_of(self.fields)
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -53,7 +57,10 @@ class Record:
 
     @property
     def expectations(self) -> list[Mapping[str, Any]]:
+        """What must hold. Raises RecordError where that is nothing."""
         expectations: list[Mapping[str, Any]] = self._required("expect")
+        if not isinstance(expectations, list) or not expectations:
+            raise RecordError("the record expects nothing: any outcome would pass")
         return expectations
 
     @property
@@ -63,14 +70,12 @@ class Record:
 
     def check_fields(self, more: Set[str] = frozenset()) -> None:
         """Raise RecordError for a field nobody would look at; `more` are known beside the usual."""
-        unknown = self.fields.keys() - _FIELDS - more
-        if unknown:
-            raise RecordError(f"unknown record field: {', '.join(sorted(unknown))}")
+        if reason := unknown_words("record field", self.fields, FIELDS | more):
+            raise RecordError(reason)
         if self.pass_name != "verifier" and "mutate" in self.fields:
             raise RecordError("only the verifier's records may edit modules")
-        unknown = self.fields.get("also_run", {}).keys() - _PHASES
-        if unknown:
-            raise RecordError(f"unknown phase of also_run: {', '.join(sorted(unknown))}")
+        if reason := unknown_words("phase of also_run", self.fields.get("also_run", {}), PHASES):
+            raise RecordError(reason)
 
     def steps(self) -> Iterator[Step]:
         """All runs of passes, in order; the record's own pass has the phase "main"."""
@@ -84,6 +89,24 @@ class Record:
         if field not in self.fields:
             raise RecordError(f"the record has no field '{field}'")
         return self.fields[field]
+
+
+def text_of(fields: Mapping[str, Any]) -> str:
+    """The module's text in a record's `hlo`, with the replacements of `hlo_subst`.
+
+    Raises NotModelled for `hlo_from`, a text that is in XLA's sources only, and RecordError where
+    there is no text or a replacement does nothing.
+    """
+    if "hlo" not in fields:
+        if "hlo_from" in fields:
+            raise NotModelled(f"the text is in XLA's sources: {fields['hlo_from']}")
+        raise RecordError("the record has no field 'hlo'")
+    text: str = fields["hlo"]
+    for old, new in fields.get("hlo_subst", ()):
+        if old not in text:
+            raise RecordError(f"there is no '{old}' in the text to replace")
+        text = text.replace(old, new)
+    return text
 
 
 def _steps(phase: str, also_run: Mapping[str, Any]) -> Iterator[Step]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance_lib.errors import RecordError
+from conformance_lib.forms import BOOL, INT, TEXT, keys, mapping, optional_list, unknown_words
 from conformance_lib.records import Record
 from conformance_lib.source_names import SourceNames
 from hloopt.analysis.replication import ReplicationAnalysis
@@ -17,9 +18,14 @@ REPLICATION = "replication-analysis"
 """The pass name of these records."""
 
 _ANNOTATIONS = "parameter_replicated_at_leaf_buffers"
+_LOOPS = "loops_known_with_same_iterations"
 _FLAGS = frozenset(("cross_partition_spmd", "partial_replication"))
 _COUNTS = frozenset(("replica_count", "num_partitions"))
-_KEYS = frozenset(("replicated", "groups", "options"))
+EXPECTED = keys(
+    {"replicated": mapping(TEXT, BOOL)},
+    {"groups": optional_list(optional_list(INT)), "options": mapping(TEXT, BOOL)},
+    what="expectation",
+)
 _QUESTION = re.compile(r"([^{]+)(?:\{([\d,]*)\})?")
 
 
@@ -30,6 +36,9 @@ def check_replication(record: Record) -> list[str]:
         raise RecordError("nothing can run beside the replication analysis")
     if unknown := record.config.keys() - _COUNTS:
         raise RecordError(f"config {', '.join(sorted(unknown))} has no meaning here")
+    for expected in record.expectations:
+        if reason := EXPECTED.problem(expected):
+            raise RecordError(reason)
     module = parse_module(record.hlo)
     for name, count in record.config.items():
         module.set_attribute(name, str(count))
@@ -39,6 +48,8 @@ def check_replication(record: Record) -> list[str]:
         words = ",".join("true" if flag else "false" for flag in flags)
         _find(names, name).set_attribute("parameter_replication", f"{{{words}}}")
     _check_options(options)
+    if _LOOPS in options:
+        options[_LOOPS] = [_find(names, name.removeprefix("%")) for name in options[_LOOPS]]
     return [
         failure
         for expected in record.expectations
@@ -47,15 +58,13 @@ def check_replication(record: Record) -> list[str]:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    if unknown := options.keys() - _FLAGS:
-        raise RecordError(f"unknown option of the analysis: {', '.join(sorted(unknown))}")
+    if reason := unknown_words("option of the analysis", options, [*_FLAGS, _LOOPS, _ANNOTATIONS]):
+        raise RecordError(reason)
 
 
 def _check(
     module: Module, names: SourceNames, options: Mapping[str, Any], expected: Mapping[str, Any]
 ) -> Iterator[str]:
-    if unknown := expected.keys() - _KEYS:
-        raise RecordError(f"unknown expectation: {', '.join(sorted(unknown))}")
     own = expected.get("options", {})
     _check_options(own)
     analysis = ReplicationAnalysis(module, **{**options, **own})

@@ -7,18 +7,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from conformance_lib import (  # noqa: F401  # registers
-    expect_analyses,
-    expect_backend_config,
-    expect_loops,
-    expect_result,
-    expect_structure,
-    expect_values,
-)
 from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.expect import (  # noqa: F401  # registers
+    aliases,
+    analyses,
+    backend_config,
+    layouts,
+    loops,
+    names,
+    numbers,
+    operands,
+    result,
+    schedules,
+    structure,
+    values,
+)
 from conformance_lib.expectations import WHEN, mismatches
 from conformance_lib.known_differences import with_known_differences
-from conformance_lib.options import pass_options
+from conformance_lib.options import DEBUG_OPTIONS, pass_options
 from conformance_lib.pipeliner import PIPELINER
 from conformance_lib.records import Record, Step
 from conformance_lib.replication import REPLICATION, check_replication
@@ -27,6 +33,9 @@ from conformance_lib.scheduling import is_scheduling_record, run_scheduling
 from conformance_lib.shape_inference import SHAPE_INFERENCE, run_shape_inference
 from conformance_lib.source_names import SourceNames
 from conformance_lib.verifier import VERIFIER, check_verdict
+from conformance_lib.vocabulary import future  # noqa: F401  # registers
+from conformance_lib.vocabulary.check import check_words
+from conformance_lib.vocabulary.passes import has_option, is_missing, lacks
 from hloopt.diagnostics import HloError, render_error
 from hloopt.ir import Instruction, Module
 from hloopt.pass_framework.base import PassContext
@@ -70,10 +79,10 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        if self.skip is not None:
-            return "skipped"
         if self.failures:
             return "failed"
+        if self.skip is not None:
+            return "skipped"
         return "passed" if self.difference is None else "differs"
 
 
@@ -117,8 +126,10 @@ class _Run:
     checked: int = 0
 
     def all(self) -> None:
-        self.record.check_fields()
+        check_words(self.record)
         steps = list(self.record.steps())
+        for step in steps:
+            _demand_pass(step)
         module = parse_module(self.record.hlo)
         _configure(module, self.record.config, {step.pass_name for step in steps})
         main = next(step for step in steps if step.phase == "main")
@@ -127,6 +138,8 @@ class _Run:
             SourceNames(module),
             lambda: self._runner(main)(module),
             reference=lambda options: self._reference(main, options),
+            options={name: v for name, v in main.options.items() if name != "api"},
+            mixes_precision=main.pass_name in _MIXING,
         )
         self.scene = scene
         result_at = max(i for i, s in enumerate(steps) if s.phase in ("main", "after"))
@@ -140,6 +153,7 @@ class _Run:
                 self._check("after_step", number, scene)
             if step.phase == "main":
                 changed = scene.changed
+                self._check("after_step", 0, scene)
             if position == result_at:
                 scene.changed = changed
                 self._check(None, None, scene)
@@ -171,20 +185,58 @@ class _Run:
 
     def _runner(self, step: Step) -> Callable[[Module], bool | None]:
         options = dict(step.options)
-        api = options.pop("api", None)
+        name, api = step.pass_name, options.pop("api", None)
+        if name == NO_PASS:
+            return lambda module: None  # the expectations are about the text
+        if (name, api) == ("copy-insertion", REMOVAL):
+            name, api = REMOVAL, None
         if api is not None:
-            return _library_call(step.pass_name, api, options)
-        chosen = pass_options(step.pass_name, options, self.record.config)
-        module_pass = self.create_pass(step.pass_name, chosen)
+            return _library_call(name, api, options)
+        repeats = options.pop("until_fixed_point", False)
+        module_pass = self.create_pass(name, pass_options(name, options, self.record.config))
+        if repeats:
+            return lambda module: _until_fixed_point(module_pass, module)
         return lambda module: module_pass.run(module, PassContext())
 
     def _check(self, when: str | None, value: object, scene: Scene) -> None:
         for expected in self.record.expectations:
-            is_timed = not WHEN.isdisjoint(expected)
+            is_timed = any(key in expected for key in WHEN)
             if (is_timed or when) if when is None else expected.get(when) != value:
                 continue
             self.checked += 1
-            self.outcome.failures += _failures(scene, expected)
+            try:
+                self.outcome.failures += _failures(scene, expected)
+            except NotModelled as missing:  # the others may still fail
+                self.outcome.not_modelled = str(missing)
+
+
+NO_PASS = "none"
+"""Stands for no pass at all."""
+REMOVAL = "remove-unnecessary-copies"
+_MIXING = ("bfloat16-propagation", "float-normalization", "bfloat16-conversion-folding")
+"""Passes whose result may mix precisions and counts as valid."""
+_MOST_RUNS = 100
+_ANALYSES = ("call-graph", "reachability")
+
+
+def _demand_pass(step: Step) -> None:
+    """Raise NotModelled where hloopt does not have the pass or one of the options."""
+    name = step.pass_name
+    if name == NO_PASS or name in _ANALYSES:
+        return
+    if is_missing(name) and "api" not in step.options:
+        raise NotModelled(f"hloopt has no pass '{name}'")
+    for option in step.options:
+        if lacks(name, option) and "api" not in step.options:
+            raise NotModelled(f"hloopt's pass '{name}' has no option '{option}'")
+
+
+def _until_fixed_point(module_pass: Pass, module: Module) -> bool:
+    """Run a pass until it reports no change; whether it did report one."""
+    for runs in range(_MOST_RUNS):
+        if not module_pass.run(module, PassContext()):
+            return runs > 0
+    raise RecordError(f"there is no fixed point after {_MOST_RUNS} runs")
 
 
 def _canonical_text(module: Module) -> str:
@@ -223,10 +275,20 @@ _KNOWN = frozenset(
 
 
 def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) -> None:
-    """Give a module the configuration of its record. Raises RecordError for what has no effect."""
+    """Give a module the configuration of its record.
+
+    Raises RecordError for what has no effect, NotModelled for what only passes to come look at.
+    """
     for name, value in config.items():
         if name in _COUNTS:
             module.set_attribute(name, str(value))
+        elif name == "allow_excess_precision":
+            if value is False:  # true is the default
+                raise NotModelled(f"hloopt's passes do not look at {name}")
+        elif name == DEBUG_OPTIONS:
+            left = [o for o in value if not any(has_option(used, o) for used in pass_names)]
+            if left:
+                raise NotModelled(f"hloopt's passes do not look at the debug option '{left[0]}'")
         elif value is False or any((name, used) in _KNOWN for used in pass_names):
             continue
         else:
@@ -237,7 +299,7 @@ def _library_call(
     pass_name: str, api: str, options: Mapping[str, Any]
 ) -> Callable[[Module], bool | None]:
     match pass_name, api, options:
-        case ("call-graph" | "reachability", "analysis", {**rest}) if not rest:
+        case "call-graph" | "reachability", "analysis", _:
             return lambda module: None  # the expectations ask
         case "collective-pipeliner", "predicate_only", {**rest} if not rest:
             return lambda module: None  # the expectations ask
@@ -255,7 +317,9 @@ def _library_call(
             return _on_instruction(
                 fusion, lambda instruction: permute_fusion_operands(instruction, permutation)
             )
-    raise RecordError(f"unknown api {api} of {pass_name}, or other options: {dict(options)}")
+        case (("collective-pipeliner" | "call-inliner" | "permute-fusion-operands"), _, _):
+            raise RecordError(f"unknown options of {api} of {pass_name}: {dict(options)}")
+    raise NotModelled(f"hloopt has no '{api}' of '{pass_name}'")
 
 
 def _on_instruction(name: str, edit: Callable[[Instruction], object]) -> Callable[[Module], None]:

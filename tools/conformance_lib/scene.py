@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from conformance_lib.errors import RecordError
@@ -24,6 +24,10 @@ class Scene:
     """What the pass reported; None where nothing reports."""
     reference: Callable[[Mapping[str, Any] | None], Module] | None = None
     """The record's module as it was, or after the record's pass with other options."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The options of the record."""
+    mixes_precision: bool = False
+    """Whether a valid module may mix precisions."""
     error: HloError | None = None
     """The reason why the pass failed; None where it did not."""
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from conformance_lib.errors import RecordError
 from conformance_lib.scene import Scene
-from hloopt.ir import Computation, Instruction, Opcode
+from conformance_lib.selector_syntax import (
+    BODY_OR_CONDITION,
+    CALLED,
+    LEAF,
+    NEW,
+    ROOT_OF,
+    SEARCH,
+    STEP,
+    opcode_problem,
+)
+from hloopt.ir import Computation, Instruction, Opcode, Shape
 from hloopt.ir.opcode import ASYNC_SUGAR
 
 Choice = TypeVar("Choice")
 
-_STEP = re.compile(r"\.(op|user|called)\((-?\d+)\)$|\.(body|cond|async)$")
-_ROOT_OF = re.compile(r"root\((.+)\)")
-_SEARCH = re.compile(r"(find|all)\(([a-z0-9\-]+)(?:@(.+))?\)")
-_BODY_OR_CONDITION = re.compile(r"(body|cond)\((.+)\)")
-_CALLED = re.compile(r"called\((.+),\s*(-?\d+)\)")
 _ASYNC_LATER = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 
 
@@ -30,6 +34,21 @@ def select(scene: Scene, selector: str) -> list[Instruction]:
     found = _base(scene, base)
     for step in steps:
         found = [_take(instruction, step) for instruction in found]
+    return found
+
+
+def select_shapes(scene: Scene, selector: str) -> list[tuple[Instruction, Shape]]:
+    """The instructions of a selector, each with its shape, or that of the leaf `SEL{i,j}`."""
+    match = LEAF.fullmatch(selector)
+    index = tuple(map(int, filter(None, match[2].split(",")))) if match else ()
+    found: list[tuple[Instruction, Shape]] = []
+    for instruction in select(scene, match[1] if match else selector):
+        shape = instruction.shape
+        for number in index:
+            if number >= len(shape.elements):
+                raise RecordError(f"{selector} is not there: its shape is {shape.text}")
+            shape = shape.elements[number]
+        found.append((instruction, shape))
     return found
 
 
@@ -55,10 +74,10 @@ def find_computation(scene: Scene, text: str) -> Computation:
     """The computation meant by `entry`, a name, `body(SEL)`, `cond(SEL)` or `called(SEL,i)`."""
     if text == "entry":
         return scene.module.entry
-    if match := _BODY_OR_CONDITION.fullmatch(text):
+    if match := BODY_OR_CONDITION.fullmatch(text):
         loop = select_one(scene, match[2])
         return _called(loop, 0 if match[1] == "body" else 1, text)
-    if match := _CALLED.fullmatch(text):
+    if match := CALLED.fullmatch(text):
         return _called(select_one(scene, match[1]), int(match[2]), text)
     found = scene.module.computations.get(text)
     if found is None:
@@ -80,10 +99,9 @@ def has_opcode(instruction: Instruction, name: str) -> bool:
     """
     sugar = ASYNC_SUGAR.get(name)
     if sugar is None:
-        try:
-            return instruction.opcode is Opcode(name)
-        except ValueError:
-            raise RecordError(f"there is no opcode '{name}'") from None
+        if reason := opcode_problem(name):
+            raise RecordError(reason)
+        return instruction.opcode.value == name
     if instruction.opcode is not sugar[0]:
         return False
     return async_start(instruction).called[0].root.opcode is sugar[1]
@@ -109,7 +127,7 @@ def _split(scene: Scene, selector: str) -> tuple[str, list[str]]:
 def _peel(text: str, is_base: Callable[[str], bool]) -> tuple[str, list[str]]:
     """`text` without the steps at its end, and these steps in order."""
     steps: list[str] = []
-    while not is_base(text) and (match := _STEP.search(text)):
+    while not is_base(text) and (match := STEP.search(text)):
         steps.insert(0, match[0])
         text = text[: match.start()]
     return text, steps
@@ -125,15 +143,25 @@ def _base(scene: Scene, base: str) -> list[Instruction]:
         base = name  # patterns write %root.op(0)
     if base == "root":
         return [scene.module.entry.root]
-    if match := _ROOT_OF.fullmatch(base):
+    if match := ROOT_OF.fullmatch(base):
         return [find_computation(scene, match[1]).root]
-    if match := _SEARCH.fullmatch(base):
+    if match := NEW.fullmatch(base):
+        return [_newest(scene, match[1])]
+    if match := SEARCH.fullmatch(base):
         return _search(scene, match[2], match[3], first=match[1] == "find")
     raise RecordError(f"'{base}' is not the base of a selector")
 
 
+def _newest(scene: Scene, name: str) -> Instruction:
+    """The instruction of the result that has a name, whatever had it before."""
+    found = scene.current(name)
+    if found is None:
+        raise RecordError(f"%{name} is not in the result")
+    return found
+
+
 def _is_base(text: str) -> bool:
-    return text == "root" or bool(_ROOT_OF.fullmatch(text) or _SEARCH.fullmatch(text))
+    return text == "root" or bool(ROOT_OF.fullmatch(text) or SEARCH.fullmatch(text))
 
 
 def _search(scene: Scene, opcode: str, scope: str | None, *, first: bool) -> list[Instruction]:
@@ -150,7 +178,7 @@ def _search(scene: Scene, opcode: str, scope: str | None, *, first: bool) -> lis
 
 
 def _take(instruction: Instruction, step: str) -> Instruction:
-    match = _STEP.fullmatch(step)
+    match = STEP.fullmatch(step)
     assert match is not None
     if match[3] == "async":
         return _called(async_start(instruction), 0, step).root

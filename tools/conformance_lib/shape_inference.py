@@ -31,6 +31,8 @@ FIELDS = frozenset(
 )
 """Fields these records have beside those of all records. The last four tell what XLA does."""
 
+WAYS = ("parser", "verifier")
+"""The values of `how`."""
 _ALL_UNBOUNDED = {"supported_unbounded_dynamic_ops": "all"}
 
 
@@ -64,9 +66,14 @@ def _only_expectation(record: Record) -> Mapping[str, Any]:
 def _infer(record: Record) -> Shape:
     """The shape of ROOT by inference. Raises HloError where it is refused."""
     how = record.fields.get("how")
-    if how not in ("parser", "verifier"):
+    if how not in WAYS:
         raise RecordError(f"how {how!r} is neither 'parser' nor 'verifier'")
-    module = parse_module(record.hlo)
+    try:
+        module = parse_module(record.hlo)
+    except HloError as error:
+        if how == "parser":
+            raise
+        raise RecordError(f"the parser refuses the text: {error.message}") from None
     root = module.entry.root
     _check_pieces(record, root)
     if how == "parser":

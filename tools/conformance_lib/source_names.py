@@ -32,6 +32,10 @@ class SourceNames:
 
     def __init__(self, module: Module) -> None:
         self._definitions: dict[str, list[Definition]] = {}
+        self._all = {
+            computation.name: {instruction.name for instruction in computation.instructions}
+            for computation in module.computations.values()
+        }
         for computation in module.computations.values():
             for name, instruction in _named_instructions(computation):
                 self._definitions.setdefault(name, []).append(
@@ -39,6 +43,10 @@ class SourceNames:
                         instruction, instruction.name, computation.name, computation.is_entry
                     )
                 )
+
+    def all(self) -> dict[str, set[str]]:
+        """The names of all instructions right after reading, by their computation."""
+        return self._all
 
     def __contains__(self, name: str) -> bool:
         return name in self._definitions

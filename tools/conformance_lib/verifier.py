@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance_lib.errors import RecordError
+from conformance_lib.forms import INT, TEXT, either, keys, only, unknown_words
 from conformance_lib.mutate import mutate
 from conformance_lib.records import Record
 from conformance_lib.scene import Scene
@@ -18,7 +19,11 @@ from hloopt.verifier import VerifierOptions, verify_module
 VERIFIER = "verifier"
 """The pass name of these records."""
 
-_KEYS = frozenset(("ok", "error", "parse_error", "after_step"))
+EXPECTED = either(
+    keys({"ok": only(True)}),
+    keys({"error": TEXT}, {"after_step": INT}, what="expectation"),
+    keys({"parse_error": TEXT}, what="expectation"),
+)
 _COUNTS = ("replica_count", "num_partitions")
 
 
@@ -26,12 +31,14 @@ def check_verdict(record: Record) -> tuple[list[str], bool | None]:
     """What is not as the record says; and whether a refusal has XLA's words, None where none was
     wanted or given.
 
-    A module counts as refused wherever that happens: in reading (which leaves the values of
-    attributes to the verifier), by an edit, by the verifier.
+    A refusal by the parser counts where the record expects a `parse_error` only: an `error` has
+    to be found by the verifier, or by the library that refuses an edit. Our parser leaves the
+    values of attributes to the verifier, so either may refuse what has a `parse_error`.
     """
     record.check_fields()
-    if unknown := {key for expected in record.expectations for key in expected} - _KEYS:
-        raise RecordError(f"unknown expectation: {', '.join(sorted(unknown))}")
+    for expected in record.expectations:
+        if reason := _problem(expected):
+            raise RecordError(reason)
     options = _options(record.fields.get("options", {}))
     steps = list(record.steps())
     if any(step.pass_name != VERIFIER for step in steps):
@@ -40,6 +47,8 @@ def check_verdict(record: Record) -> tuple[list[str], bool | None]:
     try:
         module = parse_module(record.hlo)
     except HloError as error:
+        if not any("parse_error" in expected for expected in wanted):
+            return [f"the parser refuses the text: {error.message}"], None
         messages = [[error.message]]
     else:
         before = _text(module)
@@ -52,9 +61,14 @@ def check_verdict(record: Record) -> tuple[list[str], bool | None]:
     return [], all(_says(messages, expected) for expected in wanted)
 
 
+def _problem(expected: Mapping[str, Any]) -> str | None:
+    known = ("ok", "error", "parse_error", "after_step")
+    return unknown_words("expectation", expected, known) or EXPECTED.problem(expected)
+
+
 def _options(given: Mapping[str, Any]) -> VerifierOptions:
-    if unknown := given.keys() - set(VerifierOptions._fields):
-        raise RecordError(f"unknown option of the verifier: {', '.join(sorted(unknown))}")
+    if reason := unknown_words("option of the verifier", given, VerifierOptions._fields):
+        raise RecordError(reason)
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
     }

@@ -9,6 +9,8 @@ from typing import Any
 
 from conformance_lib.errors import RecordError
 from conformance_lib.expectations import compare
+from conformance_lib.records import text_of
+from conformance_lib.scheduling.devices import GIGA, find_target, gpu_of, with_network
 from conformance_lib.scheduling.models import find_model
 from hloopt.analysis.latency import GpuFixedModel, LatencyModel, Origin, Time
 from hloopt.analysis.latency.network import (
@@ -20,13 +22,8 @@ from hloopt.analysis.latency.network import (
 from hloopt.analysis.latency.profile import Profile, ProfileModel, missing_edges, missing_nodes
 from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel, unsupported_by_xla
 from hloopt.ir import Instruction
-from hloopt.targets import Target, load_target
-from hloopt.targets.gpu import Gpu, Network
+from hloopt.targets.gpu import Network
 from hloopt.text import parse_module
-
-_GIGA = 1e9
-_HOPPER = "h100_sxm"
-"""Stands for the devices of records, which differ in what the record says."""
 
 
 class _Zero(LatencyModel):
@@ -43,19 +40,6 @@ class _Zero(LatencyModel):
         return Time(0.0, Origin.CONSTANT)
 
 
-def _device(config: Any, links: int | None, *, is_measured: bool) -> Target:
-    target = load_target(_HOPPER)
-    gpu = _gpu(target)
-    network = _network(gpu.network, config, links)
-    tables = gpu.tables if is_measured else None
-    return replace(target, gpu=replace(gpu, network=network, tables=tables))
-
-
-def _gpu(target: Target) -> Gpu:
-    assert target.gpu is not None
-    return target.gpu
-
-
 def _network(base: Network, config: Any, links: int | None) -> Network:
     """The parameters of a record's `sol_config`; "from_device": those of the target."""
     lanes = base.lanes if links is None else links
@@ -64,13 +48,13 @@ def _network(base: Network, config: Any, links: int | None) -> Network:
     return replace(
         base,
         launch=config["nccl_op_launch_time_us"],
-        card_bandwidth=config["nic_speed_gbps"] * _GIGA,
+        card_bandwidth=config["nic_speed_gbps"] * GIGA,
         chunk_time=config["chunk_prep_time_us"],
         chunk_size=config["chunk_size_bytes"],
         round_trip=config["rtt_us"],
         node_size=config["gpus_per_node"],
         lanes=lanes,
-        lane_bandwidth=config.get("nvlink_bw_per_lane_gbps", base.lane_bandwidth / _GIGA) * _GIGA,
+        lane_bandwidth=config.get("nvlink_bw_per_lane_gbps", base.lane_bandwidth / GIGA) * GIGA,
         barrier=config.get("nvlink_barrier_latency_us", base.barrier),
     )
 
@@ -93,38 +77,57 @@ def _formula(network: Network, case: Mapping[str, Any]) -> float | None:
 def _sol_formulas(fields: Mapping[str, Any]) -> Iterator[str]:
     for case in fields["cases"]:
         if case["formula"] == "config_for_device":
-            name = case["device_name"].removeprefix("NVIDIA ").lower() + "_sxm"
-            speed = _gpu(load_target(name)).network.card_bandwidth // _GIGA
-            yield from compare(f"GB/s of {name}", speed, case["nic_speed_gbps_floor"])
+            yield from _device_figures(case)
             continue
-        base = _gpu(load_target(_HOPPER)).network
+        base = gpu_of(find_target(None)).network
         network = _network(base, fields["sol_config"], case.get("active_nvlink_links"))
         yield from _check_time(str(case), _formula(network, case), case)
+
+
+def _device_figures(case: Mapping[str, Any]) -> Iterator[str]:
+    name = case["device_name"].removeprefix("NVIDIA ").partition(" ")[0].lower()
+    network = gpu_of(find_target(name)).network
+    if "nic_speed_gbps_floor" in case:
+        speed = network.card_bandwidth // GIGA
+        yield from compare(f"GB/s of {name}", speed, case["nic_speed_gbps_floor"])
+    if "chunk_prep_time_us" in case:
+        wanted, tolerance = case["chunk_prep_time_us"], case.get("tolerance_us", 0)
+        if abs(network.chunk_time - wanted) > tolerance:
+            yield f"µs per chunk of {name}: expected {wanted}, found {network.chunk_time}"
 
 
 def _check_time(what: str, found: float | None, case: Mapping[str, Any]) -> Iterator[str]:
     """Compare a time in microseconds; None stands for an error."""
     if "error" in case:
         yield from compare(what, found, None)
+        if case.get("error_kind", _REFUSAL) != _REFUSAL:
+            yield f"{what}: the formulas refuse arguments, which is {_REFUSAL}"
     elif found is None:
         yield f"{what}: no answer"
     elif "equals_us" in case:
         yield from compare(what, int(found), case["equals_us"])
-    elif case.get("differs_from_us") == int(found):
-        yield f"{what}: {found}"
+    elif "differs_from_us" in case:
+        if case["differs_from_us"] == int(found):
+            yield f"{what}: {found}"
+    elif case.get("ok") is not True:
+        raise RecordError(f"{what} expects nothing")
 
 
 def _sol_latency(fields: Mapping[str, Any]) -> Iterator[str]:
     query = fields["query"]
-    for case in fields["cases"]:
-        module = parse_module(fields["hlo"])
+    own = {name: fields[name] for name in ANSWERS if name in fields}
+    for case in fields.get("cases", [own]):
+        module = parse_module(text_of(fields))
         instruction = next(i for i in module.entry.instructions if i.opcode == query["opcode"])
         if "collective_backend_config" in case:
             config = {"collective_backend_config": case["collective_backend_config"]}
             instruction.set_attribute("backend_config", json.dumps(config))
         is_measured = case.get("interpolator", fields.get("interpolator")) is not None
-        links = fields["device"].get("nvlink_active_links")
-        target = _device(fields["sol_config"], links, is_measured=is_measured)
+        device = fields["device"]
+        links = device.get("nvlink_active_links") if isinstance(device, Mapping) else None
+        target = find_target(device)
+        network = _network(gpu_of(target).network, fields["sol_config"], links)
+        target = with_network(target, network, is_measured=is_measured)
         base = _Zero() if fields.get("base_estimator") == "zero" else None
         model = SpeedOfLightModel(target, base)
         match query["kind"]:
@@ -133,19 +136,26 @@ def _sol_latency(fields: Mapping[str, Any]) -> Iterator[str]:
                 found = None if time is None else time.cycles
             case "node_cost":
                 found = model.node_cost(instruction)
+            case "edge_latency":
+                found = model.edge_time(instruction, next(iter(instruction.users))).cycles
             case _:
                 raise RecordError(f"unknown query {query['kind']}")
         yield from _check_time(str(case), found, case)
 
 
+_REFUSAL = "invalid_argument"
+"""XLA's status where a formula has no answer."""
+ANSWERS = ("equals_us", "differs_from_us", "ok", "error")
+
+
 def _sol_supported(fields: Mapping[str, Any]) -> Iterator[str]:
     is_asked = fields["debug_options"]["xla_gpu_enable_analytical_sol_latency_estimator"]
-    reason = unsupported_by_xla(parse_module(fields["hlo"]))
+    reason = unsupported_by_xla(parse_module(text_of(fields)))
     yield from compare("supported", is_asked and reason is None, fields["equals"])
 
 
 def _latency_between(fields: Mapping[str, Any]) -> Iterator[str]:
-    instructions = {i.name: i for i in parse_module(fields["hlo"]).instructions()}
+    instructions = {i.name: i for i in parse_module(text_of(fields)).instructions()}
     model = find_model(fields["config"]["latency_estimator"])
     for expected in fields["expect"]:
         source, target, cycles = expected["latency_between"]
@@ -155,7 +165,7 @@ def _latency_between(fields: Mapping[str, Any]) -> Iterator[str]:
 
 def _missing(fields: Mapping[str, Any]) -> Iterator[str]:
     """What an empty profile does not know."""
-    entry = parse_module(fields["hlo"]).entry
+    entry = parse_module(text_of(fields)).entry
     model = ProfileModel(Profile(), GpuFixedModel())
     find = missing_nodes if fields["unit"] == "gpu_profile_missing_costs" else missing_edges
     found = [instruction.opcode.value for instruction in find(model, entry)]

@@ -5,8 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from conformance_lib.errors import RecordError
+from conformance_lib.forms import INT, TEXT, Form, keys, row
+from conformance_lib.selector_syntax import OPCODE
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.attributes.values import parse_metadata
+
+
+def _reference_problem(reference: object) -> str | None:
+    """An objection to the words of a reference."""
+    if isinstance(reference, str):
+        return None
+    if not isinstance(reference, dict) or not reference:
+        return f"no meaning is known for the reference {reference!r}"
+    forms = {**_FORMS[name]} if (name := next(iter(reference))) in _FORMS else _ALL
+    reason = keys(forms, what="part of a reference").problem(reference)
+    return f"no meaning is known for the reference {reference}: {reason}" if reason else None
+
+
+REFERENCE = Form(
+    _reference_problem, frozenset(("any", "opcode", "op_name", "operand", "root", "at", "user"))
+)
+_FORMS: dict[str, dict[str, Form]] = {
+    "any": {"any": TEXT},
+    "opcode": {"opcode": OPCODE, "op_name": TEXT},
+    "op_name": {"opcode": OPCODE, "op_name": TEXT},
+    "operand": {"operand": row(REFERENCE, INT)},
+    "root": {"root": TEXT},
+    "at": {"at": INT},
+    "user": {"user": row(REFERENCE, OPCODE, INT)},
+}
+_ALL = {name: form for forms in _FORMS.values() for name, form in forms.items()}
 
 
 def find_computation(module: Module, name: str | None) -> Computation:
@@ -37,7 +65,8 @@ def find(module: Module, computation: Computation, reference: Any) -> Instructio
         case {"root": str(name), **rest} if not rest:
             found = [find_computation(module, name).root]
         case {"at": int(position), **rest} if not rest:
-            found = list(computation.instructions)[position : position + 1]
+            order = list(computation.instructions)
+            found = order[position:][:1] if -len(order) <= position else []
         case {"user": [inner, str(opcode), int(number)], **rest} if not rest:
             users = find(module, computation, inner).users
             in_order = [i for i in computation.instructions if i in users]

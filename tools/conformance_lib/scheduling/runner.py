@@ -7,35 +7,35 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from conformance_lib.errors import NotModelled, RecordError
-from conformance_lib.records import Record
+from conformance_lib.forms import list_of
+from conformance_lib.records import Record, text_of
+from conformance_lib.scheduling import (  # noqa: F401  # registers
+    expect_positions,
+    expect_run,
+    expect_structure,
+)
 from conformance_lib.scheduling.expectations import differences_across, failures
 from conformance_lib.scheduling.gpu_module import gpu_post_process, gpu_schedule_module
 from conformance_lib.scheduling.models import find_model
 from conformance_lib.scheduling.outcome import RunOutcome
+from conformance_lib.scheduling.preparation import check_async_names, start
 from conformance_lib.scheduling.trackers import find_tracker
+from conformance_lib.scheduling.unit_words import RESOURCE_CASE, check_unit
 from conformance_lib.scheduling.units import UNITS
+from conformance_lib.scheduling.words import check_words
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Module
-from hloopt.ir.ordering import post_order
-from hloopt.ir.schedule import set_schedule
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
-from hloopt.text import parse_module
 
 SCHEDULER = "latency-hiding-scheduler"
-_FIELDS = frozenset(
-    (
-        *("id", "skip", "notes", "hlo", "hlo_authored", "verify_input", "module_config"),
-        *("platform", "device", "passes", "pass_options", "config", "debug_options", "expect"),
-        *("variants", "steps", "then", "unschedule", "preferences", "force_schedule"),
-        *("initial_schedule", "async_names", "unit", "cases", "tolerance", "pgle_profile"),
-        *("runs", "expect_across_runs"),
-    )
-)
+CREATOR = "async-collective-creator"
+GPU_MODULE, GPU_POST_PROCESS = "gpu-schedule-module", "gpu-schedule-post-process"
+_SPECIAL = (SCHEDULER, GPU_MODULE, GPU_POST_PROCESS)
 _MERGED = ("config", "debug_options")
 """Fields of a record whose entries a variant adds to or replaces."""
 
@@ -52,16 +52,24 @@ def run_scheduling(record: Record) -> list[str]:
     """
     fields = record.fields
     if "unit" in fields:
-        check = UNITS.get(fields["unit"])
-        if check is None:
-            raise NotModelled(f"no unit '{fields['unit']}'")
-        return list(check(fields))
-    if unknown := fields.keys() - _FIELDS:
-        raise RecordError(f"unknown record field: {', '.join(sorted(unknown))}")
+        check_unit(fields)
+        return list(UNITS[fields["unit"]](fields))
+    check_words(fields)
+    if "early_target_rule" in fields.get("config", {}):
+        raise NotModelled("hloopt has no scheduler with one early target rule alone")
+    found = list(_resource_cases(fields))
     if "steps" in fields:
-        return list(_run_steps(fields))
+        return [*found, *_run_steps(fields)]
     variants = fields.get("variants", [{}])
-    return [f for variant in variants for f in _run_variant(_merged(fields, variant))]
+    return found + [f for variant in variants for f in _run_variant(_merged(fields, variant))]
+
+
+def _resource_cases(fields: Mapping[str, Any]) -> Iterator[str]:
+    """What of `resource_cases` does not hold for the module as parsed."""
+    if cases := fields.get("resource_cases"):
+        if reason := list_of(RESOURCE_CASE).problem(cases):
+            raise RecordError(f"resource_cases: {reason}")
+        yield from UNITS["gpu_resources"]({"hlo": text_of(fields), "cases": cases})
 
 
 def _merged(fields: Mapping[str, Any], variant: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,10 +84,8 @@ def _merged(fields: Mapping[str, Any], variant: Mapping[str, Any]) -> dict[str, 
 def _run_variant(fields: Mapping[str, Any]) -> Iterator[str]:
     outcomes: dict[str, RunOutcome] = {}
     for run in fields.get("runs", [{"name": "", "hlo_subst": []}]):
-        text = fields["hlo"]
-        for old, new in run["hlo_subst"]:
-            text = text.replace(old, new)
-        outcome = outcomes[run["name"]] = _start({**fields, "hlo": text})
+        subst = [*fields.get("hlo_subst", ()), *run["hlo_subst"]]
+        outcome = outcomes[run["name"]] = start({**fields, "hlo_subst": subst})
         _run(outcome, fields, fields["config"], fields["passes"])
         for expected in fields["expect"]:
             yield from failures(outcome, expected)
@@ -92,22 +98,12 @@ def _run_variant(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _run_steps(fields: Mapping[str, Any]) -> Iterator[str]:
-    outcome = _start(fields)
+    outcome = start(fields)
     for step in fields["steps"]:
+        outcome.error = None  # an error belongs to its step
         _run(outcome, fields, step["config"], fields["passes"])
         for expected in (*fields.get("expect", ()), *step["expect"]):
             yield from failures(outcome, expected)
-
-
-def _start(fields: Mapping[str, Any]) -> RunOutcome:
-    module = parse_module(fields["hlo"])
-    for name, value in fields.get("module_config", {}).items():
-        if name != "device_memory_size":  # of the compiler, not of the text
-            module.set_attribute(name, str(value))
-    if fields.get("initial_schedule") == "post_order":
-        orders = {c: post_order(c) for c in module.computations.values() if not c.is_fusion}
-        set_schedule(module, orders)
-    return RunOutcome(module, {c.name: len(c) for c in module.computations.values()})
 
 
 def _run(
@@ -117,17 +113,23 @@ def _run(
     passes: list[str],
 ) -> None:
     options = fields.get("pass_options", {})
+    made = {  # a pass that cannot be made is no failure of a run
+        name: create_pass(name, _options(options.get(name, {})))
+        for name in passes
+        if name not in _SPECIAL
+    }
     try:
         for name in passes:
             if name == SCHEDULER:
                 outcome.changed = _schedule(outcome, fields, dict(config))
-            elif name == "gpu-schedule-module":
+            elif name == GPU_MODULE:
                 gpu_schedule_module(outcome, fields)
-            elif name == "gpu-schedule-post-process":
+            elif name == GPU_POST_PROCESS:
                 gpu_post_process(outcome.module)
             else:
-                module_pass = create_pass(name, _options(options.get(name, {})))
-                outcome.changed = module_pass.run(outcome.module, PassContext())
+                outcome.changed = made[name].run(outcome.module, PassContext())
+            if name == CREATOR:
+                check_async_names(outcome.module, fields.get("async_names", {}))
     except HloError as error:
         outcome.error = error
 

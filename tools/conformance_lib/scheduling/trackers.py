@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from conformance_lib.errors import RecordError
+from conformance_lib.forms import INT, keys, list_of, mapping, only
+from conformance_lib.selector_syntax import NAME, OPCODE
 from hloopt.ir import Instruction
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
 from hloopt.scheduling.resources.resource import Hazard, Resource, Uses
 from hloopt.scheduling.resources.tracker import GENERIC_COUNT, RESOURCE_OF, ResourceTracker
 
-_KEYS = frozenset(
-    (
-        *("resource_hazard", "extra_resources", "only_resource_limits"),
-        "not_valuable_for_selective_overlap",
-    )
+TRACKER = keys(
+    {},
+    {
+        "resource_hazard": mapping(NAME, only(*(h.name.lower().replace("_", "-") for h in Hazard))),
+        "extra_resources": mapping(NAME, keys({"released_by": OPCODE, "occupied_by": OPCODE})),
+        "only_resource_limits": mapping(NAME, INT),
+        "not_valuable_for_selective_overlap": list_of(NAME),
+    },
+    what="key of async_tracker",
 )
 
 
@@ -24,8 +30,8 @@ class DescribedTracker(ResourceTracker):
 
     def __init__(self, config: SchedulerConfig, description: dict[str, Any]) -> None:
         super().__init__(config)
-        if unknown := description.keys() - _KEYS:
-            raise RecordError(f"unknown in async_tracker: {', '.join(sorted(unknown))}")
+        if reason := TRACKER.problem(description):
+            raise RecordError(reason)
         self._extra = description.get("extra_resources", {})
         self._not_valuable = description.get("not_valuable_for_selective_overlap", ())
         self._numbers = {opcode.value: number for opcode, number in RESOURCE_OF.items()}

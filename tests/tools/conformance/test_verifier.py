@@ -65,6 +65,9 @@ def test_record_passes(fields: dict[str, Any], words: bool | None) -> None:
     ("fields", "message"),
     [
         ({"expect": ERROR}, "expected to be refused"),
+        ({"expect": ERROR, "hlo": TEXT + "oops"}, "the parser refuses the text"),
+        ({"expect": OK, "hlo": TEXT + "oops"}, "the parser refuses the text"),
+        ({"expect": []}, "the record expects nothing"),
         ({"expect": OK, "mutate": [{"set_shape": ["%n", "f32[9]"]}]}, "expected to be accepted"),
         ({"expect": [{"ok": True, "odd": 1}]}, "unknown expectation: odd"),
         ({"expect": OK, "options": {"odd": True}}, "unknown option of the verifier: odd"),
@@ -94,3 +97,19 @@ def test_an_edit_sets_one_dilation_of_a_window() -> None:
         mutate=[{"set_attr": ["%c", "window.dimensions.0.window_dilation", -1]}],
     )
     assert outcome.failures == []
+
+
+def test_edits_set_layouts_and_base_dilations() -> None:
+    text = """ENTRY e {
+  l = f32[1,2,8,8] parameter(0)
+  r = f32[3,3,2,4] parameter(1)
+  ROOT c = f32[1,4,6,6] convolution(l, r), window={size=3x3}, dim_labels=bf01_01io->bf01
+}"""
+    dilated = {"set_attr": ["%c", "window.dimensions.1.base_dilation", 2]}
+    swapped = {"set_attr": ["%c", "layout.minor_to_major", [0, 0, 0, 0]]}
+    for edit in (dilated, swapped):
+        assert run(hlo=text, expect=[{"error": ""}], mutate=[edit]).failures == []
+    same = {"set_attr": ["%c", "layout.minor_to_major", [3, 2, 1, 0]]}
+    assert run(hlo=text, expect=OK, mutate=[same]).failures == []
+    (failure,) = run(hlo=text, expect=OK, mutate=[{"set_attr": ["%c", "layout.tile", 1]}]).failures
+    assert "set 'tile' of a layout" in failure

@@ -6,20 +6,48 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance_lib.errors import RecordError
-from conformance_lib.expectations import More, compare, expectation
-from conformance_lib.patterns import mismatch, show
+from conformance_lib.expectations import More, compare, demand_some, expectation
+from conformance_lib.forms import (
+    ANY,
+    INT,
+    NUMBER,
+    TEXT,
+    either,
+    keys,
+    list_of,
+    mapping,
+    only,
+    optional_list,
+    row,
+)
+from conformance_lib.patterns import PATTERN, mismatch, show
 from conformance_lib.scene import Scene
+from conformance_lib.selector_syntax import NAME, OPCODE, SELECTOR
 from conformance_lib.selectors import has_opcode, select, select_one
 from hloopt.analysis.reachability import Reachability
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction
 from hloopt.ir.shapes.shape_parser import scan_shape
 from hloopt.passes.collectives.collective_pipeliner.options import is_marked
+from hloopt.text import parse_module
 
 _PREDICATES = {"is_pipelineable_op": is_marked}
+_PREDICATE = keys(
+    {
+        "name": only(*_PREDICATES),
+        "opcodes": list_of(OPCODE),
+        "true": optional_list(NAME),
+        "false": optional_list(NAME),
+    }
+)
+_CONSTRAINT = keys({"dimensions": optional_list(INT), "minor_to_major": optional_list(INT)})
+_RUNS = keys(
+    {"reference": either(only("input"), keys({"options": ANY}), keys({"hlo": TEXT}))},
+    {"abs_error": NUMBER, "rel_error": NUMBER},
+)
 
 
-@expectation("user_opcodes")
+@expectation("user_opcodes", mapping(SELECTOR, optional_list(OPCODE)))
 def user_opcodes(scene: Scene, expected: dict[str, list[str]], more: More) -> Iterator[str]:
     for selector, wanted in expected.items():
         for found in select(scene, selector):
@@ -27,7 +55,7 @@ def user_opcodes(scene: Scene, expected: dict[str, list[str]], more: More) -> It
             yield from compare(f"users of {selector}", opcodes, sorted(wanted))
 
 
-@expectation("some_user_of_user")
+@expectation("some_user_of_user", mapping(SELECTOR, OPCODE))
 def some_user_of_user(scene: Scene, expected: dict[str, str], more: More) -> Iterator[str]:
     for selector, opcode in expected.items():
         for found in select(scene, selector):
@@ -35,7 +63,9 @@ def some_user_of_user(scene: Scene, expected: dict[str, str], more: More) -> Ite
                 yield f"no user of a user of {selector} is {opcode}"
 
 
-@expectation("operand_chain")
+@expectation(
+    "operand_chain", keys({"from": SELECTOR, "opcodes": list_of(OPCODE), "last_pattern": PATTERN})
+)
 def operand_chain(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
     current = select_one(scene, expected["from"])
     for opcode in expected["opcodes"]:
@@ -62,8 +92,9 @@ def _nearest(instruction: Instruction, opcode: str) -> Instruction | None:
     return None
 
 
-@expectation("not_reachable_in_each_nonentry_computation")
+@expectation("not_reachable_in_each_nonentry_computation", row(OPCODE, OPCODE))
 def not_reachable(scene: Scene, expected: list[str], more: More) -> Iterator[str]:
+    pairs = 0
     for computation in scene.module.computations.values():
         if computation.is_entry:
             continue
@@ -71,17 +102,19 @@ def not_reachable(scene: Scene, expected: list[str], more: More) -> Iterator[str
         paths = Reachability(computation)
         for a in sides[0]:
             for b in sides[1]:
+                pairs += 1
                 if paths.connected(a, b):
                     yield f"{show(a)} and {show(b)} depend on each other"
+    demand_some(f"{expected[0]} beside a {expected[1]}", range(pairs))
 
 
-@expectation("dimensions")
+@expectation("dimensions", mapping(SELECTOR, optional_list(either(INT, only("*", "...")))))
 def dimensions(scene: Scene, expected: dict[str, list[Any]], more: More) -> Iterator[str]:
     """Sizes, where "*" is any, and "..." at the end any others."""
     for selector, wanted in expected.items():
         for found in select(scene, selector):
             sizes = list(found.shape.dimensions)
-            if wanted[-1] == "...":
+            if wanted[-1:] == ["..."]:
                 wanted = wanted[:-1]
                 sizes = sizes[: len(wanted)]
             pairs = zip(sizes, wanted, strict=False)
@@ -89,7 +122,9 @@ def dimensions(scene: Scene, expected: dict[str, list[Any]], more: More) -> Iter
                 yield f"{show(found)} has the sizes {sizes}, expected {wanted}"
 
 
-@expectation("custom_call_operand_layout_constraints")
+@expectation(
+    "custom_call_operand_layout_constraints", mapping(SELECTOR, optional_list(_CONSTRAINT))
+)
 def layout_constraints(
     scene: Scene, expected: dict[str, list[dict[str, list[int]]]], more: More
 ) -> Iterator[str]:
@@ -107,11 +142,10 @@ def layout_constraints(
             yield from compare(f"layout constraints of {selector}", given, wanted)
 
 
-@expectation("predicate")
+@expectation("predicate", _PREDICATE)
 def predicate(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
-    holds = _PREDICATES.get(expected["name"])
-    if holds is None:
-        raise RecordError(f"unknown predicate {expected['name']}")
+    holds = _PREDICATES[expected["name"]]
+    demand_some("instruction in the predicate", expected["true"] + expected["false"])
     for answer in (True, False):
         for name in expected["true" if answer else "false"]:
             found = scene.find(name)
@@ -119,13 +153,16 @@ def predicate(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[st
             yield from compare(f"{expected['name']} of %{name}", is_so, answer)
 
 
-@expectation("runs_equal")
+@expectation("runs_equal", _RUNS)
 def runs_equal(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
     """Ours is compared more strictly than with the errors that tables allow."""
     if scene.reference is None:
         raise RecordError("there is nothing to compare the result with")
     reference = expected["reference"]
-    options = None if reference == "input" else reference["options"]
-    found = Reference(scene.reference(options), RunSettings()).compare(scene.module)
+    if isinstance(reference, dict) and "hlo" in reference:
+        module = parse_module(reference["hlo"])
+    else:
+        module = scene.reference(None if reference == "input" else reference["options"])
+    found = Reference(module, RunSettings()).compare(scene.module)
     if found is not None:
         yield f"it computes something else: {found.reason}"

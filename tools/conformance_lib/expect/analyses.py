@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from conformance_lib.errors import RecordError
 from conformance_lib.expectations import More, compare, expectation
+from conformance_lib.forms import (
+    BOOL,
+    INT,
+    TEXT,
+    either,
+    keys,
+    list_of,
+    mapping,
+    only,
+    optional_list,
+    row,
+)
 from conformance_lib.scene import Scene
+from conformance_lib.selector_syntax import COMPUTATION, NAME, SELECTOR
 from conformance_lib.selectors import find_computation, select_one
 from hloopt.analysis.call_graph import CallGraph, CallGraphNode
 from hloopt.analysis.common_ancestors import (
@@ -17,36 +29,62 @@ from hloopt.analysis.common_ancestors import (
 from hloopt.analysis.reachability import Reachability, shortest_path
 from hloopt.ir import Instruction
 
+_OPTIONS = keys(
+    {},
+    {"execution_threads": optional_list(TEXT), "visit_unreachable_nodes": BOOL, "api": TEXT},
+    what="option of the call graph",
+)
+_CONTEXT = only("control_flow", "embedded", "both", "none")
+_NODE = {
+    "depth": INT,
+    "context": _CONTEXT,
+    "callsites": INT,
+    "callees": optional_list(NAME),
+    "caller_callsites": INT,
+    "callers": optional_list(NAME),
+}
+_ORDER = keys(
+    {},
+    {
+        "size": INT,
+        "last": NAME,
+        "before": list_of(row(NAME, NAME)),
+        "set": optional_list(NAME),
+    },
+    what="fact about the order",
+)
+
+
+def _options(scene: Scene, more: More) -> dict[str, Any]:
+    """The options of the record, and those of the expectation instead."""
+    return {**scene.options, **more.get("options", {})}
+
 
 def _call_graph(scene: Scene, more: More) -> CallGraph:
-    options = dict(more.get("options", {}))
-    threads = options.pop("execution_threads", ())
-    if options:
-        raise RecordError(f"unknown options of the call graph: {', '.join(sorted(options))}")
-    return CallGraph.build(scene.module, threads)
+    return CallGraph.build(scene.module, _options(scene, more).get("execution_threads", ()))
 
 
 # -- call graph ---------------------------------------------------------------------------------
 
 
-@expectation("call_graph_nodes", "options")
+@expectation("call_graph_nodes", INT, options=_OPTIONS)
 def call_graph_nodes(scene: Scene, expected: int, more: More) -> Iterator[str]:
     yield from compare("number of nodes", len(_call_graph(scene, more).nodes), expected)
 
 
-@expectation("flattened", "options")
+@expectation("flattened", BOOL, options=_OPTIONS)
 def flattened(scene: Scene, expected: bool, more: More) -> Iterator[str]:
     yield from compare("flattened", _call_graph(scene, more).is_flattened, expected)
 
 
-@expectation("call_graph", "options")
+@expectation(
+    "call_graph", mapping(COMPUTATION, keys({}, _NODE, what="fact about a node")), options=_OPTIONS
+)
 def call_graph(scene: Scene, expected: dict[str, dict[str, Any]], more: More) -> Iterator[str]:
     graph = _call_graph(scene, more)
     for name, facts in expected.items():
         node = graph.nodes[find_computation(scene, name)]
         found = _facts(node)
-        if unknown := facts.keys() - found.keys():
-            raise RecordError(f"unknown about a node: {', '.join(sorted(unknown))}")
         for key, wanted in facts.items():
             value = sorted(wanted) if isinstance(wanted, list) else wanted
             yield from compare(f"{key} of %{name}", found[key], value)
@@ -63,7 +101,11 @@ def _facts(node: CallGraphNode) -> dict[str, object]:
     }
 
 
-@expectation("callsite", "options")
+@expectation(
+    "callsite",
+    mapping(SELECTOR, keys({"called": list_of(NAME), "context": _CONTEXT})),
+    options=_OPTIONS,
+)
 def callsite(scene: Scene, expected: dict[str, dict[str, Any]], more: More) -> Iterator[str]:
     graph = _call_graph(scene, more)
     for selector, wanted in expected.items():
@@ -77,22 +119,28 @@ def callsite(scene: Scene, expected: dict[str, dict[str, Any]], more: More) -> I
         yield from compare(f"call sites of {selector}", found, [wanted])
 
 
-@expectation("visit_order", "options")
+@expectation("visit_order", _ORDER, options=_OPTIONS)
 def visit_order(scene: Scene, expected: dict[str, Any], more: More) -> Iterator[str]:
     found: list[str] = []
-    _call_graph(scene, more).visit(lambda node: found.append(node.computation.name))
-    if unknown := expected.keys() - {"size", "last", "before"}:
-        raise RecordError(f"unknown about the order: {', '.join(sorted(unknown))}")
+    everything = _options(scene, more).get("visit_unreachable_nodes", True)
+    graph = _call_graph(scene, more)
+    graph.visit(
+        lambda node: found.append(node.computation.name), visit_unreachable_nodes=everything
+    )
+    if "set" in expected:
+        yield from compare("computations visited", sorted(found), sorted(expected["set"]))
     if "size" in expected:
         yield from compare("nodes visited", len(found), expected["size"])
     if "last" in expected:
-        yield from compare("last visited", found[-1], expected["last"])
+        yield from compare("last visited", found[-1:], [expected["last"]])
     for first, second in expected.get("before", ()):
-        if found.index(first) > found.index(second):
+        if missing := {first, second} - set(found):
+            yield f"not visited: {', '.join(sorted(missing))}"
+        elif found.index(first) > found.index(second):
             yield f"{first} is visited behind {second}: {found}"
 
 
-@expectation("dominates", "options")
+@expectation("dominates", list_of(row(COMPUTATION, COMPUTATION, BOOL)), options=_OPTIONS)
 def dominates(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[str]:
     graph = _call_graph(scene, more)
     for first, second, wanted in expected:
@@ -100,7 +148,11 @@ def dominates(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[s
         yield from compare(f"{first} dominates {second}", graph.dominates(a, b), wanted)
 
 
-@expectation("nearest_ancestors_in_same_computation", "options")
+@expectation(
+    "nearest_ancestors_in_same_computation",
+    list_of(row(SELECTOR, SELECTOR, either(only(None), row(SELECTOR, SELECTOR)))),
+    options=_OPTIONS,
+)
 def nearest_ancestors(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[str]:
     graph = _call_graph(scene, more)
     for first, second, wanted in expected:
@@ -111,7 +163,11 @@ def nearest_ancestors(scene: Scene, expected: list[list[Any]], more: More) -> It
         yield from compare(f"nearest ancestors of {first} and {second}", found, names)
 
 
-@expectation("nearest_common_ancestor_instructions")
+@expectation(
+    "nearest_common_ancestor_instructions",
+    list_of(row(list_of(SELECTOR), optional_list(SELECTOR))),
+    options=_OPTIONS,
+)
 def common_instructions(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[str]:
     for selectors, wanted in expected:
         starts = [select_one(scene, selector) for selector in selectors]
@@ -120,7 +176,11 @@ def common_instructions(scene: Scene, expected: list[list[Any]], more: More) -> 
         yield from compare(f"nearest common ancestors of {selectors}", found, names)
 
 
-@expectation("nearest_common_ancestor_computations", "options")
+@expectation(
+    "nearest_common_ancestor_computations",
+    list_of(row(list_of(COMPUTATION), optional_list(COMPUTATION))),
+    options=_OPTIONS,
+)
 def common_computations(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[str]:
     graph = _call_graph(scene, more)
     for names, wanted in expected:
@@ -136,7 +196,7 @@ def _names(instructions: Iterable[Instruction]) -> list[str]:
 # -- reachability -------------------------------------------------------------------------------
 
 
-@expectation("reachable")
+@expectation("reachable", list_of(row(NAME, NAME, BOOL)))
 def reachable(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[str]:
     for a, b, analysis, wanted in _pairs(scene, expected):
         what = f"%{b.name} is reachable from %{a.name}"
@@ -144,7 +204,7 @@ def reachable(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[s
         yield from compare(f"{what} by a path", shortest_path(a, b) is not None, wanted)
 
 
-@expectation("connected")
+@expectation("connected", list_of(row(NAME, NAME, BOOL)))
 def connected(scene: Scene, expected: list[list[Any]], more: More) -> Iterator[str]:
     for a, b, analysis, wanted in _pairs(scene, expected):
         what = f"%{a.name} and %{b.name} are connected"
