@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from hloopt.driver import Outcome
     from hloopt.pass_framework.base import Remark
     from hloopt.pass_framework.runner import PassRun
     from hloopt.pass_framework.validation import Validation
+    from hloopt.reports.outcome import Outcome
 
 RemarkFilters: TypeAlias = Sequence[tuple[str, str | None]]
 """The kinds of remarks asked for, each with the one pass it is asked of, or None."""
