@@ -228,7 +228,6 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
 
     Of remarks those asked for.
     """
-    from hloopt.pass_framework.pipeline_text import format_value
     from hloopt.reports.diff.record import diff_to_json
     from hloopt.reports.memory.comparison import peak_change_to_json
     from hloopt.reports.memory.record import memory_to_json
@@ -240,32 +239,10 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "changed": outcome.changed,
         "comparisons": validation and validation.comparisons,
         "validation": validation and _validation_to_json(validation),
-        "passes": [
-            {
-                "name": run.name,
-                "iteration": run.iteration,
-                "options": {name: format_value(value) for name, value in run.options.items()},
-                "changed": run.changed,
-                "failed": run.failed,
-                "skipped": run.skipped,
-                "instructions_before": run.instructions[0],
-                "instructions_after": run.instructions[1],
-                "seconds": run.seconds,
-                "statistics": run.statistics,
-            }
-            for run in outcome.result.runs
-        ],
+        "passes": [_run_to_json(run) for run in outcome.result.runs],
         "warnings": outcome.result.warnings + outcome.notes,
         "remarks": [
-            {
-                "kind": remark.kind,
-                "pass": remark.pass_name,
-                "instruction": remark.instruction,
-                "line": line,
-                "source": remark.source,
-                "reason": remark.reason,
-            }
-            for remark, line in _remarks_asked_for(outcome, filters)
+            _remark_to_json(remark, line) for remark, line in _remarks_asked_for(outcome, filters)
         ],
         "seconds": outcome.seconds,
         "diff": diff_to_json(outcome.diff) if outcome.diff is not None else None,
@@ -283,4 +260,32 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "schedule": (
             None if outcome.schedule is None else schedule_change_to_json(outcome.schedule)
         ),
+    }
+
+
+def _run_to_json(run: PassRun) -> dict[str, object]:
+    from hloopt.pass_framework.pipeline_text import format_value
+
+    return {
+        "name": run.name,
+        "iteration": run.iteration,
+        "options": {name: format_value(value) for name, value in run.options.items()},
+        "changed": run.changed,
+        "failed": run.failed,
+        "skipped": run.skipped,
+        "instructions_before": run.instructions[0],
+        "instructions_after": run.instructions[1],
+        "seconds": run.seconds,
+        "statistics": run.statistics,
+    }
+
+
+def _remark_to_json(remark: Remark, line: int | None) -> dict[str, object]:
+    return {
+        "kind": remark.kind,
+        "pass": remark.pass_name,
+        "instruction": remark.instruction,
+        "line": line,
+        "source": remark.source,
+        "reason": remark.reason,
     }
