@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.interpreter.devices import entry, run_on
+from tests.interpreter.several_devices import entry, run_on
 
 from hloopt.interpreter.errors import RunError
 

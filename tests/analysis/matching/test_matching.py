@@ -12,7 +12,7 @@ from hloopt.files import read_module
 from hloopt.ir import Opcode
 from hloopt.text import parse_module
 
-_TESTDATA = Path(__file__).parents[2] / "testdata"
+_TESTDATA = Path(__file__).parents[3] / "testdata"
 _LAYERS = 40
 _COPIED = (Opcode.ADD, Opcode.MULTIPLY, Opcode.DOT, Opcode.ALL_REDUCE, Opcode.FUSION)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.analysis.replication_truth import check_claims
+from tests.analysis.replication.truth import check_claims
 
 from hloopt.analysis.replication import ALL
 from hloopt.analysis.replication.rules import Rules
 from hloopt.files import read_module
 
-TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
 PROGRAMS = [
     ("mlp_psum_8dev.after_optimizations.hlo", 50),
     ("ring_matmul_8dev.after_spmd_partitioning.hlo", 50),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.properties.recipes import CALLEES, LITERALS, RECIPES, A
+from tests.properties.strategies.recipes import CALLEES, LITERALS, RECIPES, A
 
 _Draw = Callable[[st.SearchStrategy[Any]], Any]
 

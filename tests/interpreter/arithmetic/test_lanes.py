@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.interpreter.devices import entry
+from tests.interpreter.several_devices import entry
 
 from hloopt.interpreter.arithmetic.lanes import by_parts, stable_order
 from hloopt.interpreter.errors import RunError
