@@ -18,11 +18,9 @@ PENDING: tuple[str, ...] = (
     "src/hloopt/passes/scheduling/latency_hiding_scheduler",
     "tests/passes/scheduling/test_latency_hiding_scheduler.py",
     "tests/tools/test_conformance.py",
-    *("tests/passes/collectives/test_collective_pipeliner.py", "tests/test_adversarial.py"),
-    *("tests/properties", "tests/interpreter", "tests/test_bad_input.py", "bench/measure.py"),
-    *("tools/planted_lib/miscompiles.py", "tests/equivalence/test_reference.py"),
-    *("tests/reports/diff/test_diff.py", "tests/analysis/", "tests/commands/test_opt.py"),
-    *("tests/commands/test_run.py", "tests/verifier/test_rules.py"),
+    *("tests/passes/collectives/test_collective_pipeliner.py", "bench/measure.py"),
+    *("tests/properties/strategies/pipelined_loops.py", "tools/planted_lib/miscompiles.py"),
+    *("tests/commands/", "tests/verifier/test_rules.py"),
 )
 """What is allowed until branches are merged: packages that do not exist yet, an import, modules in
 circles, paths of what is too large."""
