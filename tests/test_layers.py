@@ -18,9 +18,8 @@ PENDING: tuple[str, ...] = (
     "src/hloopt/passes/scheduling/latency_hiding_scheduler",
     "tests/passes/scheduling/test_latency_hiding_scheduler.py",
     "tests/tools/test_conformance.py",
-    *("tests/passes/collectives/test_collective_pipeliner.py", "bench/measure.py"),
     *("tests/properties/strategies/pipelined_loops.py", "tools/planted_lib/miscompiles.py"),
-    *("tests/commands/", "tests/verifier/test_rules.py"),
+    "bench/measure.py",
 )
 """What is allowed until branches are merged: packages that do not exist yet, an import, modules in
 circles, paths of what is too large."""

@@ -1,4 +1,4 @@
-"""What devices have in common within loops, branches and calls."""
+"""Values that devices have in common within loops, branches and calls."""
 
 from __future__ import annotations
 

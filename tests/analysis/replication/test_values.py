@@ -1,4 +1,4 @@
-"""What devices have in common: collectives, parameters, infeeds, tables."""
+"""Values that devices have in common: of collectives, parameters, infeeds, tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes of collectives: sizes, order of the ranks, groups."""
+"""Results of collectives: sizes, order of the ranks, groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two modules, and which instruction became which."""
+"""Differences between two modules, and which instruction became which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How differences are shown on a terminal, and as JSON."""
+"""Differences on a terminal, and as JSON."""
 
 from __future__ import annotations
 

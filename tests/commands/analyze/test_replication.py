@@ -10,7 +10,7 @@ import pytest
 from hloopt.cli import main
 from hloopt.files import load
 
-TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
 STEP = str(TESTDATA / "transformer_unrolled_8dev.after_optimizations.hlo.gz")
 TEXT = """HloModule m, replica_count=2, num_partitions={partitions}
 
