@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -116,6 +117,31 @@ class Loop:
     start: int
 
 
+class _Counting(NamedTuple):
+    """The way a loop counts, and the place of its counter in the state."""
+
+    place: int
+    start: int
+    step: int
+    last: int
+    limit: int
+    direction: str
+
+
+def _counting(draw: st.DrawFn, trips: int, *, is_outer: bool) -> _Counting:
+    step = draw(st.sampled_from((1, 1, 1, -1, 2, -2, 3, -3)))
+    start = draw(st.integers(-3, 6))
+    place = 0 if is_outer else draw(st.integers(0, 2))
+    is_inclusive = draw(st.booleans())
+    last = start + (trips - 1) * step
+    slack = draw(st.integers(0, abs(step) - 1))
+    limit = last + (slack + (not is_inclusive)) * (1 if step > 0 else -1)
+    direction = {(True, True): "LE", (True, False): "LT", (False, True): "GE"}.get(
+        (step > 0, is_inclusive), "GT"
+    )
+    return _Counting(place, start, step, last, limit, direction)
+
+
 def _loop(
     draw: st.DrawFn,
     name: str,
@@ -125,19 +151,10 @@ def _loop(
     inner: Loop | None = None,
 ) -> Loop:
     """A loop over a counter, an accumulator, buffers of so many rows, and a source."""
-    step = draw(st.sampled_from((1, 1, 1, -1, 2, -2, 3, -3)))
-    start = draw(st.integers(-3, 6))
-    counter = draw(st.integers(0, 2)) if inner is None else 0
-    is_inclusive = draw(st.booleans())
-    last = start + (trips - 1) * step
-    slack = draw(st.integers(0, abs(step) - 1))
-    limit = last + (slack + (not is_inclusive)) * (1 if step > 0 else -1)
-    direction = {(True, True): "LE", (True, False): "LT", (False, True): "GE"}.get(
-        (step > 0, is_inclusive), "GT"
-    )
+    counting = _counting(draw, trips, is_outer=inner is not None)
     buffers = [f"f32[{n},4,8]" for n in rows]
     elements = [PART, *buffers, "f32[20,4,8]"]
-    elements.insert(min(counter, len(elements)), "s32[]")
+    elements.insert(min(counting.place, len(elements)), "s32[]")
     counter = elements.index("s32[]")
     state = f"({', '.join(elements)})"
     body = _Body(draw, name, devices)
@@ -145,12 +162,7 @@ def _loop(
     i = taken.pop(counter)
     acc, *stored, source = taken
     zero = body.constant("s32", 0)
-    offset = body.constant("s32", start)
-    number = body.add("s32[]", f"subtract({i}, {offset})")
-    indices = [i, number, body.add("s32[]", f"subtract({body.constant('s32', last)}, {i})")]
-    wrapped = body.add("s32[]", f"add({indices[2]}, {body.constant('s32', 20)})")
-    negative = body.add("pred[]", f"compare({indices[2]}, {zero}), direction=LT")
-    indices.append(body.add("s32[]", f"select({negative}, {wrapped}, {indices[2]})"))
+    indices = _indices(body, i, zero, counting)
     if inner is not None:
         acc, stored = _run_inner(body, inner, acc, stored, source)
     values = [acc, body.full(0.25)]
@@ -166,37 +178,67 @@ def _loop(
     moved += [
         body.collective(draw(st.sampled_from(values))) for _ in range(draw(st.integers(0, 2)))
     ]
-    following = [*stored]
-    for number_of_buffer, buffer in enumerate(stored):
-        value = body.formatted(draw(st.sampled_from(moved)), values)
-        if draw(st.booleans()):
-            value = body.add(PART, f"multiply({value}, {body.formatted(moved[-1], values)})")
-        if draw(st.integers(0, 5)) == 0:
-            value = body.collective(value)
-        row = body.add("f32[1,4,8]", f"reshape({value})")
-        place = draw(st.sampled_from(indices))
-        following[number_of_buffer] = body.add(
-            buffers[number_of_buffer],
-            f"dynamic-update-slice({buffer}, {row}, {place}, {zero}, {zero})",
-        )
+    following = [
+        _stored(body, shape, buffer, moved, values, indices, zero)
+        for shape, buffer in zip(buffers, stored, strict=True)
+    ]
     if draw(st.booleans()):
         acc = body.add(PART, f"subtract({acc}, {draw(st.sampled_from(moved))})")
         acc = body.add(PART, f"multiply({acc}, {body.full(0.125)})")
-    next_i = body.add("s32[]", f"add({i}, {body.constant('s32', step)})")
+    next_i = body.add("s32[]", f"add({i}, {body.constant('s32', counting.step)})")
     ends = [acc, *following, source]
     ends.insert(counter, next_i)
-    text = "\n".join(
+    text = _computations(name, state, body, ends, counter, counting)
+    return Loop(name, state, text, counter, counting.start)
+
+
+def _indices(body: _Body, i: str, zero: str, counting: _Counting) -> list[str]:
+    """Numbers of rows: the counter, the trip, the trips to go, and those from the end."""
+    offset = body.constant("s32", counting.start)
+    number = body.add("s32[]", f"subtract({i}, {offset})")
+    last = body.constant("s32", counting.last)
+    to_go = body.add("s32[]", f"subtract({last}, {i})")
+    wrapped = body.add("s32[]", f"add({to_go}, {body.constant('s32', 20)})")
+    negative = body.add("pred[]", f"compare({to_go}, {zero}), direction=LT")
+    return [i, number, to_go, body.add("s32[]", f"select({negative}, {wrapped}, {to_go})")]
+
+
+def _stored(
+    body: _Body,
+    shape: str,
+    buffer: str,
+    moved: list[str],
+    values: list[str],
+    indices: list[str],
+    zero: str,
+) -> str:
+    """A buffer after something that was moved is written into one of its rows."""
+    draw = body.draw
+    value = body.formatted(draw(st.sampled_from(moved)), values)
+    if draw(st.booleans()):
+        value = body.add(PART, f"multiply({value}, {body.formatted(moved[-1], values)})")
+    if draw(st.integers(0, 5)) == 0:
+        value = body.collective(value)
+    row = body.add("f32[1,4,8]", f"reshape({value})")
+    place = draw(st.sampled_from(indices))
+    return body.add(shape, f"dynamic-update-slice({buffer}, {row}, {place}, {zero}, {zero})")
+
+
+def _computations(
+    name: str, state: str, body: _Body, ends: list[str], counter: int, counting: _Counting
+) -> str:
+    """The text of the body and the condition."""
+    return "\n".join(
         [
             f"{name}_body {{\n  state = {state} parameter(0)",
             *body.lines,
             f"  ROOT next = {state} tuple({', '.join(ends)})\n}}",
             f"{name}_condition {{\n  state = {state} parameter(0)",
             f"  i = s32[] get-tuple-element(state), index={counter}",
-            f"  limit = s32[] constant({limit})",
-            f"  ROOT go = pred[] compare(i, limit), direction={direction}\n}}\n",
+            f"  limit = s32[] constant({counting.limit})",
+            f"  ROOT go = pred[] compare(i, limit), direction={counting.direction}\n}}\n",
         ]
     )
-    return Loop(name, state, text, counter, start)
 
 
 def _run_inner(
