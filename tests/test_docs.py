@@ -12,6 +12,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.page_examples import assert_printed, blocks, work_in
 
 import hloopt
 from hloopt.analysis.replication import ReplicationAnalysis
@@ -20,27 +21,18 @@ from hloopt.diagnostics import Source
 from hloopt.interpreter.kernels import custom_call
 from hloopt.interpreter.machine import run_module
 from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.conditions import unmet_condition
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import make_options
 from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.pipeline_yaml import parse_pipeline
+from hloopt.query import parse_selector
 from hloopt.text import parse_module, print_module
 
 MODULE = """HloModule m
 inner { q = f32[] parameter(0)  ROOT c = f32[] copy(q) }
 ENTRY e { p = f32[] parameter(0)  d = f32[] copy(p)  ROOT k = f32[] call(d), to_apply=inner }
 """
-
-
-def blocks(root: Path, page: str, language: str) -> list[str]:
-    text = (root / "docs" / page).read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
-
-
-def _without_times(line: str) -> str:
-    """A line of a page without column widths, and without times of this run."""
-    line = re.sub(r"( (?:yes|no) .*) [\d.,]+$", r"\1", " ".join(line.split()))
-    return re.sub(r"[\d.]+ s$", "s", line)
 
 
 @pytest.mark.parametrize("number", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
@@ -51,19 +43,8 @@ def test_the_readme_shows_what_is_printed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "testdata").symlink_to(root / "testdata")
-    (tmp_path / "build").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    page = blocks(root, "../README.md", "console")[number]
-    for example in page.replace(" \\\n", " ").split("$ hloopt ")[1:]:
-        command, _, shown = example.partition("\n")
-        assert main(command.split()) == 0
-        printed = "\n".join(map(_without_times, "".join(capsys.readouterr()).splitlines()))
-        for part in filter(str.strip, shown.split("⋮")):
-            lines = "\n".join(map(_without_times, part.strip("\n").splitlines()))
-            _, found, printed = printed.partition(lines)
-            assert found == lines
+    work_in(tmp_path, root, monkeypatch)
+    assert_printed(blocks(root, "../README.md", "console")[number], capsys)
 
 
 def test_the_example_pipeline_is_one(root: Path) -> None:
@@ -71,6 +52,30 @@ def test_the_example_pipeline_is_one(root: Path) -> None:
     pipeline = parse_pipeline(Source("tidy.yaml", text), find_pipeline)
     names = [step.made.name for step in pipeline.passes()]
     assert names[:2] == ["call-inliner", "tuple-simplifier"]
+
+
+def test_the_example_conditions_are_some(root: Path) -> None:
+    text = blocks(root, "pipelines.md", "yaml")[1]
+    pipeline = parse_pipeline(Source("conditions.yaml", text), find_pipeline)
+    module = parse_module(MODULE)
+    unmet = [unmet_condition(module, step.when) for step in pipeline.steps]
+    assert [text and text.partition(":")[0] for text in unmet] == ["has", "count", "has"]
+
+
+def test_the_example_selectors_are_some(root: Path) -> None:
+    lines = blocks(root, "selectors.md", "text")[0].splitlines()
+    assert len(lines) > 10
+    for line in lines:
+        list(parse_selector(re.sub(r" {2,}#.*", "", line)).select(parse_module(MODULE)))
+
+
+def test_the_example_of_selectors_from_python_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("step.hlo").write_text(MODULE, encoding="utf-8")
+    exec(blocks(root, "selectors.md", "python")[0], {})
+    assert capsys.readouterr().out == "d f32[]\nFalse\n"
 
 
 def test_the_passes_text_is_one(root: Path) -> None:
@@ -169,8 +174,27 @@ def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> N
     made = pass_class(make_options(pass_class, {"keep_in_entry": "true"}))
     context = PassContext()
     assert made.run(module, context)
-    assert [remark.instruction for remark in context.remarks] == ["d"]
+    told = [(remark.kind, remark.instruction) for remark in context.remarks]
+    assert told == [("applied", "c"), ("missed", "d")]
     assert "ROOT q = " in print_module(module)
+    assert hloopt.verify_module(module) == []
+    assert not made.run(module, PassContext())
+
+
+def test_the_example_pass_leaves_copies_that_are_needed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = ModuleType("my_pass")
+    monkeypatch.setitem(sys.modules, "my_pass", example)
+    exec(blocks(root, "pipelines.md", "python")[0], vars(example))
+    module = parse_module(
+        "HloModule m ENTRY e { p = f32[2,3]{1,0} parameter(0)  n = f32[2,3]{1,0} negate(p)  "
+        "c = f32[2,3]{0,1} copy(p)  k = f32[2,3]{1,0} copy(p), control-predecessors={n}  "
+        "ROOT t = (f32[2,3]{1,0}, f32[2,3]{0,1}, f32[2,3]{1,0}) tuple(n, c, k) }"
+    )
+    context = PassContext()
+    assert not example.RemoveCopies().run(module, context)
+    assert [remark.instruction for remark in context.remarks] == ["c", "k"]
 
 
 def test_the_python_example_runs(

@@ -12,10 +12,10 @@ pipeline  a broken YAML pipeline, made up or shipped, is read and run on a valid
 command   a random command line on a broken or valid file; a few in processes of their own
 
 An exception that is no HloError, more than 5 seconds (for each pass anew; 20 of a command or
-pipeline) or 500 MB, an invalid module after a pass, an exit code of a defect, and a print that is
-not read back as it is are findings. The first of each kind is made smaller and saved in `--save`.
-Answers are kept there, too: a sweep that was killed goes on where it was, unless the sources
-changed. Exits 1 if there are findings, 2 for wrong usage. Needs Linux.
+pipeline; one more for each 5 MB of input) or 500 MB, an invalid module after a pass, an exit code
+of a defect, and a print that is not read back as it is are findings. The first of each kind is made
+smaller and saved in `--save`. Answers are kept there, too: a sweep that was killed goes on where it
+was, unless the sources changed. Exits 1 if there are findings, 2 for wrong usage. Needs Linux.
 
 With --against-xla, asks jaxlib whether it reads each text, and counts by message where the answers
 differ. That is information, no finding.

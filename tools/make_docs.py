@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
 import click
 
+from docs_lib.pass_pages import cell, pass_page, table, xla_name
 from hloopt.analysis.content import CLASSES
 from hloopt.cli import cli
 from hloopt.explanations import codes, explain
+from hloopt.pass_framework.base import ModulePass
 from hloopt.pass_framework.conditions import CONDITIONS
 from hloopt.pass_framework.library import find_pipeline
-from hloopt.pass_framework.options import documented_options
 from hloopt.pass_framework.pipeline_text import format_passes
 from hloopt.pass_framework.registry import PASSES, find_pass
 from hloopt.pass_framework.shipped import pipeline_names
-from hloopt.preserves import EXPLAINED
+from hloopt.query.keys import FAMILIES, KEYS, Family, Key
 
 ROOT = Path(__file__).parent.parent
 NOTE = "<!-- Written by `make docs` from the code. -->"
@@ -54,6 +56,11 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "commands.md": commands_page(),
         ROOT / "docs" / "passes.md": passes_page(),
         ROOT / "docs" / "errors.md": errors_page(),
+        ROOT / "docs" / "selectors.md": selectors_page(),
+        **{
+            ROOT / "docs" / "passes" / f"{name}.md": pass_page(ROOT, name, NOTE)
+            for name in sorted(PASSES)
+        },
     }
 
 
@@ -66,10 +73,10 @@ def commands_page() -> str:
         usage = " ".join([name, "[OPTIONS]", *map(_argument, arguments)])
         rows = [(_option(option), option.help or "") for option in options]
         parts += [f"## {name}", f"`{usage}`", _prose(command.help)]
-        parts.append(_table(("option", ""), rows))
+        parts.append(table(("option", ""), rows))
         if name == "hloopt diff":
             classes = [(f"`{each.name}`", each.help) for each in CLASSES.values()]
-            parts.append(_table(("class of content", ""), classes))
+            parts.append(table(("class of content", ""), classes))
     return "\n\n".join(parts) + "\n"
 
 
@@ -105,27 +112,47 @@ def _option(option: click.Option) -> str:
     value = option.metavar or "|".join(map(str, choices))
     if not value and not option.is_flag:
         value = option.type.name.upper()
-    return f"`{'`, `'.join(names)}`" + (f" {_cell(value)}" if value else "")
+    return f"`{'`, `'.join(names)}`" + (f" {cell(value)}" if value else "")
+
+
+_FAMILIES = {
+    "call_graph": "Call graph",
+    "simplification": "Simplification",
+    "control_flow": "Loops and conditionals",
+    "collectives": "Collectives",
+    "async_ops": "Asynchronous operations",
+    "copy_insertion": "Copies",
+    "scheduling": "Scheduling",
+}
+"""Headings for the families of passes, the packages of `hloopt.passes`."""
 
 
 def passes_page() -> str:
-    """Passes with their options, pipelines, and conditions."""
+    """The list of all passes by family, the shipped pipelines and the conditions."""
     parts = [NOTE, "# Passes and pipelines"]
-    for name in sorted(PASSES):
-        pass_class = find_pass(name)
-        parts += [f"## {name}", inspect.cleandoc(pass_class.__doc__ or "")]
-        parts.append(f"Preserves {EXPLAINED[pass_class.preserves]} (`{pass_class.preserves}`).")
-        infos = documented_options(pass_class)
-        if infos:
-            rows = ["| option | takes | default | |", "| --- | --- | --- | --- |"]
-            rows += [
-                f"| `{i.name}` | {_cell(i.type_text)} | {_cell(i.default_text)} | {i.doc} |"
-                for i in infos
-            ]
-            parts.append("\n".join(rows))
-    parts += ["## Shipped pipelines", _table(("pipeline", "passes", ""), _pipeline_rows())]
-    parts += ["## Conditions (`when:`)", _table(("condition", "holds when"), _condition_rows())]
+    parts.append(
+        "Each pass has a page: what it does, its options, an example before and after, the reasons "
+        "why it leaves something alone. `hloopt passes NAME` shows a part of it on the terminal."
+    )
+    passes = {name: find_pass(name) for name in sorted(PASSES)}
+    for family, heading in _FAMILIES.items():
+        rows = [
+            (f"[{name}](passes/{name}.md)", cell(_summary(found)), xla_name(found))
+            for name, found in passes.items()
+            if found.__module__.split(".")[2] == family
+        ]
+        parts += [f"## {heading}", table(("pass", "what it does", "in XLA"), rows)]
+    parts += ["## Shipped pipelines", table(("pipeline", "passes", ""), _pipeline_rows())]
+    parts += [
+        "## Conditions (`when:`)",
+        table(("condition", "takes", "holds when"), _condition_rows()),
+    ]
     return "\n\n".join(parts) + "\n"
+
+
+def _summary(pass_class: type[ModulePass]) -> str:
+    """The first paragraph of a pass's documentation, in one line."""
+    return inspect.cleandoc(pass_class.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def errors_page() -> str:
@@ -138,22 +165,26 @@ def errors_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def selectors_page() -> str:
+    """The page as it is, with the table of the keys that there are."""
+    page = (ROOT / "docs" / "selectors.md").read_text(encoding="utf-8")
+    keys: list[Key | Family] = [*KEYS.values(), *FAMILIES.values()]
+    rows = [
+        (f"`{key.name}`", " ".join(f"`{o}`" for o in key.kind.operators), key.doc) for key in keys
+    ]
+    shown = table(("key", "operators", ""), rows)
+    return re.sub(r"\| key \|.*?(?=\n\n)", lambda _: shown, page, count=1, flags=re.S)
+
+
 def _pipeline_rows() -> list[tuple[str, ...]]:
     found = [(name, find_pipeline(name)) for name in pipeline_names()]
     return [(f"`{name}`", f"`{format_passes(p.steps)}`", p.description) for name, p in found]
 
 
 def _condition_rows() -> list[tuple[str, ...]]:
-    return [(f"`{key}`", condition.doc) for key, condition in CONDITIONS.items()]
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return [
+        (f"`{key}`", condition.kind.title, condition.doc) for key, condition in CONDITIONS.items()
+    ]
 
 
 if __name__ == "__main__":

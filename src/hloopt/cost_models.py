@@ -25,12 +25,12 @@ NO_TARGET = (
     "no target: times are XLA's fixed constants, abstract units; --target NAME gives times "
     "(hloopt targets)"
 )
-"""What a report of abstract cycles says where nobody named a model of time."""
+"""The note in a report of abstract cycles where no cost model was named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostModelChoice:
-    """What somebody says about the times to reckon with."""
+    """The choice of a cost model: its name, target and files."""
 
     name: CostModelName | None = None
     """None: what the file given is for; else `sol` where a target is given, else `fixed`."""
@@ -160,7 +160,7 @@ def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | None]:
 
 
 def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
-    """What a reader of times by this model should know. O(instructions)."""
+    """Notes for readers of times by this model. O(instructions)."""
     from hloopt.analysis.latency.speed_of_light import unsupported_by_xla
 
     name = choice.resolved()

@@ -57,7 +57,7 @@ class HloError(Exception):
 
     code: str | None = None
     file: str | None = None
-    """What to name as its place where there is no span."""
+    """The name of its place where there is no span."""
     note: str | None = None
     """Notes about it."""
 
@@ -149,6 +149,12 @@ class PipelineError(HloError):
     """A pipeline, a pass name or a pass option is wrong."""
 
     code = "HLO600"
+
+
+class SelectorError(HloError):
+    """The text of a selector of instructions is not one."""
+
+    code = "HLO609"
 
 
 class PassFailure(HloError):

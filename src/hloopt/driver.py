@@ -55,6 +55,8 @@ class Settings(NamedTuple):
     """The step at which running stops; None where it runs to its end."""
     devices: tuple[int, int] | None = None
     """The replicas and partitions it is validated on; None for as many as the module is for."""
+    opt_limit: int | None = None
+    """The most applications that all passes together make; None: any number."""
 
     def pipeline(self) -> Pipeline:
         """The named pipelines, then the passes. Raises PipelineError."""
@@ -109,6 +111,7 @@ def optimize(
         write_reproducer=partial(_write_reproducer, settings),
         validator=_validator(settings, on_steps),
         on_progress=on_progress,
+        opt_limit=settings.opt_limit,
     )
     result = runner.run(pipeline, module)
     ran = clock()
@@ -149,10 +152,14 @@ def _read_back(text: str, settings: Settings) -> None:
         ) from error
 
 
-def _write_reproducer(settings: Settings, step: PassStep, module_text: str, reason: str) -> str:
+def _write_reproducer(
+    settings: Settings, step: PassStep, module_text: str, reason: str, limit: int | None
+) -> str:
     from hloopt.pass_framework.reproducer import Reproducers
 
     options = [] if settings.verify else ["--no-verify"]
+    if limit is not None:
+        options += ["--opt-limit", str(limit)]
     if settings.validate:
         options += ["--validate", "each", "--seeds", str(settings.seeds)]
         options += ["--shrink"] * settings.shrink

@@ -11,6 +11,7 @@ from functools import partial
 
 import jax
 
+from testdata_lib.fsdp_layers import lower_fsdp_layers
 from testdata_lib.small_programs import (
     lower_branches,
     lower_fori_loop,
@@ -61,6 +62,11 @@ PROGRAMS: dict[str, Program] = {
         "Matrix product around a ring: `collective-permute` in a `while` loop",
         lower_ring,
         tuple(DUMPS),
+    ),
+    "fsdp_layers_8dev": Program(
+        "16 layers in a `while` loop that gathers the sharded weights of each",
+        lower_fsdp_layers,
+        ("after_spmd_partitioning",),
     ),
     "fori_loop": Program(
         "A loop of ten trips on one device",

@@ -1,1 +1,1 @@
-"""What can be known of a module without changing it."""
+"""Analyses: facts about modules, which they do not change."""

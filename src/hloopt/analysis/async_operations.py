@@ -10,15 +10,16 @@ from typing import NamedTuple
 
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
+from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.opcode import ASYNC
 
 
 class AsyncForm(NamedTuple):
-    """What step of an operation an instruction is: async-start, async-done, or all of it."""
+    """The step of an operation that an instruction is: async-start, async-done, or all of it."""
 
     outer: Opcode
     inner: Opcode
-    """What is done: all-gather, copy, call …"""
+    """The operation itself: all-gather, copy, call …"""
 
 
 OWN_STARTS = {
@@ -63,7 +64,7 @@ def async_form(instruction: Instruction) -> AsyncForm:
 
 
 def wrapped(instruction: Instruction) -> Instruction:
-    """What an async-start, -update or -done is about. O(updates between)."""
+    """The operation that an async-start, -update or -done wraps. O(updates between)."""
     return async_start_of(instruction).called[0].root
 
 
@@ -97,6 +98,4 @@ def is_host_transfer(instruction: Instruction) -> bool:
     """Whether a send or recv, or the one that a done completes, is with the host."""
     if instruction.opcode in SEND_RECV_DONE and instruction.operands:
         instruction = instruction.operands[0]
-    return (
-        instruction.opcode in SEND_RECV and instruction.attributes.get("is_host_transfer") == "true"
-    )
+    return instruction.opcode in SEND_RECV and has_host_transfer(instruction)

@@ -19,7 +19,7 @@ from hloopt.ir.ordering import depth_first
 
 
 class CallContext(StrEnum):
-    """The way a computation runs."""
+    """The context of a computation: control flow, embedded (applied to elements), both or none."""
 
     CONTROL_FLOW = "control_flow"
     """As part of the program's own control flow: the entry, bodies, branches."""
@@ -34,7 +34,7 @@ class CallSite(NamedTuple):
 
     instruction: Instruction
     context: CallContext
-    """What the instruction does with what it calls: never `BOTH`."""
+    """The context in which the instruction calls: never `BOTH`."""
 
     @property
     def called(self) -> tuple[Computation, ...]:
@@ -52,13 +52,15 @@ class CallGraphNode:
     def __init__(self, computation: Computation) -> None:
         self.computation = computation
         self.call_sites: list[CallSite] = []
-        """What calls something here, in the order of the instructions; callees of any thread."""
+        """The call sites in this computation, in the order of the instructions; callees of any
+        thread."""
         self.callees: list[CallGraphNode] = []
-        """What is called here, each once, in the order of the first call."""
+        """The computations called here, each once, in the order of the first call."""
         self.callers: list[CallGraphNode] = []
-        """What calls this, each once."""
+        """The computations that call this one, each once."""
         self.caller_call_sites: list[CallSite] = []
-        """What calls this, one entry per reference: a while twice if this is body and condition."""
+        """The call sites of this computation, one per reference: a while twice if this is body and
+        condition."""
         self.context = CallContext.CONTROL_FLOW
         self.depth = 0
         """Calls on the longest way from a computation without callers."""
@@ -69,7 +71,7 @@ class CallGraphNode:
         return any(site.instruction.opcode is Opcode.ASYNC_START for site in self.caller_call_sites)
 
     def why_not_flat(self) -> str | None:
-        """What keeps a graph with this node from being flattened, or None."""
+        """The reason why a graph with this node cannot be flattened, or None."""
         if self.context is CallContext.BOTH:
             return "it runs as control flow and embedded in instructions"
         count = len(self.caller_call_sites)

@@ -1,4 +1,4 @@
-"""What calls what, read from the callers that every computation knows: O(calls)."""
+"""Callers and callees, read from the callers that every computation knows: O(calls)."""
 
 from __future__ import annotations
 

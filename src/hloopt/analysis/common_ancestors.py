@@ -1,4 +1,4 @@
-"""The place where the ways from several nodes first meet."""
+"""Nearest common ancestors: the nodes at which the paths from several nodes first meet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def nearest_common_ancestor_instructions(starts: Iterable[Instruction]) -> list[Instruction]:
-    """The place where the ways from instructions of one computation to its end first meet.
+    """The instructions at which the paths from `starts` to the end of their computation first meet.
 
     Ways lead over users and control successors. Several instructions if they are as near; `starts`
     alone if some of them are; none if the ways never meet. O(starts * edges).
@@ -24,7 +24,7 @@ def nearest_common_ancestor_instructions(starts: Iterable[Instruction]) -> list[
 def nearest_common_ancestor_computations(
     graph: CallGraph, starts: Iterable[Computation]
 ) -> list[Computation]:
-    """The place where the ways from computations up through their callers first meet.
+    """The computations at which the paths from `starts` up through their callers first meet.
 
     As `nearest_common_ancestor_instructions`. O(starts * calls).
     """
@@ -33,7 +33,8 @@ def nearest_common_ancestor_computations(
 
 
 def _first_meeting(starts: Iterable[Node], onward: Callable[[Node], Iterable[Node]]) -> list[Node]:
-    """What all starts have reached after as few steps as possible, in order of arrival."""
+    """The nodes that all starts have reached after as few steps as possible, in order of
+    arrival."""
     origins = dict.fromkeys(starts)
     reached = [{origin} for origin in origins]
     frontiers = [[origin] for origin in origins]

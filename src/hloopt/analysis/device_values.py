@@ -1,4 +1,4 @@
-"""What scalars that depend only on a device's own number are on each device."""
+"""The values, on each device, of scalars that depend on the device's own number alone."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Dominators(Generic[Node]):
         depth.append(depth[parent] + 1)
 
     def _ancestor(self, number: int, depth: int) -> int:
-        """What stands above `number` at a depth; itself if it does not stand deeper."""
+        """The dominator of `number` at a depth; itself if it does not stand deeper."""
         while self._depth[number] > depth:
             far = self._far[number]
             number = far if self._depth[far] >= depth else self._parent[number]

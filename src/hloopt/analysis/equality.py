@@ -154,6 +154,6 @@ class Equality:
 
 
 def outline(computation: Computation) -> Key:
-    """What equal computations have in common and most others do not. O(1)."""
+    """A key that equal computations have in common and most others do not. O(1)."""
     root = computation.root
     return computation.execution_thread, len(computation), root.opcode, root.shape

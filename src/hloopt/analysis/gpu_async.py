@@ -1,4 +1,5 @@
-"""What XLA:GPU runs beside other work: collectives, transfers, copies, calls on other threads."""
+"""Operations that XLA:GPU runs beside others: collectives, transfers, copies, calls on other
+threads."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.attributes.backend_config import backend_config, is_sync
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 
@@ -88,7 +90,7 @@ def is_slice_copy(start: Instruction) -> bool:
     hero = operation.called[0].root
     while hero.opcode in (Opcode.BITCAST, Opcode.RESHAPE):
         hero = hero.operands[0]
-    if operation.attributes.get("kind") == "kCustom":
+    if fusion_kind_of(operation) == "kCustom":
         config = backend_config(operation).get("fusion_backend_config", {})
         name = config.get("custom_fusion_config", {}).get("name")
         return name == "dynamic_slice_fusion" and hero.opcode is Opcode.COPY

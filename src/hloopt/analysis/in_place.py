@@ -152,7 +152,7 @@ def _annotated(instruction: Instruction) -> list[InPlacePair]:
 
 
 def _async_binding(instruction: Instruction) -> list[InPlacePair]:
-    """What the start says, of the operands that this start or update binds.
+    """The aliasing that the start states, of the operands that this start or update binds.
 
     A result that is not there yet has an empty tuple in its place.
     """
@@ -177,7 +177,7 @@ def bound_before(update: Instruction) -> int:
 
 
 def _async_done(instruction: Instruction) -> list[InPlacePair]:
-    """What the start says of its element 1, seen from the done."""
+    """The aliasing that the start states of its element 1, seen from the done."""
     return [
         InPlacePair(output[1:], 0, (0, operand, *index))
         for output, operand, index in _annotated(async_start_of(instruction))

@@ -141,7 +141,8 @@ class Reachability:
                     heappush(heap, position[follower])
 
     def _set(self, number: int, block: int, sets: list[int]) -> int:
-        """What of a block reaches an instruction: those of its sources, and itself."""
+        """The instructions of a block that reach an instruction: those that reach its operands, and
+        itself."""
         found = 0
         for source in self._order.sources[number]:
             other = sets[source]

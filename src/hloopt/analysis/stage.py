@@ -41,7 +41,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What was done to a module already."""
+    """The stage of compilation that a module is at."""
 
     devices: int
     """Replicas times partitions that run the program: by the header, shardings, collectives."""
@@ -127,7 +127,7 @@ _KEEP_SHARDING = frozenset(
 
 
 def _partitioner_input(module: Module) -> str:
-    """What only a module before the partitioner has, or an empty string."""
+    """A sign that a module was not partitioned, or an empty string."""
     if _MESHES in module.attributes.get("frontend_attributes", ""):
         return f"the header has {_MESHES}, which Shardy has yet to read"
     for call in module.instructions(Opcode.CUSTOM_CALL):
@@ -138,7 +138,7 @@ def _partitioner_input(module: Module) -> str:
 
 
 def _partitioner_output(module: Module) -> str:
-    """What only the partitioner makes, or an empty string.
+    """A sign that a module was partitioned, or an empty string.
 
     It leaves its shardings to the passes that clean up after it. Before it, programs written per
     device (`shard_map`) have these instructions too, but marked as manual.

@@ -1,4 +1,4 @@
-"""What commands share: classes, exit codes, options, consoles, lists, JSON."""
+"""Parts that commands share: classes, exit codes, options, consoles, lists, JSON."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def memory_option(command: Function) -> Function:
 
 
 def exit_code_of(error: HloError) -> int:
-    """What a command that ends in `error` exits with."""
+    """The exit code of a command that ends in `error`."""
     from hloopt.diagnostics import Defect, PassFailure
 
     if isinstance(error, Defect):
@@ -362,7 +362,7 @@ _UNITS = "B, KiB, MiB, GiB and TiB (powers of 1024), KB, MB, GB and TB (of 1000)
 
 def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
     """The callback of an option that takes an amount: `1500`, `100M`."""
-    from hloopt.pass_framework.options import parse_size
+    from hloopt.amounts import parse_size
 
     if value is None:
         return None

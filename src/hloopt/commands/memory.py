@@ -141,7 +141,7 @@ def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
 
 
 def _backend(options: dict[str, Any]) -> Backend | None:
-    """Whose rules place the buffers; None if the module tells."""
+    """The backend whose rules place the buffers; None if the module tells."""
     from hloopt.memory.backends import BACKENDS, gpu_backend
     from hloopt.memory.gpu.colors import GpuMemoryFlags
 

@@ -83,6 +83,12 @@ def _every(name: str, help: str) -> Callable[[F], F]:
 @fill_option
 @limit_options
 @click.option("--shrink", is_flag=True, help="validate with smaller dimensions where that is safe")
+@click.option(
+    "--opt-limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help="stop after N applications of passes on each module, and report the last of them",
+)
 @click.option("--timing", is_flag=True, help="report the time of each pass and phase")
 @click.option("--statistics", is_flag=True, help="report what each pass counted")
 @click.option(
@@ -132,7 +138,7 @@ def command(ctx: click.Context, /, **options: Any) -> int:
 
 
 def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """What a reproducer says of input, passes and verification; it has no say in the rest."""
+    """The input, passes and verification that a reproducer states; it states no other settings."""
     from hloopt.files import read_source
     from hloopt.pass_framework.reproducer import reproducer_arguments
 
@@ -141,10 +147,16 @@ def _repetition(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     path = options["repro"]
     arguments = [path, *reproducer_arguments(read_source(path))]
     with command.make_context("opt", arguments, parent=ctx.parent) as repeated:
-        return {name: repeated.params[name] for name in _REPEATED}
+        found = {name: repeated.params[name] for name in _REPEATED}
+    if options["opt_limit"] is not None:  # looking for the application that makes it fail
+        found["opt_limit"] = options["opt_limit"]
+    return found
 
 
-_REPEATED = ("files", "passes", "verify", "validate", "seeds", "counts", "shrink", "fill")
+_REPEATED = (
+    *("files", "passes", "verify", "validate", "seeds", "counts", "shrink", "fill"),
+    "opt_limit",
+)
 """The options a reproducer decides."""
 
 
@@ -173,6 +185,7 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         steps=options["max_steps"],
         memory_limit=options["max_memory"],
         time_limit=options["time_limit"],
+        opt_limit=options["opt_limit"],
     )
     note_unreadable(settings.print_options())
     pipeline = settings.pipeline()  # mistakes are reported once, before any file is read
@@ -256,7 +269,12 @@ def _finish(results: list[JobResult], options: dict[str, Any], *, wants_report: 
 def _has_notes(outcome: Outcome) -> bool:
     """Whether there is something to say that nobody asked for."""
     result = outcome.result
-    return bool(result.warnings or outcome.notes or (result.validation and result.validation.notes))
+    return bool(
+        result.warnings
+        or outcome.notes
+        or (result.validation and result.validation.notes)
+        or result.applications.limit is not None
+    )
 
 
 def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: bool) -> None:
@@ -278,6 +296,7 @@ def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: 
                 print_title(console, line, is_first=outcome is result.outcomes[0])
             report.render_warnings(outcome, console)
             report.render_not_validated(outcome, console)
+            report.render_applications(outcome, console)
             if result.error:
                 continue
             if filters:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """What to do with each file; picklable. `output` None: write nothing."""
+    """The settings of a job for one file; picklable. `output` None: write nothing."""
 
     settings: Settings
     output: str | None

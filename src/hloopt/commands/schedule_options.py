@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions:
-    """What somebody says about runs of schedules."""
+    """The options given for runs of schedules."""
 
     cost_model: CostModelChoice
     preset: Preset | None
@@ -117,7 +117,7 @@ _OPTIONS = (
 
 
 def _scheduler_options(texts: Sequence[str]) -> dict[str, Any]:
-    """What `--scheduler` says, all of them together. Raises HloError, UsageError."""
+    """The configuration of all `--scheduler` options together. Raises HloError, UsageError."""
     if not texts:
         return {}
     from hloopt.diagnostics import Source

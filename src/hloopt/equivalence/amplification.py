@@ -84,7 +84,7 @@ def find_amplifier(
 
 
 class _Relevant:
-    """What one output depends on, as far as the operands in the entry tell."""
+    """The values that one output depends on, as far as the operands in the entry tell."""
 
     def __init__(self, program: Module, leaf: Sequence[int]) -> None:
         self._entry = program.entry

@@ -51,7 +51,7 @@ class Examination:
         self._done = RunRecord(), RunRecord()
         """The records of either module, over all seeds."""
         self._damped: list[str] = []
-        """What larger inputs did not tell."""
+        """The questions that larger inputs left open."""
         self._left_open: list[str] = []
         """Differences that inputs with special values left undecided."""
 

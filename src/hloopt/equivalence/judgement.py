@@ -33,7 +33,7 @@ _INTEGER_MARGIN = 16
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The place where an output first differs."""
+    """The first element at which an output differs."""
 
     name: str
     leaf: Index
@@ -50,12 +50,12 @@ class Difference:
     error: float = 0.0
     """The largest absolute error of the array."""
     rounding: float | None = None
-    """What rounding alone does to it, where that was looked at."""
+    """The difference that rounding alone makes, where that was looked at."""
     is_decided: bool = True
     """Whether it is more than rounding could do."""
 
     def describe(self) -> str:
-        """What was found, and what was expected."""
+        """The value found and the value expected."""
         if self.index is None:
             return f"{self.name} was {self.left}, it is {self.right}"
         place = f"{self.name}[{','.join(map(str, self.index))}]" if self.index else self.name
@@ -96,12 +96,12 @@ class Judge:
         of the largest value."""
         self.errors: dict[tuple[str, Index], OutputErrors] = {}
         self.turned: str | None = None
-        """The place where a zero first has another sign, if that is no difference."""
+        """The first zero with another sign, if that is not a difference."""
 
     def judge(
         self, pairs: Iterable[Pair], seed: int, noise: Callable[[], Noises], room: Room
     ) -> list[Difference]:
-        """What differs in the outputs of a seed, in their order.
+        """The differences in the outputs of a seed, in their order.
 
         `noise` is called at most once, if something is off more than the last few bits. Raises
         RunError where there is no `room` to compare.
@@ -151,7 +151,7 @@ class Judge:
         return ~errors.within(allowed(errors, tight_tolerance(pair.left.dtype)))
 
     def _weigh(self, pair: Pair, errors: Errors, noise: Noise, seed: int) -> Difference | None:
-        """What is left of a difference in view of what rounding does."""
+        """The verdict on a difference in view of what rounding does."""
         own = self.errors[pair.name, pair.leaf]
         own.rounding = max(own.rounding or 0.0, noise.largest)
         off = self._is_off(pair, errors)
@@ -208,7 +208,7 @@ def _turned(pair: Pair) -> str | None:
 
 
 def noise_of(plain: Iterable[Pair], room: Room) -> Noises:
-    """What noise did to each output: pairs of a plain and a disturbed run."""
+    """The effect of rounding noise on each output: pairs of a plain and a disturbed run."""
     found: Noises = {}
     for pair in plain:
         room.check(pair)

@@ -31,7 +31,7 @@ def loose_tolerance(dtype: np.dtype[Any]) -> float:
 
 
 def tight_tolerance(dtype: np.dtype[Any]) -> float:
-    """What is equal, as a part of a value and of the largest value of its array."""
+    """The tolerance: a part of a value, and of the largest value of its array."""
     if dtype.kind == "c":
         dtype = np.dtype(f"float{dtype.itemsize * 4}")
     return min(_STEPS * float(float_info(dtype).eps), loose_tolerance(dtype))
@@ -50,7 +50,7 @@ class Pair(NamedTuple):
     left: Array
     right: Array
     offset: Index
-    """The place where the arrays begin in the whole one."""
+    """The offset of the arrays in the whole one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def arrays_with_paths(value: Value) -> Iterator[tuple[Index, Array]]:
 
 
 def other_type(pair: Pair) -> str:
-    """What the types of two arrays are where they differ in them; empty where they do not."""
+    """The types of two arrays where they differ in them; empty where they do not."""
     left, right = pair.left, pair.right
     if left.dtype == right.dtype and left.shape == right.shape:
         return ""

@@ -1,4 +1,4 @@
-"""What operations do with the elements of their operands: move, sum up, index, take roots."""
+"""Uses of operands: an operation moves, sums up, indexes with, or takes roots of their elements."""
 
 from __future__ import annotations
 

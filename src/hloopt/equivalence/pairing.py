@@ -24,7 +24,8 @@ class Pairing:
         self.left = left
         self.right = right
         self._cut = cut
-        """The way the partitioned one of the two takes and gives the arrays of the other one."""
+        """The sharding by which the partitioned one of the two takes and gives the arrays of the
+        other."""
         self.recognized: list[str] = []
         """The outputs whose parts are told by nothing but their values."""
         self._results = list(cut.results) if cut else []
@@ -36,7 +37,7 @@ class Pairing:
         return self._cut is not None
 
     def pairs(self, left: Sequence[Value], right: Sequence[Value]) -> Iterator[Pair]:
-        """What to compare of the results of both, which are by device."""
+        """The arrays to compare in the results of both, which are by device."""
         if self._cut is None:
             for number, (mine, other) in self._devices(left, right):
                 yield from matching(number, mine, other)
@@ -85,7 +86,8 @@ class Pairing:
 def _plans(
     left: Placement, right: Placement, cut: Cut | None
 ) -> tuple[list[ArrayPlan | None], list[ArrayPlan | None]]:
-    """The way the arrays of the parameters of both are made, so that they are the same."""
+    """The plans by which the arrays of the parameters of both are made, so that they are the
+    same."""
     roles = roles_of(left.program)
     ours, theirs = left.plans(roles), right.plans(roles)
     if cut is not None:

@@ -40,7 +40,7 @@ class Placement(NamedTuple):
         return devices_of(*self.grid)
 
     def plans(self, roles: Sequence[Role] = ()) -> list[ArrayPlan | None]:
-        """The way the arrays of the parameters are made, going by this module alone."""
+        """The plans by which the arrays of the parameters are made, going by this module alone."""
         partitions = self.grid.partitions
         if not self.is_whole:
             return array_plans(self.module.entry, partitions, roles)

@@ -1,4 +1,4 @@
-"""The way modules are run, alone or to be compared."""
+"""Settings of runs: of one module, or of two that are compared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Tolerance(NamedTuple):
 
 
 class RunSettings(NamedTuple):
-    """The way to run modules that are compared."""
+    """Settings of runs of modules that are compared."""
 
     seeds: int = 3
     """On how many inputs, of the seeds 0, 1, 2, …; on one where all inputs are given."""

@@ -1,4 +1,4 @@
-"""What two modules take and give, and the first thing about it that is other."""
+"""The parameters and results of two modules, and the first of them that differ."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def place_text(module: Module, instruction: Instruction) -> str:
 
 
 def first_other(left: Module, right: Module) -> str:
-    """What parameters or results differ in, in a sentence; empty where they do not.
+    """The first difference of parameters or results as a sentence; empty where there is none.
 
     Layouts and dynamic sizes are no difference. O(parameters and their arrays).
     """
@@ -107,7 +107,7 @@ def _counts(count: tuple[int, int], number: int, extra: str) -> str:
 
 
 def _other(before: Signature, after: Signature, what: str) -> str:
-    """What is other about a parameter, or the result where `what` is empty."""
+    """The difference of a parameter, or of the result where `what` is empty."""
     if same_values(before.instruction.shape, after.instruction.shape):
         return ""
     ours, theirs = before.leaves, after.leaves
@@ -141,7 +141,8 @@ def same_values(a: Shape, b: Shape) -> bool:
 
 
 class Cut(NamedTuple):
-    """The way a partitioned program takes and gives the arrays of a program for all devices."""
+    """The sharding by which a partitioned program takes and gives the arrays of one for all
+    devices."""
 
     parameters: list[Shards | None]
     """By array; None for tokens."""
@@ -150,7 +151,7 @@ class Cut(NamedTuple):
 
 
 def cut_of(everything: Placement, partitioned: Placement) -> Cut | str:
-    """The way the one is cut into the other, or what is other about them in a sentence.
+    """The sharding that turns the one into the other, or their difference as a sentence.
 
     Raises RunError where neither text says how a parameter is cut.
     """

@@ -38,7 +38,7 @@ def find_inputs(paths: Sequence[str]) -> list[str]:
 
 
 def _known_file(folder: str) -> NotHlo | None:
-    """What the first file in a folder is that is known not to be HLO."""
+    """The kind of the first file in a folder that is known not to be HLO."""
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)[:_LOOKED_AT]:
         if entry.is_file():
             try:

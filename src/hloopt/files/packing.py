@@ -10,10 +10,10 @@ from hloopt.diagnostics import HloError
 
 
 class _Format(NamedTuple):
-    """The way to pack and unpack; the libraries are imported when they are used."""
+    """Functions that pack and unpack; the libraries are imported when they are used."""
 
     magic: bytes
-    """What packed data begins with."""
+    """The bytes that packed data begins with."""
     pack: Callable[[bytes], bytes]
     unpack: Callable[[bytes], Iterator[bytes]]
     """Gives pieces of limited size. Raises ValueError, OSError or EOFError for damaged data."""
@@ -181,7 +181,7 @@ def _limit() -> float:
 
 
 def pack(data: bytes, path: str) -> bytes:
-    """What to write into a file by its suffix; the same for the same data. Raises HloError."""
+    """The data packed by the suffix of a file; the same for the same data. Raises HloError."""
     suffix = _suffix(path)
     try:
         return data if suffix is None else _FORMATS[suffix].pack(data)
@@ -190,7 +190,7 @@ def pack(data: bytes, path: str) -> bytes:
 
 
 def suffix_for(data: bytes) -> str | None:
-    """The way the name of a file with this data should end; None where it is not packed."""
+    """The suffix for a file with this data; None where it is not packed."""
     return next((s for s, how in _FORMATS.items() if data.startswith(how.magic)), None)
 
 

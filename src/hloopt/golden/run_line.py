@@ -31,7 +31,7 @@ class GoldenError(HloError):
 
 @dataclass(frozen=True, slots=True)
 class Substitutions:
-    """What `%s`, `%S` and `%t` stand for."""
+    """The values of `%s`, `%S` and `%t`."""
 
     test: Path
     temporary: Path

@@ -27,7 +27,7 @@ from hloopt.golden.run_line import (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command did. `stdin` is what it could read, not what it did read."""
+    """The outcome of a command. `stdin` is what it could read, not what it did read."""
 
     command: Command
     code: int

@@ -1,4 +1,4 @@
-"""The way the arrays of parameters are made, and which device has which part of them."""
+"""Plans of parameters: how their arrays are made, and which device has which part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hloopt.ir.shapes.leaf_annotations import leaf_shardings, parameter_replicat
 
 
 class ArrayPlan(NamedTuple):
-    """The way one array of a parameter is made for all devices."""
+    """The plan of one array of a parameter, for all devices."""
 
     dimensions: tuple[int, ...]
     """Of the whole array, of which partitions have parts."""

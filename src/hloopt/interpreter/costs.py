@@ -12,6 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from hloopt.interpreter.values import bytes_of, computing_type, dtype_of_shape
+from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.attributes.values import parse_dim_labels, parse_ints, parse_window
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -156,7 +157,7 @@ def _reduction(instruction: Instruction) -> _Work:
 
 def _windows(instruction: Instruction) -> _Work:
     """Padded operands, and as many passes over them as a window can be doubled."""
-    window = parse_window(instruction.attributes.get("window", "{}")).dimensions
+    window = window_of(instruction).dimensions
     operand = instruction.operands[0].shape
     padded = 1
     for size, d in zip(operand.dimensions, window, strict=False):

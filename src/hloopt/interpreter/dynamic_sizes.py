@@ -13,7 +13,7 @@ import numpy as np
 from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import Array
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
@@ -61,7 +61,7 @@ def sets_static_size(instruction: Instruction) -> bool:
     """Whether an instruction is a set-dimension-size of a dimension that its shape calls static."""
     if instruction.opcode is not Opcode.SET_DIMENSION_SIZE:
         return False
-    (dimension,) = parse_ints(instruction.attributes["dimensions"])
+    (dimension,) = dimensions_of(instruction)
     return not instruction.shape.dynamic[dimension]
 
 
@@ -75,7 +75,7 @@ def operands_read(instruction: Instruction) -> Sequence[Instruction]:
         return instruction.operands
     (source,) = instruction.operands
     while sets_static_size(source):
-        (dimension,) = parse_ints(source.attributes["dimensions"])
+        (dimension,) = dimensions_of(source)
         sizes = instruction.shape.dimensions
         runs = _runs(source.shape.dimensions, sizes)
         parts = next(of_target for of_source, of_target in runs if dimension in of_source)

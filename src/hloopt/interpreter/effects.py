@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from hloopt.interpreter.values import Value
+from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import (
@@ -40,7 +41,7 @@ class Effect(NamedTuple):
 
 
 class RunRecord:
-    """What can be said of a run beside its results."""
+    """Facts about a run beside its results."""
 
     def __init__(self) -> None:
         self.effects: dict[int, list[Effect]] = {}
@@ -48,7 +49,7 @@ class RunRecord:
         self.ran: set[Computation] = set()
         """The computations that were run on some device."""
         self.made_up: dict[str, Instruction] = {}
-        """What stand-ins were made for, each with an instruction."""
+        """The reasons for stand-in values, each with an instruction."""
         self.is_fed = False
         """Whether the host gave it data."""
         self.steps = 0
@@ -68,17 +69,12 @@ def has_effect(instruction: Instruction) -> bool:
     if opcode in (Opcode.OUTFEED, Opcode.INFEED):
         return True
     if opcode in (Opcode.SEND, Opcode.RECV):
-        return is_host_transfer(instruction)
+        return has_host_transfer(instruction)
     return (
         opcode is Opcode.CUSTOM_CALL
         and instruction.attributes.get("custom_call_has_side_effect") == "true"
         and custom_call_target(instruction) not in _NO_EFFECT
     )
-
-
-def is_host_transfer(transfer: Instruction) -> bool:
-    """Whether a send, a recv or the done of one exchanges data with the host."""
-    return transfer.attributes.get("is_host_transfer") == "true"
 
 
 def kind_of(instruction: Instruction) -> str:

@@ -12,11 +12,12 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from hloopt.interpreter.effects import Effect, is_host_transfer, kind_of
+from hloopt.interpreter.effects import Effect, kind_of
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir.async_chains import async_start_of
+from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -178,7 +179,7 @@ class Evaluation:
         yield  # a frame like the others, which asks for nothing
 
     def _transfer(self, instruction: Instruction, operands: Sequence[Value]) -> _Frame:
-        if not is_host_transfer(instruction):
+        if not has_host_transfer(instruction):
             return (yield self._together(instruction, operands))
         match instruction.opcode:
             case Opcode.SEND:

@@ -44,7 +44,7 @@ class GivenKey(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """The place where the values of an entry's parameters come from."""
+    """The source of the values of an entry's parameters."""
 
     fill: Fill = "random"
     given: Mapping[GivenKey, Array] = {}
@@ -163,7 +163,7 @@ class _Maker:
         return found
 
     def _whose(self, device: Device, shape: Shape, plan: ArrayPlan) -> tuple[int, int]:
-        """What stands for the devices that have parts of the same array."""
+        """The key shared by devices that have parts of the same array."""
         if may_steer(shape):
             return 0, 0
         replica = 0 if plan.same_on_replicas else device.replica

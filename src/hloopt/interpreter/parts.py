@@ -11,7 +11,7 @@ from hloopt.ir.attributes.values.shards import Shards
 
 
 def covered(dimensions: Sequence[int], shards: Shards, partition: int) -> tuple[slice, ...] | None:
-    """The place where the part that a partition has lies in an array; None where it has none.
+    """The slices of an array that a partition has; None where it has no part.
 
     Of a part that stands over the end, what is inside.
     """

@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
     instruction: Instruction
     kernel: Function | None
-    """What to call with the instruction and its operands; None for control flow and for what
+    """Called with the instruction and its operands; None for control flow and for operations that
     devices do together."""
     operands: tuple[int, ...]
     dead: tuple[int, ...]
@@ -67,7 +67,7 @@ class Plans:
         self.stand_ins = stand_ins
         self.noise = noise
         self.made_up: dict[str, Instruction] = {}
-        """What stand-ins were made for, in words, each with an instruction."""
+        """The reasons for stand-in values, in words, each with an instruction."""
         self._module: Module | None = None
         self._has_cuts = False
         self._plans: dict[Computation, Plan] = {}
@@ -86,7 +86,7 @@ class Plans:
     def ask(
         self, question: Callable[[Plans, Computation], _Answer], computation: Computation
     ) -> _Answer:
-        """What a function says of a computation, which is found out once."""
+        """The answer of a function about a computation, asked once."""
         key = question, computation
         if key not in self._answers:
             self._answers[key] = question(self, computation)
@@ -94,7 +94,7 @@ class Plans:
         return answer
 
     def kernel_of(self, instruction: Instruction) -> Function | None:
-        """What to call with the instruction and its operands; None as in `Step`."""
+        """The kernel, called with the instruction and its operands; None as in `Step`."""
         return None if has_effect(instruction) else self.function_of(instruction)
 
     def function_of(self, instruction: Instruction) -> Function | None:

@@ -1,4 +1,4 @@
-"""What the arrays of an entry computation are used for, as far as it decides on made-up values."""
+"""Roles of an entry's arrays (indices, counters, divisors, …), which decide on made-up values."""
 
 from __future__ import annotations
 

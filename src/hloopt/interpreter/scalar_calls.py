@@ -36,7 +36,7 @@ def apply_to_arrays(
     arguments: Sequence[Array],
     root: Instruction | None = None,
 ) -> Value:
-    """What `computation` makes of each element of `arguments`, which broadcast together.
+    """The results of `computation` for each element of `arguments`, which broadcast together.
 
     A tuple of arrays where its root is a tuple. A few operations of NumPy per instruction where
     all are elementwise, else a run per element. With `root`, the values of that instruction, in

@@ -69,7 +69,7 @@ def with_special(array: Array, shape: Shape, special: Special, key: list[int], r
 _OWN_STREAM = 77
 _OUT_OF_RANGE: tuple[Special, ...] = ("negative indices", "indices too large")
 _HARMLESS: tuple[Special, ...] = ("zeros", "integer extremes")
-"""What does not spoil all that it is added to."""
+"""Special values that do not spoil every sum they enter."""
 
 
 def _values(special: Special, shape: Shape, element: ElementType, role: Role) -> Array:

@@ -142,7 +142,7 @@ def fits_in(sizes: tuple[int, ...], shape: Shape) -> bool:
 
 
 def value_text(value: object) -> str:
-    """What a value is, in HLO's words where it has any: `(f32[2,3], token[])`."""
+    """The shape of a value, in HLO's words where it has any: `(f32[2,3], token[])`."""
     if isinstance(value, tuple):
         return f"({', '.join(map(value_text, value))})"
     if value is None:

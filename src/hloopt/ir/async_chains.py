@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import ASYNC, Opcode
 
 ASYNC_CONTINUES = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 """Opcodes whose first operand is an asynchronous operation under way."""
@@ -84,3 +84,14 @@ def all_bound_operands(start: Instruction) -> list[Instruction]:
     In the order of the parameters. O(operands and users of the chain).
     """
     return bound_operands([start, *async_followers(start)][-1])
+
+
+def is_alone(operation: Instruction) -> bool:
+    """Whether a root has only parameters beside it, so that XLA prints what wraps it as `X-start`.
+
+    O(instructions of its computation).
+    """
+    if operation.opcode is Opcode.PARAMETER or operation.opcode in ASYNC:
+        return False
+    members = operation.parent.instructions
+    return all(i is operation or i.opcode is Opcode.PARAMETER for i in members)

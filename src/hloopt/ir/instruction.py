@@ -60,12 +60,12 @@ class Instruction:
     """Called computations: a while's body before its condition, a select-and-scatter's select
     before its scatter, else in the order of the text."""
     control_predecessors: Mapping[Instruction, None]
-    """What has to run before, by control dependencies: an ordered set. Change it by methods."""
+    """Control predecessors, which run before: an ordered set. Change it by methods."""
     control_successors: Mapping[Instruction, None]
     users: dict[Instruction, None]
     """Instructions with this one as operand, each once, in order of creation."""
     payload: str
-    """What stands between a parameter's or a constant's parentheses; else empty."""
+    """The text between a parameter's or a constant's parentheses; else empty."""
     text: str | None
     """The instruction as it was read, from its name to its last attribute; None once changed."""
 

@@ -50,9 +50,9 @@ class Module:
         self.stack_frames: str = ""
         """The four stack-frame tables as text; empty where there are none."""
         self.canonical_frames: tuple[int, CanonicalFrames] | None = None
-        """What `canonical_frames.canonical_frames` found, with the version it found it at."""
+        """The result of `canonical_frames.canonical_frames`, with the version it is of."""
         self.stacks: Stacks | None = None
-        """What `source_stacks.stack_of` found, with the tables it found it in."""
+        """Results of `source_stacks.stack_of`, with the tables they are of."""
         self.computations: dict[str, Computation] = {}
         self.entry: Computation = None  # type: ignore[assignment]  # set before anyone looks
         self.header_text: str | None = None
@@ -92,7 +92,7 @@ class Module:
         return sum(len(computation) for computation in self.computations.values())
 
     def span_of(self, instruction: Instruction) -> Span | None:
-        """The place where the source defines `instruction`, or what it was read as a part of.
+        """The span of the source that defines `instruction`, or that it was read as a part of.
 
         None for what a pass made. O(computation).
         """
@@ -132,7 +132,8 @@ class Module:
         )
 
     def place_of(self, instruction: Instruction) -> str:
-        """What messages call `instruction`; more than its name where there is no text to show."""
+        """The name of `instruction` in messages; more than its name where there is no text to
+        show."""
         if self.source is None or self.source.text:
             return f"%{instruction.name}"
         computation = instruction.parent.name

@@ -182,7 +182,7 @@ STARTS = frozenset(
         *(Opcode.COPY_START, Opcode.ASYNC_START, Opcode.SEND, Opcode.RECV),
     )
 )
-"""What begins something that another instruction waits for."""
+"""Opcodes that begin an operation for which another instruction waits."""
 
 PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
 

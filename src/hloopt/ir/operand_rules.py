@@ -1,4 +1,5 @@
-"""What XLA checks of operands when it reads an instruction: their number, and what goes by it."""
+"""Checks of operands that XLA makes when it reads an instruction: their number, and what
+follows."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def depth_first(roots: Iterable[Node], before: Callable[[Node], Iterable[Node]])
 
 
 def dependencies(instruction: Instruction) -> Iterable[Instruction]:
-    """What must run before the instruction, directly: operands and control predecessors."""
+    """The direct predecessors of an instruction: operands and control predecessors."""
     if instruction.control_predecessors:
         return (*reversed(list(instruction.control_predecessors)), *instruction.operands)
     return instruction.operands

@@ -1,4 +1,4 @@
-"""What the computation of an all-reduce, reduce-scatter or reduce does with two scalars."""
+"""The reduction kind: the operation of an all-reduce, reduce-scatter or reduce on two scalars."""
 
 from __future__ import annotations
 

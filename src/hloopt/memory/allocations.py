@@ -13,7 +13,7 @@ _FEW = 32
 
 
 class AllocationKind(StrEnum):
-    """What an allocation is for. A parameter that is also an output is a parameter."""
+    """The kind of an allocation. A parameter that is also an output is a parameter."""
 
     PARAMETER = "parameter"
     OUTPUT = "output"
@@ -74,8 +74,8 @@ class Allocation:
 
 @dataclass(slots=True, eq=False)
 class Occupation:
-    """The time when an allocation is in use: the ranges of its values, which at most touch, in
-    order."""
+    """The ranges in which an allocation is in use, in order: those of its values, which at most
+    touch."""
 
     allocation: Allocation
     starts: list[int] = field(default_factory=list)

@@ -277,7 +277,7 @@ class _Assigner:
     def _thread_local(
         self, by_definer: dict[Computation, list[Buffer]], ordered: list[Computation]
     ) -> None:
-        """What reducers, comparators and the like compute with."""
+        """The buffers of reducers, comparators and the like."""
         scope = self.flow.scope
         reached = reachable_from_entry(self.flow.module)
         computations = [c for c in reversed(ordered) if c in reached and c not in scope.is_global]

@@ -1,4 +1,4 @@
-"""What differs between XLA's backends when they order instructions and assign buffers."""
+"""The differences between XLA's backends in ordering instructions and assigning buffers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hloopt.memory.overwrite import BackendRule
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """The way a backend orders instructions and places buffers."""
+    """The rules by which a backend orders instructions and places buffers."""
 
     name: str
     alignment: int
@@ -27,7 +27,7 @@ class Backend:
     temporary_color: int = 0
     """The color of the temporaries of color 0 where several are put together."""
     arrange: Callable[[Sequence[Instruction]], list[Instruction]] = list
-    """What it makes of an order that a memory scheduler found."""
+    """The order it makes of that which a memory scheduler found."""
 
 
 CPU = Backend("cpu", alignment=64)

@@ -72,7 +72,7 @@ class Conflicts:
         )
 
     def _needed_after(self, before: int, after: int) -> Iterator[Computation]:
-        """The place where a value is read, or is a result, later than another one is computed."""
+        """The reads of a value, or its use as a result, later than another one is computed."""
         spans, time = self.schedule.spans, self.start[after]
         for instruction, _ in self.flow.positions(before):
             computation = instruction.parent
@@ -87,7 +87,7 @@ class Conflicts:
                 yield use.user.parent
 
     def _time_of_reading(self, use: Use) -> int | None:
-        """The time when something is read; None where what is called reads it, if anything does."""
+        """The position of a read; None where a called computation reads it, if anything does."""
         user = use.user
         if user not in self.schedule.times or user.opcode is Opcode.CALL:
             return None

@@ -18,7 +18,7 @@ class MemoryLimit:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a module needs on the device, beside a limit."""
+    """The memory a module needs on the device, beside a limit."""
 
     needed: int
     limit: MemoryLimit

@@ -27,7 +27,7 @@ class LiveRanges:
     start: list[int]
     end: list[int]
     last_position: list[Position]
-    """The place where each value is held last; its definition unless another is strictly later."""
+    """The last position that holds each value; its definition unless another is strictly later."""
     conflicts: int = 0
     """The number of arrays that are computed where one in the same buffer is still needed."""
 
@@ -69,7 +69,7 @@ class LiveRanges:
                 self._extend_wrapped(done)
 
     def _extend_wrapped(self, done: Instruction) -> None:
-        """What runs asynchronously, also in further calls, holds its values until the done."""
+        """Hold values of asynchronous computations, also in further calls, until the done."""
         time = self.schedule.times[done]
         waiting = self._entered(async_start_of(done))
         for computation in waiting:  # grows

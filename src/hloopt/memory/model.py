@@ -1,4 +1,4 @@
-"""What a memory analysis finds. All sizes are bytes."""
+"""The findings of a memory analysis. All sizes are bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LiveBuffer:
     size: int
     kind: AllocationKind
     op_name: str
-    """The place where the program made it, from its metadata; empty where there is none."""
+    """The op_name in its metadata; empty where there is none."""
     source: SourceLine
     """The line of the program it is from."""
     live: tuple[int, int]
@@ -29,7 +29,7 @@ class LiveBuffer:
 
 @dataclass(frozen=True, slots=True)
 class PeakInstruction:
-    """The place where most memory is in use."""
+    """The position at which most memory is in use."""
 
     position: int
     name: str
@@ -63,7 +63,7 @@ class MemoryReport:
 
     module: str
     backend: str
-    """Whose rules placed the buffers: "cpu" or "gpu"."""
+    """The backend whose rules placed the buffers: "cpu" or "gpu"."""
     order: str
     """The order the positions count in: "schedule", or the scheduler asked for want of one."""
     statistics: MemoryStatistics
@@ -75,9 +75,10 @@ class MemoryReport:
     timeline: list[int]
     """Bytes in use at each position."""
     assumptions: list[str] = field(default_factory=list)
-    """What the numbers rest on, one sentence each."""
+    """The assumptions behind the numbers, one sentence each."""
     notices: list[str] = field(default_factory=list)
-    """What the numbers are of, where it is not what XLA places on one device: a sentence each."""
+    """The subject of the numbers, where it is not what XLA places on one device: a sentence
+    each."""
     doubts: list[str] = field(default_factory=list)
     """Clauses that say why the numbers allow no verdict; empty where they do."""
 
@@ -88,5 +89,5 @@ class MemoryReport:
 
     @property
     def throughout(self) -> int:
-        """What is set aside from beginning to end."""
+        """Bytes set aside from beginning to end."""
         return self.statistics.peak_without_temporaries

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hloopt.analysis.dataflow import Dataflow, Position, Use, slots_of
 from hloopt.analysis.in_place import InPlace
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.memory.elementwise import Elementwise
 
 BackendRule = Callable[[Instruction, int, Position], bool | None]
@@ -106,7 +107,7 @@ class Overwriting:
         return self.elementwise.on_operand(user, number)
 
     def _fusion(self, fusion: Instruction, number: int) -> bool:
-        kind = fusion.attributes.get("kind")
+        kind = fusion_kind_of(fusion)
         body = fusion.called[0]
         if kind in _ELEMENTWISE_KINDS:
             return number in self.elementwise.parameters(body, through_tuples=True)

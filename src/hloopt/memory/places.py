@@ -39,7 +39,7 @@ class PlacedBuffer:
 
 
 def placed_buffers(analysis: MemoryAnalysis) -> list[PlacedBuffer]:
-    """What lies in the allocations at which time, by position and allocation.
+    """The buffers in each allocation over time, by position and allocation.
 
     At no time two share a byte, and those `in_timeline` that are alive at a position add up to what
     the timeline has there, beside what is set aside throughout. What has no size is left out, and
@@ -73,7 +73,7 @@ def placed_buffers(analysis: MemoryAnalysis) -> list[PlacedBuffer]:
 def _spans(
     analysis: MemoryAnalysis, values: Iterable[int]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The time when each of the values at one place has it for itself."""
+    """The ranges in which each of the values at one place has it for itself."""
     start, end = analysis.ranges.start, analysis.ranges.end
     ordered = analysis.ranges.in_order(values)
     for value, following in pairwise(ordered):

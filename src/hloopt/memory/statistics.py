@@ -32,16 +32,16 @@ class MemoryStatistics:
 
     device: MemorySizes
     host: MemorySizes
-    """What lies in host memory, `S(5)`."""
+    """Bytes in host memory, `S(5)`."""
     total_allocation_bytes: int
     """All allocations of the default memory space, constants and thread-local ones too."""
     indefinite_allocations: int
     """Those of them that are no temporaries."""
     peak_memory: int
-    """What is set aside throughout, and the most that temporaries need at one time. XLA counts
+    """Bytes set aside throughout, plus the most that temporaries need at one time. XLA counts
     host memory in it, and of several memory spaces the one whose temporaries need most."""
     peak_without_temporaries: int
-    """What is set aside throughout: XLA:CPU reports this as its peak."""
+    """Bytes set aside throughout: XLA:CPU reports this as its peak."""
     peak_unpadded_heap_bytes: int
     constant: int
     thread_local: int

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.pass_framework.applications import Application, Applications
 from hloopt.preserves import Preserves
 
 
@@ -51,7 +52,7 @@ class Remark(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class PassContext:
-    """The settings the driver gives to a pass, and the remarks the pass reports back."""
+    """The settings the driver gives to a pass, and what the pass asks and reports back."""
 
     pass_name: str = ""
     wants_remarks: bool = True
@@ -59,9 +60,39 @@ class PassContext:
     statistics: dict[str, int] = field(default_factory=dict)
     on_progress: Callable[[str, float], None] | None = None
     """Told what takes long, and which part of it is done, from 0 to 1."""
+    applications: Applications = field(default_factory=Applications)
+    """Shared by all passes of a run; without one, there is no limit."""
+
+    def apply(self, instruction: Instruction, what: str, *, remark: bool = True) -> bool:
+        """Ask to make one transformation, before it changes anything; False: leave it alone.
+
+        One application is complete in itself: the module is valid before and after. It is counted,
+        and `what`, which says what becomes of `instruction`, is reported as an applied remark.
+        `remark=False` leaves the remark to `applied`, for a text that names what the transformation
+        makes, or for several of one application; or out, where it would tell nothing. After the
+        first False all answers are False. O(1).
+        """
+        if not self.applications.add(Application(self.pass_name, instruction.name, what)):
+            return False
+        if remark:
+            self._remark("applied", instruction, what)
+        return True
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether `apply` would say no.
+
+        For passes that find out by trying whether they change anything: they leave off here, and
+        ask `apply`, which says yes then, once they know.
+        """
+        return self.applications.is_at_limit
+
+    def as_part(self) -> PassContext:
+        """A context for the parts of one application: same remarks and statistics, no limit."""
+        return replace(self, applications=Applications())
 
     def applied(self, instruction: Instruction, reason: str) -> None:
-        """Report a transformation; `reason` says what became of `instruction`."""
+        """Report what became of `instruction` in an application made without a remark."""
         self._remark("applied", instruction, reason)
 
     def missed(self, instruction: Instruction, reason: str) -> None:
@@ -84,6 +115,18 @@ class PassContext:
             self.remarks.append(Remark(kind, self.pass_name, instruction.name, reason, source))
 
 
+class XlaPass(NamedTuple):
+    """The pass of XLA that a pass follows, for its page in docs/passes/."""
+
+    class_name: str
+    """The C++ class, without the namespace `xla`."""
+    source: str
+    """The header that declares it, in the repository openxla/xla."""
+    compared: Literal["outputs", "tests", "nothing"] = "outputs"
+    """The comparison that was made: with outputs of jaxlib 0.10.2, with the recorded cases of XLA's
+    unit tests, or none."""
+
+
 class ModulePass:
     """Base of all passes. The class docstring is the pass's documentation."""
 
@@ -92,8 +135,14 @@ class ModulePass:
     preserves: ClassVar[Preserves] = "rounding"
     """The part of the results that it leaves as it was, as `register` says."""
 
+    xla: ClassVar[XlaPass | None] = None
+    """The pass of XLA that it follows; None for a pass that XLA does not have."""
+
     Options: ClassVar[type[PassOptions]] = PassOptions
     """The class of its options, one nested in the pass where it has any."""
+
+    option_groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Headings for its page, each with the options under it; all options, or no headings."""
 
     def __init__(self, options: PassOptions | None = None) -> None:
         self.options: Any = options if options is not None else self.Options()
@@ -110,12 +159,15 @@ class ModulePass:
 PassClass = TypeVar("PassClass", bound=type[ModulePass])
 
 
-def register(name: str, *, preserves: Preserves = "rounding") -> Callable[[PassClass], PassClass]:
-    """Give a pass its name, which the table in `registry` repeats, and say what it preserves."""
+def register(
+    name: str, *, preserves: Preserves = "rounding", xla: XlaPass | None = None
+) -> Callable[[PassClass], PassClass]:
+    """Give a pass its name, which the table in `registry` repeats, and declare its facts."""
 
     def decorate(pass_class: PassClass) -> PassClass:
         pass_class.name = name
         pass_class.preserves = preserves
+        pass_class.xla = xla
         return pass_class
 
     return decorate

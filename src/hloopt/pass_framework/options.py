@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from hloopt.amounts import parse_size
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.pass_framework.base import ModulePass, PassOptions, Seconds
@@ -121,9 +121,6 @@ def _values(
     return arguments
 
 
-_INTEGER = pattern(r"-?\d{1,18}")
-_SIZE = pattern(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]i?)B?", re.I)
-_BYTES = pattern(r"(\d{1,18})\s*B", re.I)
 _LONGEST_SHOWN = 60
 
 
@@ -194,20 +191,6 @@ def _try_int(value: object) -> tuple[bool, object]:
         number = parse_size(value)
         return number is not None, number
     return False, None
-
-
-def parse_size(text: str) -> int | None:
-    """An integer, or a size as people write it: `80GiB`, `1.5K`, `80B`; None for anything else."""
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if number := _BYTES.fullmatch(text.strip()):
-        return int(number[1])
-    size = _SIZE.fullmatch(text.strip())
-    if not size:
-        return None
-    base = 1024 if size[2].lower().endswith("i") else 1000
-    power = "kmgt".index(size[2][0].lower()) + 1
-    return int(float(size[1]) * base**power)
 
 
 def _try_float(value: object) -> tuple[bool, object]:

@@ -100,7 +100,7 @@ class _Reader:
         return match[0], match.start()
 
     def options(self) -> tuple[dict[str, object], dict[str, int]]:
-        """What is in braces, if anything is: values, and where their names are."""
+        """The options in braces, if there are any: values, and the positions of their names."""
         return self.assignments(end="}") if self.accept("{") else ({}, {})
 
     def assignments(self, end: str) -> tuple[dict[str, object], dict[str, int]]:

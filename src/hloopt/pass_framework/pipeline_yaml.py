@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, get_args
 
-from hloopt.diagnostics import HloError, PipelineError, Source, Span, did_you_mean
+from hloopt.diagnostics import HloError, PipelineError, SelectorError, Source, Span, did_you_mean
 from hloopt.pass_framework.conditions import check_condition
 from hloopt.pass_framework.options import OptionError
 from hloopt.pass_framework.pipeline import (
@@ -112,7 +113,7 @@ class _Reader:
         return PipelineError(message, span=self._span(node), help=help, code=code)
 
     def _span(self, node: Any) -> Span:
-        """The place where a node stands: its first line."""
+        """The span of a node: its first line."""
         start, end = node.start_mark.index, node.end_mark.index
         line_end = self.source.text.find("\n", start)
         end = min(end, line_end if line_end >= 0 else end)
@@ -248,9 +249,25 @@ class _Reader:
             conditions[key] = self._value(value)
             try:
                 check_condition(key, conditions[key])
+            except SelectorError as error:
+                raise self._in_selector(error, value) from None
             except PipelineError as error:
                 raise error.at(self._span(_key_node(node, key))) from None
         return conditions
+
+    def _in_selector(self, error: SelectorError, node: Any) -> PipelineError:
+        """A mistake in a selector that is, or is in, the value of a node: where the file has it.
+
+        The whole value where that is written with escapes or over several lines.
+        """
+        assert error.span is not None
+        text = error.span.source.text
+        scalar = next(part for part in _scalars(node) if part.value == text)
+        start = scalar.start_mark.index + (scalar.style in ('"', "'"))
+        span = self._span(scalar)
+        if self.source.text.startswith(text, start):
+            span = Span(self.source, start + error.span.start, start + error.span.end)
+        return PipelineError(error.message, span=span, help=error.help, code=error.code)
 
     def _pass(self, name: str, name_node: Any, options: Any, common: dict[str, Any]) -> PassStep:
         values: dict[str, object] = {}
@@ -286,6 +303,17 @@ class _Reader:
             return PipelineStep(pipeline=self.find_pipeline(name), **common)
         except HloError as error:
             raise error.at(self._span(node)) from None
+
+
+def _scalars(node: Any) -> Iterator[Any]:
+    """The scalars in a node of two levels at most: itself, or those of a list or a mapping."""
+    import yaml
+
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+        return
+    for part in node.value:
+        yield part[1] if isinstance(node, yaml.MappingNode) else part
 
 
 def _key_node(mapping: Any, key: str) -> Any:

@@ -21,7 +21,7 @@ ours or a full listing is asked for. In a package's pyproject.toml:
 
 
 def offered() -> dict[str, EntryPoint]:
-    """What other packages offer, by the names of the passes."""
+    """The entry points of other packages, by the names of the passes."""
     from importlib.metadata import entry_points
 
     return {entry.name.replace("_", "-"): entry for entry in entry_points(group=ENTRY_POINTS)}
@@ -47,13 +47,15 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def place_in_package(error: BaseException, entry: EntryPoint) -> str:
-    """The place where the package that offers a pass raised an exception when it was imported."""
+    """The file and line at which the package of a pass raised an exception when it was imported."""
     return _place(raised_at(error, _top(entry.value)), package_of(entry))
 
 
 def place_in_pass(error: BaseException, pass_class: type[ModulePass]) -> str | None:
-    """The place where a pass of another package raised an exception, or else has its `run`; None
-    for ours."""
+    """The file and line at which a pass of another package raised an exception, else its `run`.
+
+    None for our passes.
+    """
     package = _top(pass_class.__module__)
     if package == "hloopt":
         return None

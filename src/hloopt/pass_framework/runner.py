@@ -16,9 +16,11 @@ from hloopt.diagnostics import (
     PassRefused,
     PipelineError,
     Source,
+    counted,
 )
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.pass_framework.applications import Application, Applications
 from hloopt.pass_framework.base import PassContext, Remark
 from hloopt.pass_framework.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
 from hloopt.pass_framework.plugins import place_in_pass
@@ -59,6 +61,9 @@ class PipelineResult:
     warnings: list[str] = field(default_factory=list)
     validation: Validation | None = None
     """The result of running and comparing the module; None where nobody asked for it."""
+    applications: Applications = field(default_factory=Applications)
+    """Those of all passes, in the order in which they were made; those that a failed pass had made
+    are among them, so that each has the same number whatever the limit."""
 
     @property
     def changed(self) -> bool:
@@ -86,12 +91,15 @@ class PipelineRunner(NamedTuple):
     verify: bool = True
     wants_remarks: bool = False
     observers: Sequence[Observer] = ()
-    write_reproducer: Callable[[PassStep, str, str], str] | None = None
-    """Takes step, module text and reason; returns how to repeat the failure, for the message."""
+    write_reproducer: Callable[[PassStep, str, str, int | None], str] | None = None
+    """Takes step, module text, reason and the applications that the pass might make; returns how to
+    repeat the failure, for the message."""
     verifier_options: VerifierOptions = ANY_TARGET
     validator: Validator | None = None
     on_progress: Callable[[str, float], None] | None = None
     """Told what takes a pass long, and which part of it is done."""
+    opt_limit: int | None = None
+    """The most applications that all passes together may make; None: any number."""
 
     def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
         """Run all steps on `module`, in place.
@@ -107,12 +115,14 @@ class _Execution:
     def __init__(self, runner: PipelineRunner, module: Module) -> None:
         self.runner = runner
         self.module = module
-        self.result = PipelineResult()
+        self.result = PipelineResult(applications=Applications(runner.opt_limit))
         self.verified = VerifiedState()
         self._preserved: Preserves = "bits"
         """The least that all passes preserve which changed something: comparisons are with the
         module as it was before the first one."""
         self._text: tuple[int, str] | None = None
+        self._made_before = 0
+        """The applications before the pass that runs."""
 
     def run(self, pipeline: Pipeline) -> PipelineResult:
         if self.runner.verify:
@@ -194,6 +204,10 @@ class _Execution:
         if unmet is not None:
             run.skipped = f"condition not met: {unmet}"
             return False
+        applications = self.result.applications
+        if applications.is_at_limit:
+            run.skipped = f"the limit of {counted(applications.made, 'application')} is reached"
+            return False
         for observer in self.runner.observers:
             observer.before(run, module)
         before = self.text()
@@ -201,13 +215,18 @@ class _Execution:
             step.made.name,
             wants_remarks=self.runner.wants_remarks,
             on_progress=self.runner.on_progress,
+            applications=applications,
         )
+        made = self._made_before = applications.made
         started = time.perf_counter()
         try:
             answer: object = step.made.run(module, context)
             if not isinstance(answer, bool):
                 raise TypeError(f"run() returned {answer!r}, not whether it changed the module")
             run.changed = answer
+            if answer and applications.made == made:  # a plugin that does not ask
+                root = module.entry.root.name
+                applications.add(Application(run.name, root, "changed the module"))
             if self.runner.verify and run.changed:
                 verify_changes(module, self.verified, self.runner.verifier_options)
         except KeyboardInterrupt:
@@ -247,7 +266,9 @@ class _Execution:
         where = ""
         is_refused = isinstance(error, PassRefused | PipelineError)
         if self.runner.write_reproducer is not None and not is_refused:
-            where = self.runner.write_reproducer(step, before, reason)
+            limit = self.runner.opt_limit
+            left = None if limit is None else limit - self._made_before
+            where = self.runner.write_reproducer(step, before, reason, left)
         if step.on_error == "skip":
             said = f"pass '{run.name}' failed and was skipped: {reason}"
             self.result.warnings.append(f"{said}; {place}" if place else said)

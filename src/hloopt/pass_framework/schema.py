@@ -10,12 +10,6 @@ from hloopt.pass_framework.options import option_infos, options_schema
 from hloopt.pass_framework.pipeline import DEFAULT_ITERATIONS, OnError
 from hloopt.pass_framework.registry import find_pass, pass_names
 
-_CONDITION_TYPES: dict[type, dict[str, object]] = {
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    list: {"type": "array", "items": {"type": "string"}},
-}
-
 
 def pipeline_schema() -> dict[str, object]:
     """The schema, plug-ins' passes included. Imports every pass."""
@@ -39,7 +33,7 @@ def pipeline_schema() -> dict[str, object]:
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {
-                    key: {**_CONDITION_TYPES[condition.type], "description": condition.doc}
+                    key: {**condition.kind.schema, "description": condition.doc}
                     for key, condition in CONDITIONS.items()
                 },
             },

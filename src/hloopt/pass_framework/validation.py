@@ -87,7 +87,7 @@ class Validator:
         raise Miscompiled(mismatch.reason)
 
     def _pair(self, module: Module) -> tuple[Reference, Module]:
-        """What is right, and what to compare with it: what can shrink depends on both."""
+        """The reference and the module to compare with it: what can shrink depends on both."""
         assert self._source is not None
         if self._shrink:
             original = parse_module(self._source)

@@ -24,6 +24,7 @@ from hloopt.proto.header import read_header
 from hloopt.proto.literals import read_literal
 from hloopt.proto.schema import message
 from hloopt.proto.shapes import ShapeReader
+from hloopt.text.async_rules import check_called
 from hloopt.text.fast_lane import link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
 from hloopt.text.unique_names import make_names_unique
@@ -243,6 +244,8 @@ class _Decoder:
             if instruction.opcode in ASYNC:
                 thread = instruction.attributes.get("async_execution_thread", '"main"')
                 computation.execution_thread = thread.strip('"')
+        if instruction.opcode is Opcode.ASYNC_START:
+            check_called(called)  # XLA reads a second async-start, which no text could say
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
-from hloopt.diagnostics import Source
+from hloopt.diagnostics import Source, counted
 from hloopt.reports.console.table import ReportTable
 from hloopt.reports.console.units import middle, page_width
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from hloopt.pass_framework.applications import Applications
     from hloopt.pass_framework.base import Remark
     from hloopt.pass_framework.runner import PassRun
     from hloopt.pass_framework.validation import Validation
@@ -152,6 +153,45 @@ def render_warnings(outcome: Outcome, console: Console) -> None:
         console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
 
 
+def render_applications(outcome: Outcome, console: Console) -> None:
+    """The number of applications and the last one, where there is a limit, in a line."""
+    applications = outcome.result.applications
+    if applications.limit is None:
+        return
+    made = counted(applications.made, "application")
+    limit = f"the limit of {applications.limit:,} is"
+    reached = "reached" if applications.is_at_limit else "not reached"
+    last = applications.last
+    said = f"; the last: {last.pass_name}: %{last.instruction}: {last.what}" if last else ""
+    console.print(Text(f"{made} made, {limit} {reached}{said}"), soft_wrap=True)
+
+
+def _run_to_json(run: PassRun) -> dict[str, object]:
+    from hloopt.pass_framework.pipeline_text import format_value
+
+    return {
+        "name": run.name,
+        "iteration": run.iteration,
+        "options": {name: format_value(value) for name, value in run.options.items()},
+        "changed": run.changed,
+        "failed": run.failed,
+        "skipped": run.skipped,
+        "instructions_before": run.instructions[0],
+        "instructions_after": run.instructions[1],
+        "seconds": run.seconds,
+        "statistics": run.statistics,
+    }
+
+
+def _applications_to_json(applications: Applications) -> dict[str, object]:
+    """The key that there is with a limit."""
+    if applications.limit is None:
+        return {}
+    last = applications.last
+    told = last and dict(zip(("pass", "instruction", "what"), last, strict=True))
+    return {"applications": {"limit": applications.limit, "made": applications.made, "last": told}}
+
+
 def render_remarks(outcome: Outcome, filters: RemarkFilters, console: Console) -> None:
     """Remarks of the kinds and passes asked for, one a line, with the line in the source."""
     name = outcome.source.name if outcome.source else outcome.name
@@ -244,6 +284,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "remarks": [
             _remark_to_json(remark, line) for remark, line in _remarks_asked_for(outcome, filters)
         ],
+        **_applications_to_json(outcome.result.applications),
         "seconds": outcome.seconds,
         "diff": diff_to_json(outcome.diff) if outcome.diff is not None else None,
         "memory": (
@@ -260,23 +301,6 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "schedule": (
             None if outcome.schedule is None else schedule_change_to_json(outcome.schedule)
         ),
-    }
-
-
-def _run_to_json(run: PassRun) -> dict[str, object]:
-    from hloopt.pass_framework.pipeline_text import format_value
-
-    return {
-        "name": run.name,
-        "iteration": run.iteration,
-        "options": {name: format_value(value) for name, value in run.options.items()},
-        "changed": run.changed,
-        "failed": run.failed,
-        "skipped": run.skipped,
-        "instructions_before": run.instructions[0],
-        "instructions_after": run.instructions[1],
-        "seconds": run.seconds,
-        "statistics": run.statistics,
     }
 
 

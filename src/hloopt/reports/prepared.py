@@ -26,7 +26,7 @@ _KNOWN_SPACES = {
 
 @dataclass(frozen=True, slots=True)
 class PreparedModule:
-    """What to measure in place of a module, and what figures of it are not fit for."""
+    """The module to measure in place of a given one, and the limits of its figures."""
 
     module: Module
     """The module itself, or a flattened copy with copies inserted."""

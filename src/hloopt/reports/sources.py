@@ -32,7 +32,7 @@ class StackTable:
         self._numbers: dict[Stack, int] = {}
 
     def source_to_json(self, line: SourceLine) -> dict[str, Any]:
-        """What tables call the line, what tells it, and the number of its stack."""
+        """The name of a line in tables, its basis, and the number of its stack."""
         return {
             "source": line.label,
             "source_basis": line.basis.value,
@@ -48,7 +48,7 @@ class StackTable:
 
 
 def source_notes(amounts: Mapping[Basis, int], what: str) -> list[str]:
-    """What lines rest on that the metadata does not tell; `amounts` of `what` by basis."""
+    """The basis of lines that the metadata does not tell; `amounts` of `what` by basis."""
     total = sum(amounts.values()) or 1
     notes = []
     if taken := sum(amounts.get(basis, 0) for basis in _TAKEN):

@@ -1,4 +1,4 @@
-"""What a reader of figures should know of the stage a module is at, in a line each."""
+"""Notices for readers of figures about the stage a module is at, in a line each."""
 
 from __future__ import annotations
 

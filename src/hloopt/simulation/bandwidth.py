@@ -22,12 +22,12 @@ class Bandwidth:
         self._roofline = Roofline(CostAnalysis(module), target)
 
     def of_work(self, instruction: Instruction) -> float:
-        """What an instruction of the main stream wants."""
+        """The bandwidth that an instruction of the main stream wants."""
         bound = self._roofline.of(instruction)
         return bound.memory / bound.seconds if bound.seconds else 0.0
 
     def of_operation(self, operation: Operation) -> float:
-        """What an operation wants that takes its latency. O(leaves)."""
+        """The bandwidth that an operation wants in its latency. O(leaves)."""
         if operation.latency <= 0:
             return 0.0
         return min(1.0, operation.traffic / self._bytes_per_cycle / operation.latency)

@@ -41,7 +41,7 @@ class Clock:
 
 
 class SharedClock(Clock):
-    """What runs at the same time shares the bandwidth of the memory.
+    """The clock of a run: what runs at the same time shares the bandwidth of the memory.
 
     Each party wants a share of it while it runs. Where they want more than there is, all get what
     they want up to one and the same share, so that it is used up; who gets less than wanted is
@@ -51,7 +51,7 @@ class SharedClock(Clock):
     def __init__(self) -> None:
         super().__init__()
         self._rest: dict[Operation, float] = {}
-        """What operations under way have to do yet, in cycles at full speed."""
+        """The work left to operations in flight, in cycles at full speed."""
         self._demand: dict[Operation, float] = {}
         self._queues: dict[Stream, deque[Operation]] = {}
         self._running: dict[Stream, int] = {}

@@ -1,4 +1,4 @@
-"""What a run makes of the collectives between devices: what they move, and what waits for them."""
+"""Statistics of collectives in a run: the bytes they move, and the time spent waiting for them."""
 
 from __future__ import annotations
 

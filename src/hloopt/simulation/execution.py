@@ -69,7 +69,8 @@ class ComputationRun:
         return {instruction: position for position, instruction in enumerate(self.order)}
 
     def work_under(self, operation: Operation, most: int = 10) -> list[tuple[Instruction, float]]:
-        """What runs in the main stream while an operation does, and how long; the longest `most`.
+        """The work of the main stream while an operation is in flight, and its time; the longest
+        `most`.
 
         O(log instructions), and linear in those under it.
         """
@@ -93,7 +94,7 @@ class Simulation:
     model: LatencyModel
     loops: Loops
     runs: dict[Computation, ComputationRun] = field(default_factory=dict)
-    """What runs: the entry, loops, branches and calls; callees first."""
+    """The computations that run: the entry, loops, branches and calls; callees first."""
     unknown_loops: list[Instruction] = field(default_factory=list)
     """Loops that run whose trip count is not known."""
     guessed: list[Instruction] = field(default_factory=list)
@@ -288,7 +289,7 @@ class _Simulator:
         return model.node_time(instruction)
 
     def _calls(self, instruction: Instruction) -> list[tuple[Computation, int]]:
-        """What an instruction runs, and how often."""
+        """The computations that an instruction runs, and how often."""
         if instruction.opcode is Opcode.WHILE:
             trips = self._trip_count(instruction)
             body, condition = instruction.called

@@ -20,7 +20,7 @@ _MATTERS = 0.1
 
 
 class Reason(StrEnum):
-    """What keeps the rest of an operation from being hidden."""
+    """The reason why the rest of an operation is exposed."""
 
     HIDDEN = "hidden"
     """Nothing is left to hide."""
@@ -40,7 +40,7 @@ class Reason(StrEnum):
 
 @dataclass(slots=True)
 class Hiding:
-    """What there is to hide one operation. Times are cycles of one run."""
+    """The work that could hide one operation. Times are cycles of one run."""
 
     operation: Operation
     reason: Reason = Reason.HIDDEN
@@ -51,7 +51,7 @@ class Hiding:
     free: float = 0.0
     """Independent work elsewhere, while the stream has room."""
     examples: tuple[Instruction, ...] = ()
-    """What the reason speaks of: the longest of the work, or what feeds it and what needs it."""
+    """The instructions of the reason: the longest of the work, or its producers and consumers."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,8 @@ def explain_hiding(
     hazards: Iterable[tuple[Instruction, Instruction]] = (),
     memory: MemoryUse | None = None,
 ) -> list[Hiding]:
-    """What hides each operation of a run, and why not more does; in the order of `operations`.
+    """The work that hides each operation of a run, and why there is no more; in the order of
+    `operations`.
 
     Work is independent of an operation if it neither feeds the start nor needs the done: then it
     can be put between them, together with what stands in its way. `hazards` are pairs of which
@@ -184,7 +185,7 @@ class _Judge:
         origin: Instruction,
         neighbors: Callable[[Instruction], Iterable[Instruction]],
     ) -> list[Instruction]:
-        """What takes time in one direction, with nothing that does on the way."""
+        """The nearest instructions in one direction that take time."""
         found: list[Instruction] = []
         seen = {origin}
         stack = [origin]

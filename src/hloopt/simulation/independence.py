@@ -30,7 +30,7 @@ class IndependentWork:
         """`times`: of the work at each position. O(edges · operations / 64)."""
         related = _related(run, operations, hazards)
         self.positions = np.flatnonzero(np.array(times) > 0)
-        """Where there is work."""
+        """The positions of work."""
         width = (len(operations) + 7) // 8
         packed = b"".join(
             related[position].to_bytes(width, "little") for position in self.positions
@@ -38,7 +38,7 @@ class IndependentWork:
         self._related = np.frombuffer(packed, np.uint8).reshape(len(self.positions), width)
 
     def of(self, number: int) -> Positions:
-        """The place where work stands that is independent of operation `number`. O(work)."""
+        """The positions of work that is independent of operation `number`. O(work)."""
         byte, bit = divmod(number, 8)
         is_related = (self._related[:, byte] >> bit & 1).astype(bool)
         independent: Positions = self.positions[~is_related]

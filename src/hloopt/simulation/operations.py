@@ -1,4 +1,4 @@
-"""What goes on beside the main stream: operations with a start and a done."""
+"""Operations beside the main stream: those with a start and a done."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Operation:
     latency: float
     """The time it takes where nothing slows it down."""
     issued: float = 0.0
-    """The time when its start was over: it may begin."""
+    """The end of its start: it may begin."""
     begin: float = 0.0
-    """The time when its stream had room for it."""
+    """The time at which its stream had room for it."""
     finish: float = 0.0
     needed: float = 0.0
-    """The time when the main stream had nothing else to do before its done."""
+    """The time at which the main stream had nothing else to do before its done."""
     origin: Origin = Origin.CONSTANT
     """The origin of its latency."""
 
     @property
     def kind(self) -> Opcode:
-        """What is done: all-gather, copy, call …"""
+        """The operation itself: all-gather, copy, call …"""
         return async_form(self.start).inner
 
     @property

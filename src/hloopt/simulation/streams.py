@@ -12,7 +12,7 @@ from hloopt.patterns import pattern
 from hloopt.simulation.operations import SYNCHRONOUS, Stream
 
 UNLISTED = Stream("async", None)
-"""What runs operations that use no resource of the scheduler: calls on other threads."""
+"""The stream of operations that use no resource of the scheduler: calls on other threads."""
 
 _PREFIX = pattern("^k(GpuAsyncStream)?")
 _WORD = pattern(r"(?<=[a-z])(?=[A-Z0-9])")

@@ -1,4 +1,4 @@
-"""What the speed-of-light model knows of a GPU beside its peak rates."""
+"""Figures of a GPU for the speed-of-light model, beside its peak rates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """The way devices reach each other: within a node by NVLink, between nodes by network cards.
+    """The network of devices: within a node by NVLink, between nodes by network cards.
 
     Times are in microseconds, bandwidths in bytes per second.
     """

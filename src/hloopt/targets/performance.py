@@ -41,7 +41,7 @@ def table_names() -> list[str]:
 
 
 class OperationCosts(NamedTuple):
-    """What one element of an elementwise operation costs a GPU, in flops of 32 bits."""
+    """The cost of one element of an elementwise operation on a GPU, in flops of 32 bits."""
 
     default: int
     others: Mapping[str, Mapping[str, int]]

@@ -1,4 +1,4 @@
-"""What one device can do at best."""
+"""A target: the peak rates and sizes of one device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDER = {
     "s32": "f32",
     "f32": "f64",
 }
-"""What runs a type for which there is no rate."""
+"""The type whose rate stands in for one that has none."""
 _SAME_RATE = {
     **{"pred": "s8", "u4": "s4", "u8": "s8", "s2": "s4", "u2": "s4", "s1": "s4", "u1": "s4"},
     **{"s16": "s32", "u16": "s32", "u32": "s32", "s64": "f64", "u64": "f64"},
@@ -52,7 +52,7 @@ class Target:
     sources: tuple[str, ...]
     """The origin of the figures."""
     gpu: Gpu | None = None
-    """What the speed-of-light model needs; None where that model does not apply."""
+    """Figures for the speed-of-light model; None where that model does not apply."""
 
     def matrix_rate(self, element_type: str) -> float | None:
         """Flops per second of dot products, by the type of the operands; None if unknown.

@@ -8,10 +8,10 @@ is printed only if that gives the same module back.
 
 from __future__ import annotations
 
-from hloopt.ir.async_chains import async_followers
+from hloopt.ir.async_chains import async_followers, is_alone
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, Opcode
+from hloopt.ir.opcode import ASYNC_SUGAR, Opcode
 from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, attributes_of_start
 
 
@@ -23,7 +23,7 @@ def wrapped_operation(start: Instruction, *, readable: bool) -> Instruction | No
     if len(start.called) != 1:
         return None
     operation = start.called[0].root
-    has_form = _says_all(start, operation) if readable else _is_alone(operation)
+    has_form = _says_all(start, operation) if readable else is_alone(operation)
     return operation if has_form else None
 
 
@@ -34,14 +34,6 @@ def is_printed_in_its_start(computation: Computation, *, readable: bool) -> bool
         and wrapped_operation(caller, readable=readable) is not None
         for caller in computation.callers
     )
-
-
-def _is_alone(operation: Instruction) -> bool:
-    """Whether an operation, the root of its computation, has only parameters beside it."""
-    if operation.opcode is Opcode.PARAMETER or operation.opcode in ASYNC:
-        return False
-    members = operation.parent.instructions
-    return all(i is operation or i.opcode is Opcode.PARAMETER for i in members)
 
 
 def _says_all(start: Instruction, operation: Instruction) -> bool:

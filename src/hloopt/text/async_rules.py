@@ -36,7 +36,7 @@ def complete_async(instruction: Instruction, calls: Sequence[Computation]) -> No
         check_context_shape(instruction.shape, opcode.value)
     if opcode is Opcode.ASYNC_START:
         start = instruction
-        _check_called(instruction.called)
+        check_called(instruction.called)
         instruction.called[0].move_to_thread(thread_of(start))
     else:
         start = _check_chain(instruction, calls)
@@ -53,7 +53,8 @@ def thread_of(instruction: Instruction) -> str:
     return instruction.attributes.get(THREAD, '"main"').strip("\"'")
 
 
-def _check_called(called: tuple[Computation, ...]) -> None:
+def check_called(called: tuple[Computation, ...]) -> None:
+    """Raise HloSyntaxError unless an async-start calls one computation, and it alone does."""
     if len(called) != 1:
         raise HloSyntaxError("async-start needs one computation: calls=…")
     starts = sum(caller.opcode is Opcode.ASYNC_START for caller in called[0].callers)

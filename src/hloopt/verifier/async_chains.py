@@ -26,7 +26,7 @@ CONSUMERS: dict[Opcode, tuple[Opcode, ...]] = {
     Opcode.SEND: (Opcode.SEND_DONE, _TUPLE),  # a tuple: on its way through a loop
     Opcode.RECV: (Opcode.RECV_DONE, _TUPLE),
 }
-"""What may consume the result of a start."""
+"""Opcodes that may consume the result of a start."""
 PRODUCERS: dict[Opcode, tuple[Opcode, ...]] = {
     Opcode.ALL_GATHER_DONE: (Opcode.ALL_GATHER_START,),
     Opcode.ALL_REDUCE_DONE: (Opcode.ALL_REDUCE_START,),
@@ -35,7 +35,7 @@ PRODUCERS: dict[Opcode, tuple[Opcode, ...]] = {
     Opcode.ASYNC_UPDATE: (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE),
     Opcode.ASYNC_DONE: (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE),
 }
-"""What an update or a done may continue."""
+"""Opcodes that an update or a done may continue."""
 
 
 def check_chains(

@@ -101,7 +101,7 @@ def _buffer_indices(shape: Shape) -> Iterator[_Index]:
 
 def check_rng_seed(instruction: Instruction, setting: Setting) -> None:
     """The custom call GetRngSeed takes nothing and returns a u64."""
-    if instruction.attributes.get("custom_call_target") != '"GetRngSeed"':
+    if custom_call_target(instruction) != "GetRngSeed":
         return
     count = len(instruction.operands)
     if count:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.verifier.deadlocks import frontend_attributes, is_host_transfer
+from hloopt.verifier.deadlocks import frontend_attributes
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import broken
 
@@ -33,7 +34,7 @@ def check_transfers(
                 f"The operand of a {done.opcode} instruction needs to be {_DONE_OF[done.opcode]}, "
                 f"found {start.opcode}",
             )
-        elif is_host_transfer(start) != is_host_transfer(done):
+        elif has_host_transfer(start) != has_host_transfer(done):
             yield broken(
                 done,
                 "Expected instructions to have the same is-host-transfer property as "
@@ -50,7 +51,7 @@ def check_host_channels(
     first: dict[str, Instruction] = {}
     for instruction in found:
         channel = instruction.attributes.get("channel_id")
-        if channel is None or not is_host_transfer(instruction):
+        if channel is None or not has_host_transfer(instruction):
             continue
         other = first.setdefault(channel, instruction)
         if other is instruction:

@@ -6,10 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attributes.values import (
-    parse_int_lists,
-    parse_ints,
-)
+from hloopt.ir.attributes.typed import dimensions_of, pairs_of
 from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -147,7 +144,7 @@ def check_gathered_sizes(instruction: Instruction, setting: Setting) -> None:
 
 
 def _dimension(instruction: Instruction) -> int:
-    return parse_ints(instruction.attributes["dimensions"])[0]
+    return dimensions_of(instruction)[0]
 
 
 def check_all_to_all(instruction: Instruction, setting: Setting) -> None:
@@ -202,7 +199,7 @@ def check_source_target_pairs(instruction: Instruction, setting: Setting) -> Non
 
     The in-place form, with offsets, lets a device send twice where the lists of offsets say so.
     """
-    pairs = parse_int_lists(instruction.attributes.get("source_target_pairs", "{}"))
+    pairs = pairs_of(instruction)
     if any(len(pair) != 2 for pair in pairs):
         raise HloVerifyError("source_target_pairs holds something that is no pair")
     limit = _mode(instruction, setting).device_count

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloError, HloVerifyError
+from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.attributes.values import parse_frontend_attributes, parse_int_lists
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.transfers import PAIRS, has_cycle
@@ -56,7 +57,7 @@ def check_deadlocks(
     there is no other transfer and none of `_WAITS_FOR_ALL`. Collectives that run as one group may
     come in any order. O(instructions), once per open transfer with which a computation is called.
     """
-    if not module.is_scheduled or all(map(is_host_transfer, found)):
+    if not module.is_scheduled or all(map(has_host_transfer, found)):
         return
     open_transfer: _Transfer | None = None
     ends: dict[tuple[object, ...], _Transfer | None] = {}
@@ -84,11 +85,6 @@ def check_deadlocks(
         yield broken(open_transfer.instruction, f"Expected {other} to match {open_transfer.opcode}")
 
 
-def is_host_transfer(instruction: Instruction) -> bool:
-    """Whether a send or recv, or its done, exchanges data with the host."""
-    return instruction.attributes.get("is_host_transfer") == "true"
-
-
 def _steps(computation: Computation) -> Iterator[Instruction | Computation]:
     """Transfers, waiting collectives and called computations, in the order they run."""
     for instruction in computation.instructions:
@@ -96,7 +92,7 @@ def _steps(computation: Computation) -> Iterator[Instruction | Computation]:
             if "_collectives_group" not in frontend_attributes(instruction):
                 yield from instruction.called
         elif instruction.opcode in _WAITS_FOR_ALL or (
-            instruction.opcode in (Opcode.SEND, Opcode.RECV) and not is_host_transfer(instruction)
+            instruction.opcode in (Opcode.SEND, Opcode.RECV) and not has_host_transfer(instruction)
         ):
             yield instruction
 

@@ -258,7 +258,7 @@ class InstructionRules:
 
 
 class _Known:
-    """What was found in one setting."""
+    """The errors found in one setting."""
 
     def __init__(self, setting: Setting) -> None:
         self.forms: set[_Form] = set()

@@ -7,6 +7,7 @@ from functools import cache
 
 from hloopt.diagnostics import HloError, HloVerifyError
 from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -65,7 +66,8 @@ def why_malformed(shape: Shape) -> str | None:
 
 
 def check_layouts(instruction: Instruction, setting: Setting) -> None:
-    """What only passes values on keeps their layouts; so do opcodes that layout assignment does
+    """Opcodes that only pass values on keep their layouts; so do opcodes that layout assignment
+    does
     not let change them (with `instruction_can_change_layout="layout-assignment"`)."""
     shape = instruction.shape
     operands = [operand.shape for operand in instruction.operands]
@@ -78,7 +80,7 @@ def check_layouts(instruction: Instruction, setting: Setting) -> None:
     if setting.options.instruction_can_change_layout == "all" or not shape.is_array:
         return
     is_free = instruction.opcode in _MAY_CHANGE_LAYOUT
-    if is_free and instruction.attributes.get("custom_call_target") != '"LayoutConstraint"':
+    if is_free and custom_call_target(instruction) != "LayoutConstraint":
         return
     for number, operand in enumerate(operands):
         if operand.rank != shape.rank or not operand.is_array:

@@ -46,7 +46,7 @@ OPTION_DOCS = {
     "allow_dead_code": "fusions may hold instructions without users, as some passes leave them to "
     "dce",
 }
-"""What each option of `VerifierOptions` means, in a line of help."""
+"""The meaning of each option of `VerifierOptions`, in a line of help."""
 
 
 class OptionInfo(NamedTuple):

@@ -59,7 +59,7 @@ def show_index(index: Iterable[int]) -> str:
 
 
 def header_span(module: Module, name: str) -> Span | None:
-    """The place where the module's header has the attribute `name`."""
+    """The span of the attribute `name` in the module's header."""
     if module.source is None:
         return None
     match = re.search(rf"\b{name}\b", module.source.text)

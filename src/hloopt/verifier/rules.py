@@ -54,7 +54,7 @@ class Rule(NamedTuple):
 
     function: str
     opcodes: frozenset[Opcode] = frozenset()
-    """What it is about; empty: all opcodes."""
+    """The opcodes it is about; empty: all."""
     attributes: frozenset[str] = frozenset()
     """Asked of what has one of these attributes; empty: of all."""
     option: str = ""
@@ -264,7 +264,7 @@ def broken_rules(
     setting: Setting,
     parameters: Sequence[Instruction] = (),
 ) -> Iterator[HloError]:
-    """What rules about a computation or a module say, of whose instructions `found` matter.
+    """The errors of rules about a computation or a module, of whose instructions `found` matter.
 
     Rules about no opcode in particular are given `parameters`.
     """

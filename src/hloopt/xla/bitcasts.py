@@ -10,7 +10,8 @@ from hloopt.ir.shapes.shape import Shape, array_shape, without_layout
 
 
 def rewrite_bitcast(instruction: Instruction) -> Instruction:
-    """What gives the same bytes: an array is brought into the order in which it lies in memory,
+    """Operations that give the same bytes: an array is brought into the order in which it lies in
+    memory,
     split into elements of the other type, and put in order again.
 
     Adds the instructions and returns the last; the bitcast stays.

@@ -24,7 +24,7 @@ from hloopt.xla.process import XlaDied, ask_xla
 _CODE = "HLO505"
 _LONGEST_MESSAGE = 300  # characters
 _UNKNOWN_TARGET = re.compile(r"(?:custom call to|handler registered for) (.+?) (?:for|on a) ")
-"""What XLA says of a custom call that it does not know."""
+"""XLA's error for a custom call that it does not know."""
 _NO_STAND_INS = (
     "XLA has no stand-ins for custom calls that it does not know; the interpreter has: "
     "--engine numpy (in `hloopt run` with --stand-ins)"
@@ -110,6 +110,6 @@ def _result(module: Module, outputs: Sequence[Any]) -> Value:
 
 
 def _short(message: str) -> str:
-    """What XLA says in a line, or as much of it as a message may have."""
+    """XLA's error in a line, or as much of it as a message may have."""
     line = " ".join(message.split()).replace("<unknown>:0: error: ", "")
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:_LONGEST_MESSAGE]}…"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.commands.run.modules import LOOP, STEP, Capture, Write, entry, refused
 
+from hloopt.amounts import parse_size
 from hloopt.cli import main
 from hloopt.commands.run import command
 from hloopt.equivalence.settings import MOST_MEMORY, MOST_STEPS
-from hloopt.pass_framework.options import parse_size
 
 UNKNOWN = entry(
     "p = f32[2]{0} parameter(0)",

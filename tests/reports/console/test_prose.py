@@ -58,3 +58,8 @@ def test_explanations_fit_80_columns(
     assert main(["explain", code]) == 0
     parts = capsys.readouterr().out.split("```")
     assert max(len(line) for prose in parts[::2] for line in prose.splitlines()) <= 80
+
+
+def test_indented_code_can_be_copied() -> None:
+    code = "Type:\n\n    with a as file:\n        print(file.read())\n\nor more\n    words\n"
+    assert wrapped_prose(code, 20) == code.replace("more\n    words", "more words")

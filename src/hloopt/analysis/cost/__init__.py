@@ -1,4 +1,4 @@
-"""What instructions cost: arithmetic, and bytes between memory and the processor.
+"""The cost of instructions: arithmetic, and bytes between memory and the processor.
 
     costs = CostAnalysis(module)
     costs.of(instruction).flops, costs.module().bytes_accessed

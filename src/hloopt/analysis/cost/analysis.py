@@ -12,7 +12,7 @@ from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.rules import DEFAULT, RULES
 from hloopt.analysis.cost.sizes import leaf_elements
 from hloopt.analysis.loops.trip_count import trip_count
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -23,7 +23,7 @@ _UNKNOWN = Cost(-1, 0, 0, -1, -1)
 
 
 class CostAnalysis:
-    """What the instructions of a module cost, by the rules of XLA's HloCostAnalysis.
+    """The costs of a module's instructions, by the rules of XLA's HloCostAnalysis.
 
     Beyond XLA's, a loop costs its body times its trip count, a scan its computation for each step,
     a conditional its costliest branch, and a custom call reads its operands and writes its
@@ -128,7 +128,7 @@ class CostAnalysis:
             shape = scan.shape
             count = leaf_elements(shape.elements[1] if shape.is_tuple else shape)
         else:
-            (dimension,) = parse_ints(scan.attributes["dimensions"])
+            (dimension,) = dimensions_of(scan)
             count = scan.operands[0].shape.dimensions[dimension]
         return applying(scan, (count, self.computation(scan.called[0])))
 

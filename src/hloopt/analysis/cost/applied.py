@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from hloopt.analysis.cost.model import Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, leaf_elements
-from hloopt.ir.attributes.values import parse_window
+from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 
@@ -44,7 +44,7 @@ def select_and_scatter_cost(instruction: Instruction, callees: Callees) -> Cost:
 
 
 def _window_elements(instruction: Instruction) -> int:
-    window = parse_window(instruction.attributes.get("window", "{}"))
+    window = window_of(instruction)
     return prod(dimension.size for dimension in window.dimensions)
 
 
@@ -69,7 +69,7 @@ def sort_flops(sort: Instruction) -> int:
 
 
 def call_cost(call: Instruction, callees: Callees) -> Cost:
-    """What is called."""
+    """The computation that is called."""
     return callees(call.called[0])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.cost.model import NO_COST, Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes, table_bytes
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.instruction import Instruction
 
 
@@ -44,7 +44,7 @@ def outfeed_cost(outfeed: Instruction) -> Cost:
 def transpose_cost(transpose: Instruction) -> Cost:
     """All that is read is written, or nothing where both layouts have the elements in one order."""
     source = transpose.operands[0].shape
-    dimensions = parse_ints(transpose.attributes["dimensions"])
+    dimensions = dimensions_of(transpose)
     order = tuple(dimensions[d] for d in transpose.shape.layout.minor_to_major)
     if order == source.layout.minor_to_major:
         return NO_COST

@@ -34,7 +34,7 @@ def fusion_cost(fusion: Instruction, inside: Cost, reads: FusedReads) -> Cost:
 
 
 class FusedReads:
-    """What fusions read of their parameters, each looked at once."""
+    """The bytes that fusions read of their parameters, each looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[Instruction, int] = {}
@@ -69,7 +69,8 @@ def _table_reads(value: Instruction, waiting: list[Instruction]) -> int:
 
 
 def _array_reads(array: Instruction, waiting: list[Instruction]) -> int:
-    """What the users of an array read of it; adds what nested fusions make of it to `waiting`."""
+    """The bytes that the users of an array read; adds the parameters of nested fusions to
+    `waiting`."""
     total = 0
     is_read_whole = False
     for user in array.users:
@@ -86,7 +87,7 @@ def _array_reads(array: Instruction, waiting: list[Instruction]) -> int:
 
 
 def _inside(fusion: Instruction, operand: Instruction) -> Iterator[Instruction]:
-    """Whose users to look at for an operand of a nested fusion.
+    """The values whose users count for an operand of a nested fusion.
 
     Those of its parameter; or, where only the root reads that as its first operand, those of the
     fusion: what they leave out need not be computed.
@@ -115,7 +116,7 @@ def _constant_bytes(body: Computation) -> int:
 
 
 def _result_bytes(shape: Shape, root: Instruction) -> int:
-    """What is written of a result: all but for updates in place, of which only the update."""
+    """The bytes written of a result: all of it, of an update in place only the update."""
     if root.opcode is Opcode.TUPLE:
         parts = zip(shape.elements, root.operands, strict=True)
         return sum(_written(element, operand) for element, operand in parts)

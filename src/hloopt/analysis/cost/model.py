@@ -1,4 +1,4 @@
-"""What one run of an instruction, or of a whole computation, costs."""
+"""The cost of one run of an instruction, or of a whole computation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Cost:
     unfused_bytes: int = 0
     """The bytes accessed if what is in fusions ran instruction by instruction."""
     operand_bytes: tuple[int, ...] = ()
-    """What is read of each operand; sums to `bytes_read`. Empty for what runs computations."""
+    """Bytes read of each operand; they sum to `bytes_read`. Empty for an instruction that runs
+    computations."""
 
     @property
     def bytes_accessed(self) -> int:

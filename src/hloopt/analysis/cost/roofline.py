@@ -11,7 +11,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.targets import Target
 
 MATRIX = frozenset((Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT, Opcode.CONVOLUTION))
-"""What matrix units do; vector units do the rest."""
+"""Operations of the matrix units; vector units do the rest."""
 
 
 class Bound(NamedTuple):

@@ -1,4 +1,4 @@
-"""What each opcode costs: one table.
+"""The costs of each opcode: one table.
 
 A rule is given the instruction and a way to ask what a called computation costs.
 """
@@ -17,7 +17,7 @@ from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 
 
 class Rule(NamedTuple):
-    """The way to cost an opcode; `attributes` are those that the cost depends on."""
+    """The rule for the cost of an opcode; `attributes` are those that the cost depends on."""
 
     cost: Callable[[Instruction, Callees], Cost]
     attributes: tuple[str, ...] = ()

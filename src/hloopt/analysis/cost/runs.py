@@ -68,7 +68,10 @@ def count_calls(module: Module, costs: CostAnalysis) -> dict[Computation, dict[I
 def _called(
     instruction: Instruction, costs: CostAnalysis
 ) -> Iterator[tuple[Computation, int, bool]]:
-    """What one run of an instruction runs: computation, times, whether that is known."""
+    """Yield the computations that one run of an instruction runs, and how many times each.
+
+    The last of each says whether the number is known.
+    """
     if instruction.opcode is Opcode.WHILE:
         body, condition = instruction.called
         trips = trip_count(instruction)

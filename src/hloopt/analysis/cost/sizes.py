@@ -45,5 +45,5 @@ leaf_elements = _over_leaves(lambda leaf: leaf.element_count() if leaf.is_array 
 
 
 def bytes_of_operands(instruction: Instruction) -> tuple[int, ...]:
-    """What reading every operand once in whole moves."""
+    """The bytes moved if every operand is read once in whole."""
     return tuple([table_bytes(operand.shape) for operand in instruction.operands])

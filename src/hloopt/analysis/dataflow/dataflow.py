@@ -120,8 +120,7 @@ class Dataflow:
         return self.members(held[:1] if user.opcode in _PASSES_TABLE_ONLY else held)
 
     def positions(self, value: int) -> list[Position]:
-        """The place where a value is held: its definition, then in order of the text. O(all),
-        once."""
+        """The positions of a value: its definition, then in order of the text. O(all), once."""
         elsewhere = self._find_positions() if self._elsewhere is None else self._elsewhere
         return [Position(self.definer[value], self.slot[value]), *elsewhere.get(value, ())]
 
@@ -185,7 +184,7 @@ class Dataflow:
         return gone
 
     def _numbers_of(self, operand: Instruction, user: Instruction) -> list[int]:
-        """The place where an operand stands among those of a user."""
+        """The operand numbers at which a user takes an instruction."""
         if len(user.operands) < _MANY:
             return [n for n, other in enumerate(user.operands) if other is operand]
         numbers = self._operand_numbers.get(user)

@@ -31,7 +31,7 @@ def superfluous_phis(inputs: Mapping[int, Sequence[int]]) -> dict[int, int]:
 
 
 def resolve(replacements: Mapping[int, int], value: int) -> int:
-    """What stands for `value` in the end."""
+    """The value that stands for `value` in the end."""
     while value in replacements:
         value = replacements[value]
     return value

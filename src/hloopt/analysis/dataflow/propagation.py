@@ -312,7 +312,7 @@ def _operand(instruction: Instruction) -> Instruction:
 
 
 def _feeds(parameter: Instruction, caller: Instruction) -> Iterator[_Source]:
-    """What a call gives a parameter of a computation it runs."""
+    """The values that a call gives a parameter of a computation it runs."""
     number = parameter.parameter_number
     computation = parameter.parent
     if caller.opcode is Opcode.WHILE:

@@ -1,4 +1,4 @@
-"""The way the parts of a shape are numbered: shape indices as small integers."""
+"""Slots: the parts of a shape, numbered, so that shape indices are small integers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Slots:
     shape: Shape
     parts: tuple[Shape, ...]
     element_starts: tuple[int, ...]
-    """The place where each element of the outermost tuple begins, then the number of slots."""
+    """The first slot of each element of the outermost tuple, then the number of slots."""
 
     @property
     def indices(self) -> tuple[Index, ...]:

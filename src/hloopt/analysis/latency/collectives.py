@@ -16,7 +16,7 @@ from hloopt.analysis.latency.network import (
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
-from hloopt.ir.attributes.values import parse_int_lists
+from hloopt.ir.attributes.typed import pairs_of
 from hloopt.ir.devices.collective_mode import named_groups
 from hloopt.targets.gpu import Gpu
 from hloopt.targets.performance import load_tables
@@ -28,7 +28,7 @@ _KERNELS = "KERNEL_STRATEGY_TRITON"
 
 
 class Payload(NamedTuple):
-    """What a collective moves, in bytes on one device."""
+    """The data that a collective moves, in bytes on one device."""
 
     sent: int
     """By which throughputs are measured."""
@@ -37,7 +37,7 @@ class Payload(NamedTuple):
 
 
 def permute_kind(pairs: Collection[Sequence[int]]) -> str:
-    """What kind of collective-permute pairs of (source, target) make.
+    """The kind of collective-permute that pairs of (source, target) make.
 
     `one-way`: no device both sends and receives; `two-way`: some do; `mutual`: those that one
     device sends to send to it.
@@ -112,7 +112,7 @@ class CollectiveTimes:
         )
 
     def _permute(self, permute: Instruction) -> Time | None:
-        pairs = parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
+        pairs = pairs_of(permute)
         if not pairs:
             return None
         size = sum(leaf_bytes(operand.shape) for operand in permute.operands)
@@ -154,7 +154,7 @@ class CollectiveTimes:
 
 
 class _Reach(NamedTuple):
-    """What devices a collective connects."""
+    """The devices that a collective connects."""
 
     devices: int
     """Of one group."""

@@ -1,4 +1,4 @@
-"""What files of times have in common."""
+"""Reading files of times: what all formats share."""
 
 from __future__ import annotations
 

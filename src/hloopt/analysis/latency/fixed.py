@@ -14,6 +14,7 @@ from hloopt.analysis.latency.model import (
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.devices.transfers import STREAM
 from hloopt.ir.shapes.shape_size import shape_bytes
 
@@ -38,7 +39,7 @@ class FixedModel(LatencyModel):
         """O(1)."""
         opcode = instruction.opcode
         if opcode is Opcode.FUSION:
-            return _FUSIONS.get(instruction.attributes.get("kind", ""), _LOW)
+            return _FUSIONS.get(fusion_kind_of(instruction), _LOW)
         return _HIGH if opcode is Opcode.CONVOLUTION else _LOW
 
     def edge_time(self, source: Instruction, target: Instruction) -> Time:

@@ -1,4 +1,4 @@
-"""What one run of a fusion computes and reads.
+"""The work of one run of a fusion: operations and bytes read.
 
 A kernel walks through the elements of its results and evaluates what they need. Operations that
 walk along share evaluations. One that needs other elements, or the same in another shape (a slice,
@@ -14,7 +14,7 @@ from math import prod
 from typing import TypeAlias
 
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of, fusion_kind_of
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shapes.shape import Shape
@@ -26,9 +26,9 @@ so many elements, or of all results."""
 
 _CHOOSING = frozenset((Opcode.SELECT, Opcode.CLAMP, Opcode.COMPARE))
 ELEMENTWISE = (ELEMENTWISE_UNARY - {Opcode.COPY}) | ELEMENTWISE_BINARY | _CHOOSING
-"""What computes each element from the same one of its operands."""
+"""Opcodes that compute each element from the same element of their operands."""
 _ALONG = ELEMENTWISE | {Opcode.COPY}
-"""What needs the element of each operand that it makes."""
+"""Opcodes that need the element of each operand that they make."""
 _WARP = 32
 """Threads that run in step."""
 _CHOICE = 6
@@ -54,7 +54,7 @@ def results_of(fusion: Instruction) -> list[Instruction]:
 
 
 def written(result: Instruction) -> Shape:
-    """What is written of a result: of an update in place just the update."""
+    """The bytes written of a result: of an update in place just the update."""
     if result.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
         return result.operands[1].shape
     return result.shape
@@ -76,7 +76,7 @@ def fused_work(fusion: Instruction) -> FusedWork:
         known = walks.setdefault(value, {})
         known[walk] = max(known.get(walk, 0.0), count)
 
-    is_loop = fusion.attributes.get("kind") == "kLoop"
+    is_loop = fusion_kind_of(fusion) == "kLoop"
     results = results_of(fusion)
     for result in results:
         count = elements(written(result))
@@ -107,7 +107,7 @@ def fused_work(fusion: Instruction) -> FusedWork:
 
 
 def operation_flops(operation: Instruction) -> int:
-    """What an elementwise operation costs per element."""
+    """The cost of an elementwise operation per element."""
     default, others = load_operation_costs()
     costs = others.get(operation.opcode.value)
     return default if costs is None else costs.get(operation.shape.type_name, default)
@@ -125,7 +125,7 @@ def _applied_flops(instruction: Instruction, count: float) -> float:
 
 def _is_even(concatenate: Instruction) -> bool:
     """Whether the threads that run together are in the same part all along."""
-    (dimension,) = parse_ints(concatenate.attributes["dimensions"])
+    (dimension,) = dimensions_of(concatenate)
     return dimension == 0 or all(
         operand.shape.dimensions[dimension] % _WARP == 0 for operand in concatenate.operands
     )
@@ -139,7 +139,7 @@ def _reduction(reduce: Instruction) -> float:
 def _needs(
     instruction: Instruction, count: float, *, is_root: bool
 ) -> Iterator[tuple[Instruction, float]]:
-    """What an instruction needs of its operands to make `count` elements."""
+    """The elements of its operands that an instruction needs to make `count` elements."""
     needs = _NEEDS.get(instruction.opcode)
     if needs is not None:
         yield from zip(instruction.operands, needs(instruction, count), strict=False)

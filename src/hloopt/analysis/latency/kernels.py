@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.latency.fused_work import elements, fused_work, results_of, written
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.targets import Target
 from hloopt.targets.gpu import Gpu
 
@@ -106,7 +106,7 @@ def _grid(results: list[Instruction]) -> tuple[int, int]:
     if hero.opcode is not Opcode.REDUCE:
         return -(-count // BLOCK_SIZE), min(BLOCK_SIZE, count)
     source = hero.operands[0].shape
-    reduced = parse_ints(hero.attributes.get("dimensions", "{}"))
+    reduced = dimensions_of(hero)
     if len(source.dimensions) - 1 not in reduced:  # columns, one per thread
         return -(-count // BLOCK_SIZE), BLOCK_SIZE
     is_long = elements(source) // count >= _LONG_ROW

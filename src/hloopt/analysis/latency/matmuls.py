@@ -11,6 +11,7 @@ from hloopt.analysis.cost.contraction import MULTIPLY_ADD
 from hloopt.analysis.latency.model import Origin, Time
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.attributes.values import parse_ints
 from hloopt.targets import Target
 from hloopt.targets.performance import Tables, load_tables
@@ -47,7 +48,7 @@ def matmul_of(instruction: Instruction) -> Matmul | None:
             parse_ints(attributes.get("lhs_batch_dims", "{}")),
             parse_ints(attributes.get("lhs_contracting_dims", "{}")),
         )
-    if opcode is Opcode.FUSION and instruction.attributes.get("kind") == "kCustom":
+    if opcode is Opcode.FUSION and fusion_kind_of(instruction) == "kCustom":
         dot = _dot_in(instruction.called[0])
         return None if dot is None else matmul_of(dot)
     if opcode is Opcode.CUSTOM_CALL:

@@ -1,4 +1,4 @@
-"""What a model of time answers."""
+"""The interface of a latency model: node costs, and latencies between instructions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LatencyModel(ABC):
     @property
     @abstractmethod
     def cycles_per_microsecond(self) -> float:
-        """What turns times of people into cycles."""
+        """Cycles per microsecond."""
 
     @property
     def is_abstract(self) -> bool:
@@ -61,7 +61,7 @@ class LatencyModel(ABC):
 
     @property
     def unit(self) -> str:
-        """What people are told a cycle is: `us`, or `cycles` where it is abstract."""
+        """The unit of a cycle in reports: `us`, or `cycles` where it is abstract."""
         return "cycles" if self.is_abstract else "us"
 
     @property

@@ -14,7 +14,7 @@ from math import ceil
 from hloopt.targets.gpu import Network
 
 _PROTOCOL = 1.025
-"""What comes with each byte."""
+"""The protocol's overhead per byte."""
 _ONE_SHOT = 256 << 10
 """Bytes up to which an all-reduce in one kernel reads all of every device."""
 _KERNEL_LAUNCH = 1.0

@@ -242,7 +242,8 @@ def missing_edges(model: LatencyModel, computation: Computation) -> list[Instruc
 
 
 def missing_in_module(model: LatencyModel, module: Module) -> list[Instruction]:
-    """What is missing in the entry computation and in bodies and conditions of loops."""
+    """The instructions of the entry, and of bodies and conditions of loops, that the profile
+    lacks."""
     loops = (i for i in module.instructions() if i.opcode is Opcode.WHILE)
     looked_at = dict.fromkeys((module.entry, *(callee for i in loops for callee in i.called)))
     return [

@@ -19,7 +19,7 @@ from hloopt.targets.target import Target
 
 _UNKNOWN_TIME = Time(0.0, Origin.UNKNOWN)
 _STEP_TIME = Time(1.0, Origin.CONSTANT)
-"""What XLA's models in microseconds say of a start or done of a collective."""
+"""The cost of a collective's start or done in XLA's models in microseconds."""
 _FREE = FREE | {Opcode.AFTER_ALL, Opcode.ADD_DEPENDENCY, Opcode.DOMAIN}
 _MEASURED = (Origin.TABLE, Origin.PROFILE)
 _NOT_KNOWN = (Origin.CONSTANT, Origin.GUESS, Origin.UNKNOWN)
@@ -40,7 +40,7 @@ class RunTimes(LatencyModel):
 
     def __init__(self, model: LatencyModel, module: Module) -> None:
         self.model = model
-        """What XLA's schedulers would ask."""
+        """The model as XLA's schedulers ask it."""
         self._module = module
         self._estimates: Estimates | None = None
         self._guesses: dict[Instruction, Time] = {}
@@ -101,7 +101,8 @@ class RunTimes(LatencyModel):
     # -- steps and operations -------------------------------------------------------------------
 
     def _step_time(self, time: Time) -> Time:
-        """What a start or done itself takes, for a model that may say the whole operation does."""
+        """The time of a start or done itself, for a model that may give it that of the whole
+        operation."""
         if time.origin in (Origin.TABLE, Origin.FREE, *_NOT_KNOWN):
             return time
         return _STEP_TIME

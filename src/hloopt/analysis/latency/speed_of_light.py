@@ -27,10 +27,11 @@ from hloopt.analysis.latency.model import (
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.attributes.backend_config import is_sync
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.targets import Target, load_target, target_names
 
 _ASYNC_STEP = Time(1.0, Origin.CONSTANT)
-"""What beginning an asynchronous collective, or waiting for its end, takes itself."""
+"""The time to launch an asynchronous collective, or to wait for its end, without the collective."""
 _UNKNOWN_SHARE = 0.01
 """Of the fixed constants: what stands in for the times of instructions without a model."""
 _KERNELS = ("kLoop", "kInput")
@@ -105,7 +106,7 @@ class SpeedOfLightModel(LatencyModel):
         time = None if matmul is None else self._matmuls.of(matmul)
         if time is not None:
             return time
-        if instruction.opcode is Opcode.FUSION and instruction.attributes.get("kind") in _KERNELS:
+        if instruction.opcode is Opcode.FUSION and fusion_kind_of(instruction) in _KERNELS:
             return Time(self._kernels.of(instruction).microseconds, Origin.ROOFLINE)
         base = self._base.node_time(instruction)
         if base.origin is not Origin.CONSTANT:

@@ -1,4 +1,4 @@
-"""What a schedule costs under a model of time: how long it takes, and how long it waits."""
+"""Statistics of a schedule under a latency model: total time, and time spent waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the backend_config of a while loop states: its trips, its counter."""
+"""The trip count and induction variable that the backend_config of a while loop states."""
 
 from __future__ import annotations
 

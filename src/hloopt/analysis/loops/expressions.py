@@ -25,11 +25,11 @@ _COMPUTED = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) - {Opcode.STOCHASTIC_CONVER
 
 
 _Steps: TypeAlias = dict[Source, list[Source]]
-"""What is computed, in order, and from what."""
+"""The steps of a computation in order, each with its operands."""
 
 
 class Expression:
-    """What a value is computed from: the steps, in the order they run in.
+    """An expression: the steps that compute a value, in the order they run in.
 
     Made by `of`, in O(steps). What can be is computed in Python's integers; the rest takes the
     kernels of the interpreter, and NumPy.
@@ -50,7 +50,7 @@ class Expression:
         *,
         most_elements: int = _MOST_ELEMENTS,
     ) -> Expression | None:
-        """The way to compute `value` from `inputs` and constants.
+        """The expression that computes `value` from `inputs` and constants.
 
         None where that takes anything else, arrays of more than `most_elements`, or many steps.
         """

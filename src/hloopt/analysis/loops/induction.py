@@ -8,6 +8,7 @@ from typing import NamedTuple
 from hloopt.analysis.loops.expressions import constant_value
 from hloopt.analysis.loops.integers import is_integer, wrap
 from hloopt.analysis.loops.sources import Source, source_of
+from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
@@ -42,11 +43,11 @@ class InductionVariable:
 
 
 def comparison_of(loop: Instruction) -> Comparison | None:
-    """What the condition of a loop compares, if that is an integer element of its state alone."""
+    """The comparison in a loop's condition, if it is of one integer element of the state."""
     compare, path = source_of(loop.called[1].root)
     if compare.opcode is not Opcode.COMPARE or path:
         return None
-    direction = compare.attributes.get("direction", "")
+    direction = direction_of(compare)
     for value, other, seen_from in (
         (compare.operands[0], compare.operands[1], direction),
         (compare.operands[1], compare.operands[0], MIRRORED.get(direction, direction)),
@@ -91,7 +92,7 @@ def lagging_variable(loop: Instruction, index: int) -> InductionVariable | None:
 
 
 def initial_value(loop: Instruction, index: int) -> int | None:
-    """What an integer of the state is before the first trip; None where it is no constant."""
+    """The initial value of an integer of the state; None where it is not a constant."""
     first = initial_element(loop, index)
     return None if first is None else constant_value(first)
 

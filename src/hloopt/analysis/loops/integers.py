@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.plain_literals import PLAIN_VALUE, is_plain
 from hloopt.ir.opcode import Opcode
@@ -71,7 +72,7 @@ def computed(operation: Instruction, operands: Sequence[Integers]) -> Integers |
         case _ if operation.shape.element_count() > _MOST_ELEMENTS:
             return None
         case Opcode.COMPARE:
-            compare = _COMPARISONS[operation.attributes["direction"]]
+            compare = _COMPARISONS[direction_of(operation)]
             return tuple(int(compare(a, b)) for a, b in zip(*operands, strict=True))
         case opcode:
             is_logic = operation.shape.type_name == "pred"

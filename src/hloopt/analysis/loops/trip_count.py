@@ -24,10 +24,11 @@ MOST_TRIPS_TRIED = 128
 
 @dataclass(frozen=True, slots=True)
 class LoopTrips:
-    """What is known of the trips of one loop. Made by `loop_trips`."""
+    """The trip count of one loop, and its source. Made by `loop_trips`."""
 
     comparison: Comparison | None
-    """What the condition compares, where that is an element of the state with another value."""
+    """The comparison in the condition, where it is of an element of the state with another
+    value."""
     variable: InductionVariable | None
     """The element that the condition reads, where every trip adds a constant to it."""
     element: int | None
@@ -64,7 +65,7 @@ def trip_count(loop: Instruction) -> int | None:
 
 
 def loop_trips(loop: Instruction) -> LoopTrips:
-    """What is known of the trips of a while loop. Cost: as `trip_count`."""
+    """The trip count of a while loop, and its source. Cost: as `trip_count`."""
     stated = known_trip_count(loop)
     comparison = comparison_of(loop)
     variable = None if comparison is None else induction_variable(loop, comparison.element)

@@ -12,7 +12,7 @@ _Entry = Mapping[int, int]
 
 
 class Axis(StrEnum):
-    """What devices differ in; the position on the other axis is the same."""
+    """The axis on which devices differ; the position on the other axis is the same."""
 
     REPLICAS = "replicas"
     PARTITIONS = "partitions"
@@ -85,7 +85,7 @@ class Lattice:
         return self._of([_roots(groups) for groups in positions])
 
     def merge(self, a: Agreement, b: Agreement) -> Agreement:
-        """What is left of two agreements for a value that depends on both. O(1) but once."""
+        """The agreement of a value that depends on two values. O(1) but once."""
         if a is b or b is ALL:
             return a
         if a is ALL:
@@ -98,7 +98,7 @@ class Lattice:
         return merged
 
     def at_all_positions(self, agreement: Agreement) -> Agreement:
-        """What holds between values of all positions: devices agree where they agree at each."""
+        """The agreement over all positions: devices agree where they agree at each."""
         if len(agreement.entries) < 2:
             return agreement
         return self._of([_common(agreement.entries)])

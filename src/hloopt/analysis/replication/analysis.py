@@ -138,7 +138,7 @@ class ReplicationAnalysis:
                 self._catch_up()
 
     def _evaluate(self, instruction: Instruction) -> Value:
-        """What is known of an instruction, by what is known of its operands."""
+        """The agreement of an instruction, from that of its operands."""
         if instruction.opcode in _CALLERS:
             return self._result(instruction)
         if instruction.opcode is not Opcode.PARAMETER:
@@ -198,7 +198,8 @@ class ReplicationAnalysis:
             self._lower(parameter, fitted(argument, parameter.shape))
 
     def _result(self, caller: Instruction) -> Value:
-        """What comes of a call: all roots together, for a while with the initial state."""
+        """The agreement of a call's result: all roots together, for a while with the initial
+        state."""
         match caller.opcode:
             case Opcode.WHILE:
                 values = [self._values[caller.operands[0]], self._root_value(caller.called[0])]

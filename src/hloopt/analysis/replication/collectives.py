@@ -1,4 +1,4 @@
-"""What collectives make of the agreement of devices."""
+"""The agreement of devices on results of collectives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hloopt.ir.instruction import Instruction
 
 
 class Collectives:
-    """What all-reduce and all-gather make of the agreement of their operands.
+    """The agreement on results of all-reduce and all-gather, from that on their operands.
 
     Answers are kept by the attributes they depend on, as real modules repeat few of them.
     """

@@ -1,4 +1,4 @@
-"""What devices compute that others compute as well."""
+"""Redundant work: what several devices compute alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hloopt.ir.opcode import COLLECTIVES, Opcode
 _NO_WORK = frozenset(
     (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.TUPLE, Opcode.INFEED, *COLLECTIVES, *RUNNING)
 )
-"""What computes nothing of its own, or what devices compute together."""
+"""Opcodes that compute nothing of their own, or that devices compute together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RedundantWork:
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
-    """What one device does in one run of the module, and which part of it is redundant."""
+    """The work of one device in one run of the module, and the part of it that is redundant."""
 
     total: Cost
     work: list[RedundantWork]

@@ -1,4 +1,5 @@
-"""What each opcode makes of the agreement of its operands, control flow aside."""
+"""The rule of each opcode: the agreement on its result from that on its operands, control flow
+aside."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class Rules:
         self._collectives = Collectives(axis, counts, lattice, partial=partial)
 
     def value(self, instruction: Instruction, values: Values) -> Value:
-        """What is known of an instruction whose operands are in `values`."""
+        """The agreement of an instruction whose operands are in `values`."""
         opcode = instruction.opcode
         if opcode in _OF_OPERANDS:
             agreement = self._of_operands(instruction, values)
@@ -72,7 +73,8 @@ class Rules:
         return rule(self, instruction, values) if rule else spread(NONE, instruction.shape)
 
     def entry_parameter(self, parameter: Instruction) -> Value:
-        """What sharding and `parameter_replication` promise of a parameter of the entry."""
+        """The agreement that sharding and `parameter_replication` promise of a parameter of the
+        entry."""
         count = leaf_count(parameter.shape)
         flags = parameter_replication(parameter)
         if self.axis is Axis.REPLICAS:

@@ -1,4 +1,4 @@
-"""What is known of the leaves of an instruction: an agreement, or a tuple of them."""
+"""The agreement on the leaves of an instruction: one agreement, or a tuple of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def element(value: Value, shape: Shape, index: int) -> Value:
 
 
 def merged(lattice: Lattice, a: Value, b: Value) -> Value:
-    """What is left of two values of one shape; `a` itself where that is `a`. O(leaves)."""
+    """The agreement of a value that depends on two of one shape; `a` itself where that is `a`.
+    O(leaves)."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         if a == b:
             return a

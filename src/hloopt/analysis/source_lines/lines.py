@@ -237,7 +237,7 @@ class SourceLines:
     def _passed(
         self, parameter: Instruction, index: Index
     ) -> tuple[Instruction, Index] | SourceLine:
-        """What the caller gives to a parameter that is not the entry's."""
+        """The operand that the caller gives to a parameter that is not the entry's."""
         computation = parameter.parent
         caller = caller_of(computation)
         if caller is None:

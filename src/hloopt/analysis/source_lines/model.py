@@ -8,18 +8,18 @@ from hloopt.ir.sources.stacks import Frame, Stack
 
 
 class Basis(StrEnum):
-    """What tells the line of an instruction."""
+    """The source of an instruction's line."""
 
     METADATA = "metadata"
     """Its own metadata."""
     CALLEE = "callee"
-    """What computes the result of the computation it runs."""
+    """The root of the computation it runs."""
     CALLER = "caller"
     """The instruction that calls its computation."""
     OPERAND = "operand"
-    """What its value is made of."""
+    """Its operands."""
     USER = "user"
-    """What its value is for."""
+    """Its users."""
     ARGUMENT = "argument"
     """None: it is an argument of the program, or moves one."""
     MISSING = "missing"

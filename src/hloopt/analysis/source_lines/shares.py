@@ -1,4 +1,5 @@
-"""The way the runs of an instruction divide among the lines that call its computation."""
+"""Shares of lines: how the runs of an instruction divide among the lines that call its
+computation."""
 
 from __future__ import annotations
 

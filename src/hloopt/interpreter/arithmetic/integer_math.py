@@ -24,7 +24,7 @@ def divide(left: Array, right: Array) -> Array:
 
 
 def remainder(left: Array, right: Array) -> Array:
-    """What `divide` leaves, with the sign of the dividend: all of it for a zero divisor."""
+    """The remainder of `divide`, with the sign of the dividend: all of it for a zero divisor."""
     is_special = (right == 0) | ((right == -1) if right.dtype.kind == "i" else False)
     result = np.fmod(left, np.where(is_special, _one(right), right))
     return np.where(right == 0, left, result)
@@ -115,7 +115,7 @@ def _ones_of_unsigned(numbers: Array) -> Array:
 
 
 def _fitting(bits: int, operand: Array, amount: Array) -> tuple[Array, Array]:
-    """Where the amounts are less than the width, and amounts that are 0 elsewhere."""
+    """A mask of the amounts below the width, and the amounts with 0 elsewhere."""
     fits = np.asarray(_as_unsigned(bits, amount) < bits)
     return fits, np.where(fits, amount, _zero(amount))
 

@@ -1,1 +1,1 @@
-"""What devices do together: who meets whom, who waits, and what comes of it."""
+"""Collectives and transfers: which devices meet, which wait, and the results."""

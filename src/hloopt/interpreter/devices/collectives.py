@@ -1,4 +1,4 @@
-"""What comes of a collective: the values of all its participants from what each of them brings."""
+"""Results of collectives: the values of all participants from the operands of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays
 from hloopt.interpreter.values import Array, Value, zeros
-from hloopt.ir.attributes.values import parse_int_lists, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
+from hloopt.ir.attributes.values import parse_int_lists
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -40,7 +41,7 @@ class Gathered(NamedTuple):
 
 
 def results_of(gathered: Gathered) -> list[Value]:
-    """What each participant gets; of a start, what the done will return. Raises RunError."""
+    """The result on each participant; of a start, the result of its done. Raises RunError."""
     return _COLLECTIVES[gathered.instruction.opcode](gathered)
 
 
@@ -79,7 +80,7 @@ def _by_operand(gathered: Gathered) -> list[Sequence[Array]]:
 
 
 def _dimension(instruction: Instruction) -> int:
-    return parse_ints(instruction.attributes["dimensions"])[0]
+    return dimensions_of(instruction)[0]
 
 
 # -- reductions -----------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ def _permuted(
     incoming: Sequence[Incoming],
     device: int,
 ) -> Value:
-    """What one device gets; zeros if nobody sends to it."""
+    """The result on one device; zeros if no device sends to it."""
     if len(incoming) > 1:
         raise cannot_run(instruction, f"device {device} is the target of {len(incoming)} others")
     if incoming:

@@ -38,7 +38,7 @@ def grid_of(devices: Sequence[Device]) -> Grid:
 
 
 class Incoming(NamedTuple):
-    """What a device gets in a permute."""
+    """The data a device receives in a collective-permute."""
 
     source: int
     """The device that sends."""
@@ -47,7 +47,7 @@ class Incoming(NamedTuple):
 
 
 class Parties(NamedTuple):
-    """The way the devices work together in one collective. All numbers are those of devices."""
+    """The groups or pairs of one collective. All numbers are those of devices."""
 
     group_of: Mapping[int, tuple[int, ...]]
     """The devices that wait for each other, by each of them, in the order of their ranks."""
@@ -142,7 +142,7 @@ def peers_of(transfer: Instruction, grid: Grid) -> Peers:
 
 
 def channels_of(module: Module) -> dict[Instruction, str]:
-    """What ties sends and recvs together, by each of them. O(instructions of the module).
+    """The key that ties sends and recvs together, by each of them. O(instructions of the module).
 
     That is the channel. One that only sends have, or only recvs, does not count, as on XLA's GPUs:
     then it is the list of pairs.

@@ -45,14 +45,14 @@ class Going(NamedTuple):
 
 
 class Awaited(Protocol):
-    """What a device can wait for."""
+    """The kinds of rendezvous a device can wait for."""
 
     def missing(self) -> tuple[int, ...]:
         """The devices that have to come first."""
 
 
 class Wait(NamedTuple):
-    """The place where a device stands still."""
+    """The instruction at which a device waits."""
 
     instruction: Instruction
     awaited: Awaited
@@ -136,7 +136,7 @@ class Meetings:
                 raise cannot_run(meeting.instruction, f"{opcode} is not supported", "HLO501")
 
     def unreceived(self) -> Iterator[tuple[int, int, Instruction]]:
-        """What was sent and not received: source, target and instruction."""
+        """Data that was sent and not received: source, target and instruction."""
         for (_, source, target), route in self._routes.items():
             yield from ((source, target, letter.send) for letter in route.sent)
 
@@ -259,7 +259,7 @@ class Meetings:
 
 
 def _alone(device: int, instruction: Instruction) -> Value:
-    """What a device gets that no group names."""
+    """The result on a device that no group names."""
     if instruction.opcode is Opcode.COLLECTIVE_BROADCAST:
         return zeros(instruction.shape)
     raise cannot_run(instruction, f"none of its replica groups has device {device}")

@@ -16,7 +16,8 @@ from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays
 from hloopt.interpreter.values import Array, Value, dtype_of_shape
-from hloopt.ir.attributes.values import parse_int, parse_ints, parse_padding, parse_slices
+from hloopt.ir.attributes.typed import dimensions_of, padding_of, slices_of
+from hloopt.ir.attributes.values import parse_int
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
@@ -24,7 +25,7 @@ from hloopt.ir.opcode import Opcode
 @kernel(Opcode.BROADCAST)
 def broadcast(instruction: Instruction, operand: Array) -> Array:
     """Dimension i of the operand becomes `dimensions[i]` of the result; the others are new."""
-    places = parse_ints(instruction.attributes.get("dimensions", "{}"))
+    places = dimensions_of(instruction)
     sizes = list(instruction.shape.dimensions)
     spread = [1] * len(sizes)
     for place, size in zip(places, operand.shape, strict=True):
@@ -70,31 +71,31 @@ def _as_type(flat: Array, instruction: Instruction) -> Array:
 
 @kernel(Opcode.TRANSPOSE)
 def transpose(instruction: Instruction, operand: Array) -> Array:
-    return operand.transpose(parse_ints(instruction.attributes["dimensions"]))
+    return operand.transpose(dimensions_of(instruction))
 
 
 @kernel(Opcode.SLICE)
 def cut(instruction: Instruction, operand: Array) -> Array:
     """A dynamic dimension is cut where it ends."""
-    parts = parse_slices(instruction.attributes["slice"])
+    parts = slices_of(instruction)
     return operand[tuple(slice(*part) for part in parts)]
 
 
 @kernel(Opcode.REVERSE)
 def reverse(instruction: Instruction, operand: Array) -> Array:
-    return np.flip(operand, parse_ints(instruction.attributes["dimensions"]))
+    return np.flip(operand, dimensions_of(instruction))
 
 
 @kernel(Opcode.CONCATENATE)
 def concatenate(instruction: Instruction, *operands: Array) -> Array:
-    (dimension,) = parse_ints(instruction.attributes["dimensions"])
+    (dimension,) = dimensions_of(instruction)
     return np.concatenate(operands, dimension)
 
 
 @kernel(Opcode.PAD)
 def pad(instruction: Instruction, operand: Array, padding: Array) -> Array:
     """Elements around and between those of the operand; negative padding cuts them off."""
-    edges = parse_padding(instruction.attributes["padding"])
+    edges = padding_of(instruction)
     smallest = min(map(padded_size, operand.shape, edges), default=0)
     if smallest < 0:
         raise RunError(f"padding leaves {smallest} elements in a dimension", code="HLO501")

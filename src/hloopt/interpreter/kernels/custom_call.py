@@ -96,7 +96,7 @@ def run_custom_call(plans: Plans, instruction: Instruction, *operands: Value) ->
 def _called(
     function: CustomCall, target: str, instruction: Instruction, operands: tuple[Value, ...]
 ) -> Any:
-    """What a function gives. Raises RunError, with the place, where one of a user fails."""
+    """The result of a function. Raises RunError, with the place, where one of a user fails."""
     package = (getattr(function, "__module__", None) or "").partition(".")[0]
     try:
         return function(instruction, *operands)

@@ -10,14 +10,14 @@ import numpy as np
 
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.values import Array
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
 
 @kernel(Opcode.GET_DIMENSION_SIZE)
 def get_dimension_size(instruction: Instruction, operand: Array) -> Array:
-    (dimension,) = parse_ints(instruction.attributes["dimensions"])
+    (dimension,) = dimensions_of(instruction)
     declared = instruction.operands[0].shape
     is_static = not declared.dynamic[dimension]
     size = declared.dimensions[dimension] if is_static else operand.shape[dimension]
@@ -30,7 +30,7 @@ def set_dimension_size(instruction: Instruction, operand: Array, size: Array) ->
 
     What a dimension gains is zero: XLA leaves open what is there.
     """
-    (dimension,) = parse_ints(instruction.attributes["dimensions"])
+    (dimension,) = dimensions_of(instruction)
     bound = instruction.shape.dimensions[dimension]
     now = operand.shape[dimension]
     wanted = min(max(int(size), 0), bound if bound >= 0 else now)

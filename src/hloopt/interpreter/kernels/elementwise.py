@@ -69,7 +69,7 @@ _KINDS: dict[Opcode, Mapping[str, _Function]] = {
     Opcode.TANH: {"f": rounded_once(np.tanh), "c": np.tanh},
     Opcode.XOR: {"biu": np.bitwise_xor},
 }
-"""What an opcode computes, by the kinds of NumPy (b: pred, i and u: integers, f and c) it takes.
+"""The functions of opcodes, by the kinds of NumPy (b: pred, i and u: integers, f and c) they take.
 The functions get values in their computing type."""
 
 _ON_BITS: dict[Opcode, _Function] = {

@@ -24,7 +24,7 @@ from hloopt.ir.opcode import Opcode
 
 
 class _Starts(NamedTuple):
-    """The place where blocks start: one block per element of arrays of the sizes `batch`."""
+    """The starts of blocks: one block per element of arrays of the sizes `batch`."""
 
     batch: tuple[int, ...]
     of: dict[int, Array]
@@ -57,7 +57,7 @@ def _along(axis: int, rank: int, size: int) -> Array:
 
 
 class _Rows(NamedTuple):
-    """The way blocks are made of rows."""
+    """The arrangement of rows in blocks."""
 
     order: list[int]
     """The operand's dimensions: first those that blocks fill in part, then those of a row."""

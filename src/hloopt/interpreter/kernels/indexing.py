@@ -33,7 +33,7 @@ def dynamic_update_slice(
 
 
 def _block(operand: Array, starts: Sequence[Array], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """The place where the block is; `starts` are a scalar per dimension, or one vector of all."""
+    """The slices of a block; `starts` are a scalar per dimension, or one vector of all."""
     positions = starts[0] if len(starts) == 1 and starts[0].ndim == 1 else starts
     block: list[slice] = []
     for whole, size, position in zip(operand.shape, sizes, positions, strict=True):

@@ -82,7 +82,7 @@ def rng_get_and_update_state(instruction: Instruction) -> Array:
 
 
 _COPY = pattern(r"(?:\.clone|\.\d+)+\Z")
-"""What is added to a name so that it is another one."""
+"""A suffix that makes another name of a name."""
 
 
 @kernel(Opcode.RNG)

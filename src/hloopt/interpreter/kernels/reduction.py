@@ -12,6 +12,7 @@ from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.reducers import is_associative_selection, ufuncs_of
 from hloopt.interpreter.scalar_calls import combine
 from hloopt.interpreter.values import Array, Value, computing_type, dtype_of_shape, joined
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.attributes.values import parse_bool, parse_int, parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -33,7 +34,7 @@ def reduce(plans: Plans, instruction: Instruction, *operands: Value) -> Value:
     count = len(operands) // 2
     arrays, initial = operands[:count], operands[count:]
     computation = instruction.called[0]
-    axes = parse_ints(instruction.attributes["dimensions"])
+    axes = dimensions_of(instruction)
     kept = [axis for axis in range(arrays[0].ndim) if axis not in axes]
     sizes = [arrays[0].shape[axis] for axis in kept]
     ufuncs = plans.ask(ufuncs_of, computation)

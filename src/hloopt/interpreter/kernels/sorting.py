@@ -18,7 +18,8 @@ from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays, only_elementwise
 from hloopt.interpreter.values import Array, Value, joined, widened
-from hloopt.ir.attributes.values import parse_bool, parse_int, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of, direction_of
+from hloopt.ir.attributes.values import parse_bool, parse_int
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -27,7 +28,7 @@ from hloopt.ir.opcode import Opcode
 @kernel(Opcode.SORT, calls=True)
 def sort(plans: Plans, instruction: Instruction, *operands: Array) -> Value:
     """Operands sorted together along a dimension; always stable."""
-    (dimension,) = parse_ints(instruction.attributes["dimensions"])
+    (dimension,) = dimensions_of(instruction)
     comparator = instruction.called[0]
     key = _key_of(comparator) if plans.ask(only_elementwise, comparator) else None
     if key is not None:
@@ -78,7 +79,7 @@ class _Key(NamedTuple):
 def _key_of(comparator: Computation) -> _Key | None:
     """The key of a comparator that is one comparison of a function of either side. O(size)."""
     root = comparator.root
-    direction = root.attributes.get("direction", "")
+    direction = direction_of(root)
     if root.opcode is not Opcode.COMPARE or direction not in ("LT", "GT", "LE", "GE"):
         return None
     sides: set[int] = set()

@@ -13,7 +13,8 @@ from hloopt.interpreter.reducers import identity_of, ufuncs_of
 from hloopt.interpreter.scalar_calls import apply_to_arrays, combine
 from hloopt.interpreter.updates import combine_in_order
 from hloopt.interpreter.values import Array, Value, computing_type, joined
-from hloopt.ir.attributes.values import WindowDimension, parse_window
+from hloopt.ir.attributes.typed import window_of
+from hloopt.ir.attributes.values import WindowDimension
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -44,7 +45,7 @@ def reduce_window(plans: Plans, instruction: Instruction, *operands: Value) -> V
 
 
 def _window(instruction: Instruction) -> _Windows:
-    return parse_window(instruction.attributes.get("window", "{}")).dimensions
+    return window_of(instruction).dimensions
 
 
 def _reduce_by_ufunc(ufunc: np.ufunc, array: Array, initial: Array, window: _Windows) -> Array:

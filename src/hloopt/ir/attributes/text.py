@@ -91,7 +91,7 @@ def _split_slowly(text: str) -> dict[str, str]:
 
 
 def scan_value(text: str, start: int, key: str) -> int:
-    """The place where the value that begins at `start` ends. O(length of the value).
+    """The end of the value that begins at `start`. O(length of the value).
 
     Raises HloSyntaxError when the value is not complete.
     """
@@ -135,7 +135,7 @@ def _scan_literal_with_shape(text: str, start: int) -> int:
 
 
 def scan_literal(text: str, start: int) -> int:
-    """The place where the literal that begins at `start` ends: `{…}`, `(…)` or one scalar."""
+    """The end of the literal that begins at `start`: `{…}`, `(…)` or one scalar."""
     first = text[start : start + 1]
     if first == "{":
         return scan_braces(text, start)

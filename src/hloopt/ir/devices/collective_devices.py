@@ -14,7 +14,7 @@ from hloopt.ir.opcode import PERMUTING, Opcode
 
 
 def members(mode: CollectiveMode, grid: Grid) -> tuple[str, range]:
-    """What a number of a collective stands for, and which numbers there are."""
+    """The devices that a collective's numbers stand for, and the range of the numbers."""
     match mode:
         case CollectiveMode.CROSS_PARTITION:
             return "partition", range(grid.partitions)
@@ -44,7 +44,7 @@ def devices_of_group(
 
 
 def transfer_mode(transfer: Instruction, grid: Grid) -> CollectiveMode:
-    """What the pairs of a send or recv stand for, which is not as with collectives.
+    """The devices in the pairs of a send or recv, which are not numbered as with collectives.
 
     They are partitions if there are several, else replicas; with several of both, those of a
     positive channel are partitions.

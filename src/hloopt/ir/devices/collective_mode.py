@@ -1,4 +1,4 @@
-"""What the device numbers of a collective stand for."""
+"""The mode of a collective: its numbers are replicas, partitions or flattened ids."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
 ELIDED = "{...}"
-"""What stands for the elements of a constant that was too large to print."""
+"""The text for the elements of a constant that was too large to print."""
 
 _TOKEN = pattern(
     r"(?P<skip>[\s,]+|/\*.*?\*/|//[^\r\n]*)"

@@ -18,7 +18,8 @@ _NAN = pattern(r"(-?)nan(?:\((0x[0-9a-fA-F]+)\))?")
 
 
 def value_formatter(element: ElementType, *, is_array: bool) -> Callable[[str], str]:
-    """What turns a token into the text of a value of this type; it raises LiteralError.
+    """The function that turns a token into the text of a value of this type; it raises
+    LiteralError.
 
     XLA prints a pred as a word only where it stands alone.
     """

@@ -181,7 +181,7 @@ def infer_sort(operation: Operation) -> Shape:
 
 
 def _check_sort(operation: Operation) -> None:
-    """What XLA looks at only where the shape is stated: the dimension and the comparison."""
+    """Checks that XLA makes only where the shape is stated: the dimension and the comparison."""
     operands = operation.operands
     dimension = operation.dimension()
     if dimension >= operands[0].rank:

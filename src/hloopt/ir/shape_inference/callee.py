@@ -1,4 +1,4 @@
-"""What shape inference asks of a called computation: its signature."""
+"""The signature of a called computation, which shape inference asks for."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _COMPONENT_OF = {"c64": "f32", "c128": "f64"}
 
 @cache
 def higher_precision(a: str, b: str) -> str:
-    """Which of two element types a result of mixed precision has."""
+    """The one of two element types that a result of mixed precision has."""
     return max(a, b, key=_rank)
 
 

@@ -56,7 +56,7 @@ class _Indexing:
         return [d for d in range(self.operand.rank) if d not in left_out]
 
     def window_rank(self) -> int:
-        """How many window dimensions are wanted; XLA counts a dimension left out twice twice."""
+        """The number of window dimensions wanted; XLA counts a dimension left out twice twice."""
         return self.operand.rank - len(self.dropped) - len(self.operand_batching)
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""What the rules of shape inference read: an opcode applied to operand shapes."""
+"""An operation as the rules of shape inference read it: an opcode applied to operand shapes."""
 
 from __future__ import annotations
 

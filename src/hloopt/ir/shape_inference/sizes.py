@@ -62,7 +62,7 @@ def infer_topk(operation: Operation) -> Shape:
 
 
 def infer_scan(operation: Operation) -> Shape:
-    """What the computation returns, outputs stacked along the scanned dimension.
+    """The result of a scan's computation, outputs stacked along the scanned dimension.
 
     Operands are inputs and then `num_carries` carries, results outputs and then carries.
     """
@@ -103,7 +103,8 @@ def infer_scan(operation: Operation) -> Shape:
 
 
 def _check_scanned(operation: Operation, computation: Callee, dimension: int, carries: int) -> None:
-    """What XLA looks at only where the shape is stated: slices, carries and parameters agree."""
+    """Checks that XLA makes only where the shape is stated: slices, carries and parameters
+    agree."""
     operands = operation.operands
     inputs = len(operands) - carries
     parameters = [parameter.shape for parameter in computation.parameters]

@@ -365,7 +365,7 @@ STATED_RULES: dict[Opcode, Callable[[Operation], Shape]] = {
     Opcode.RNG_BIT_GENERATOR: _rng_bit_generator,
     Opcode.RNG_GET_AND_UPDATE_STATE: _rng_state,
 }
-"""How the result follows from operands and the stated shape."""
+"""The rule by which the result follows from operands and the stated shape."""
 
 
 def with_stated_type(operation: Operation, inferred: Shape) -> Shape:

@@ -270,7 +270,7 @@ def _values(kernel: Shape) -> Shape:
 
 
 def _sparsity(operation: Operation) -> int:
-    """How many input features of the kernel each one that is stored stands for."""
+    """The number of input features of the kernel that each stored one stands for."""
     config = operation.attributes.get("sparsity_config", "")
     found = re.search(r"rhs\s*=\s*\{\s*sparsity=(\d{1,18})x(\d{1,18})", config)
     if found is None:

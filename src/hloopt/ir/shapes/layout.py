@@ -9,7 +9,7 @@ HOST_MEMORY_SPACE = 5
 
 
 class Layout(NamedTuple):
-    """The way an array lies in memory; a field at its default is not printed.
+    """The layout of an array in memory; a field at its default is not printed.
 
     `minor_to_major` lists dimensions from the fastest varying one; `memory_space` is `S(n)`;
     `element_bits` is `E(n)`, 0 where elements take whole bytes.

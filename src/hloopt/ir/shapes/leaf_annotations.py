@@ -1,4 +1,4 @@
-"""What an instruction says of each array of its shape: shardings, and whether replicas agree."""
+"""Annotations of each array of an instruction's shape: shardings, and whether replicas agree."""
 
 from __future__ import annotations
 

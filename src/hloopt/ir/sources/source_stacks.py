@@ -6,12 +6,18 @@ from hloopt.ir.attributes.values import parse_metadata
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.sources.stacks import Stack, Stacks
+from hloopt.patterns import pattern
+
+_PLAIN_OP_NAME = pattern(r'\{(?:op_type="[^"\\]*" )?op_name="([^"\\]*)"')
 
 
 def op_name_of(instruction: Instruction) -> str:
     """The `op_name` of an instruction's metadata, or nothing."""
     metadata = instruction.attributes.get("metadata")
-    return parse_metadata(metadata).op_name if metadata else ""
+    if not metadata:
+        return ""
+    plain = _PLAIN_OP_NAME.match(metadata)  # nearly all are: the rest need not be parsed
+    return plain[1] if plain else parse_metadata(metadata).op_name
 
 
 def stack_of(instruction: Instruction) -> Stack | None:

@@ -1,4 +1,4 @@
-"""What would lower a module's memory: donate, compute again, keep on the host, shard."""
+"""Advice on lowering a module's memory: donate, rematerialize, offload to the host, shard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORTH_TRYING = 4  # without a limit: what brings the peak down to so many fifth
 def advise(
     analysis: MemoryAnalysis, report: MemoryReport, target: Target | None, limit: int | None = None
 ) -> Advice:
-    """What would bring a module's memory down, to `limit` bytes if there is one.
+    """Advice on bringing a module's memory down, to `limit` bytes if there is one.
 
     Without a limit, or below it, by a fifth of the peak. Times are the least ones on `target`;
     without one there are none, and what moves few bytes is taken for cheap.

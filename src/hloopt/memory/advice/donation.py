@@ -30,7 +30,7 @@ class _Given:
     part: ParameterPart
     value: int
     last: int
-    """The time when it is read for the last time."""
+    """The position of its last read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Wanted:
     index: tuple[int, ...]
     value: int
     first: int
-    """The time when something is first written into its buffer."""
+    """The position of the first write into its buffer."""
 
 
 def find_donations(

@@ -20,7 +20,7 @@ _STARTS = frozenset(
         *(Opcode.ALL_REDUCE_START, Opcode.ALL_GATHER_START, Opcode.COLLECTIVE_PERMUTE_START),
     )
 )
-"""What goes on until a later instruction says it is done."""
+"""Opcodes of operations that go on until a later instruction says they are done."""
 _CALLS = frozenset((Opcode.CALL, Opcode.CONDITIONAL))
 
 
@@ -33,7 +33,7 @@ class Place:
     kind: AllocationKind
     is_live_out: bool
     busy: list[Interval] = field(default_factory=list)
-    """The time when something reads or writes it, in order and disjoint; empty until asked for."""
+    """The ranges in which it is read or written, in order and disjoint; empty until asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Gap:
     """
 
     value: int
-    """What is kept."""
+    """The value that is kept."""
     before: int
     after: int
 
@@ -112,7 +112,7 @@ class Places:
         return place.busy
 
     def last_access(self, value: int) -> int:
-        """The time when a value is read for the last time; -1 if never."""
+        """The position of a value's last read; -1 if there is none."""
         uses = self.flow.uses(value)
         return max((end for use in uses for _, end in self._access(use.user)), default=-1)
 
@@ -129,7 +129,7 @@ class Places:
             yield self.end - 1, self.end - 1
 
     def _access(self, instruction: Instruction) -> Iterator[Interval]:
-        """The time when an instruction may touch what it reads and writes."""
+        """The range in which an instruction may touch what it reads and writes."""
         schedule = self.schedule
         time = schedule.times.get(instruction)
         if time is None:
@@ -147,8 +147,7 @@ class Places:
             yield (first if instruction.opcode in _CALLS else time), last
 
     def _done(self, start: Instruction) -> int:
-        """The time when what an instruction starts is done: the position of its last user's last
-        user."""
+        """The position of an instruction's last user's last user: what it starts is done there."""
         last = 0
         waiting = [start]
         while waiting:
@@ -180,7 +179,7 @@ class Places:
         return any(start[v] <= first or end[v] >= last for v in place.values if start[v] >= 0)
 
     def position_in(self, instruction: Instruction, position: int) -> int | None:
-        """The place where a copy of `instruction` can stand to be there at `position`.
+        """The position for a copy of `instruction` whose value is needed at `position`.
 
         That is in its own computation: before the call that leads to the position. None where the
         position is not below it.

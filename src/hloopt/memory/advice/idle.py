@@ -59,7 +59,7 @@ class IdleBuffers:
         self.elapsed = [0.0, *accumulate(map(self._effort, self.places.schedule.steps))]
 
     def _effort(self, instruction: Instruction) -> float:
-        """What all runs of an instruction take: the least time, or bytes without a target."""
+        """The cost of all runs of an instruction: the least time, or bytes without a target."""
         if instruction.opcode in RUNNING or instruction.parent not in self.runs:
             return 0.0
         times = self.runs[instruction.parent].times
@@ -73,7 +73,7 @@ class IdleBuffers:
     # -- computing again --------------------------------------------------------------------------
 
     def rematerialize(self, goal: int) -> tuple[list[Rematerialization], Effect]:
-        """What to compute again to lower the peak to `goal`, the cheapest per byte first."""
+        """The values to rematerialize to lower the peak to `goal`, the cheapest per byte first."""
         relief = Relief(list(self.timeline))
         relief.lower(self._rematerializations, goal)
         return [self._rematerialization(step) for step in relief.steps], Effect(
@@ -170,7 +170,7 @@ class IdleBuffers:
     # -- host memory ------------------------------------------------------------------------------
 
     def offload(self, goal: int) -> tuple[list[Offload], Effect]:
-        """What to keep on the host to lower the peak to `goal`, that which waits longest first."""
+        """The values to offload to the host to lower the peak to `goal`, the longest idle first."""
         relief = Relief(list(self.timeline))
         relief.lower(self._offloads, goal)
         return [self._offload(step) for step in relief.steps], Effect(self.peak, relief.peak)
@@ -191,7 +191,7 @@ class IdleBuffers:
         return not shape.is_tuple and shape.layout.memory_space != HOST_MEMORY_SPACE
 
     def _idle_effort(self, gap: Gap) -> float:
-        """What runs meanwhile takes."""
+        """The time of what runs meanwhile."""
         return self.elapsed[gap.after] - self.elapsed[gap.before + 1]
 
     def _moved(self, place: Place, gap: Gap) -> int:
@@ -212,7 +212,7 @@ class IdleBuffers:
 
 
 def suggested(analysis: MemoryAnalysis, value: int, kind: AllocationKind, size: int) -> Suggested:
-    """The way a report names a value's buffer."""
+    """The name of a value's buffer in reports."""
     instruction = analysis.flow.definer[value]
     return Suggested(
         analysis.name(value),

@@ -1,4 +1,4 @@
-"""What would lower a module's memory. All sizes are bytes of one device."""
+"""Advice on lowering a module's memory, as data. All sizes are bytes of one device."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Donation:
     shape: str
     size: int
     saved: int | None
-    """What is needed less with this donation alone; None where only all together were tried."""
+    """Bytes saved with this donation alone; None where only all together were tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +102,19 @@ NO_EFFECT = Effect(0, 0)
 
 @dataclass(slots=True)
 class Advice:
-    """What would help, each kind on its own: the effects do not add up."""
+    """The advice, each kind on its own: the effects do not add up."""
 
     target: str | None
     """The title of the device that times are of; None: there are no times."""
     donations: Sequence[Donation] = ()
     donated_need: Effect = NO_EFFECT
-    """What is needed, of the assignment made again with all donations."""
+    """Bytes needed by the assignment made again with all donations."""
     donated_peak: Effect = NO_EFFECT
     rematerializations: Sequence[Rematerialization] = ()
     rematerialized_peak: Effect = NO_EFFECT
     """Counted again from lifetimes. Packing may need more."""
     obstacles: Sequence[Obstacle] = ()
-    """What stands against computing other buffers again that wait at the peak."""
+    """The reasons against rematerializing other buffers that wait at the peak."""
     offloads: Sequence[Offload] = ()
     offloaded_peak: Effect = NO_EFFECT
     """Likewise."""

@@ -11,7 +11,7 @@ from hloopt.memory.analysis import MemoryAnalysis
 
 
 def find_sharding(analysis: MemoryAnalysis, places: Places, position: int) -> list[Sharding]:
-    """What is replicated of the memory in use at a position, the largest first.
+    """The replicated buffers in use at a position, the largest first.
 
     Compared are partitions, or replicas where there is but one partition. O(instructions).
     """

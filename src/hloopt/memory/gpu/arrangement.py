@@ -1,4 +1,4 @@
-"""What XLA:GPU does to an order that a memory scheduler found: room between starts and dones."""
+"""XLA:GPU's changes to the order that a memory scheduler found: room between starts and dones."""
 
 from __future__ import annotations
 

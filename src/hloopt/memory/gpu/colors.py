@@ -29,7 +29,7 @@ class GpuMemoryFlags:
     """The flags of XLA:GPU that decide which memory buffers lie in, as in `XLA_FLAGS`."""
 
     xla_gpu_enable_nccl_user_buffers: bool = False
-    """What collectives read and write lies in memory that is registered with NCCL."""
+    """Operands and results of collectives lie in memory that is registered with NCCL."""
     xla_gpu_experimental_enable_nccl_symmetric_buffers: bool = False
     """Likewise, at the same address on each device."""
     xla_gpu_experimental_enable_nvshmem: bool = False

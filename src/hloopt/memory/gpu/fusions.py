@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.dataflow import Position, slots_of
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.elementwise import Elementwise
 
@@ -20,7 +21,7 @@ def gpu_fusion_may_overwrite(fusion: Instruction, number: int, result: Position)
     kernels that transpose. O(body).
     """
     body = fusion.called[0]
-    is_input = fusion.attributes.get("kind") == "kInput"
+    is_input = fusion_kind_of(fusion) == "kInput"
     if is_input and _first(body, Opcode.TRANSPOSE):
         return None
     output = _output(body, result.slot)

@@ -33,8 +33,7 @@ class AddressSpace:
             self._at_any_time[node].add(start, end)
 
     def best_gap(self, intervals: Iterable[Interval], wanted: int) -> int:
-        """The place where the shortest gap of at least `wanted` bytes begins, the lowest of equal
-        ones.
+        """The offset of the shortest gap of at least `wanted` bytes, the lowest of equal ones.
 
         Of the gaps between what is taken at any time of the intervals, and the endless one above.
         """

@@ -1,4 +1,4 @@
-"""The time when temporaries are allocated, shared and freed: the trace that packing works on."""
+"""The trace of the heap: the order in which temporaries are allocated, shared and freed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hloopt.memory.overwrite import Overwriting
 
 
 class EventKind(StrEnum):
-    """What happens to a value's memory."""
+    """An event in the life of a value's memory."""
 
     ALLOC = "alloc"
     FREE = "free"
@@ -84,7 +84,7 @@ class _Tracer:
         self.tick = 0
         self.first_of_buffer: dict[int, int] = {}
         self.ending: dict[int, None] = {}
-        """What is still to be freed at the present time."""
+        """The values still to be freed at the present position."""
 
     def run(self) -> HeapTrace:
         ranges = self.ranges

@@ -21,7 +21,7 @@ _RANGES, _GROUPS_PER_RANGE = 200, 100
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The place where each value of a trace lies in the heap, and how large the heap is."""
+    """The offset of each value of a trace in the heap, and the size of the heap."""
 
     offsets: dict[int, int]
     size: int

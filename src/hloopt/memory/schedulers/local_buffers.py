@@ -1,4 +1,4 @@
-"""What instructions of a computation hold, as the memory schedulers of XLA see it."""
+"""The buffers that instructions of a computation hold, as the memory schedulers of XLA see it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.ir.shapes.shape_size import POINTER_BYTES, shape_bytes
 
 NO_MEMORY = (Opcode.PARAMETER, Opcode.CONSTANT)
-"""What takes no memory while it waits for its users."""
+"""Opcodes whose results take no memory while they wait for their users."""
 _NEW = -1
 _PASS_ON = frozenset(
     (

@@ -26,7 +26,7 @@ ComputationOrders = dict[Computation, list[Instruction]]
 
 
 class Algorithm(StrEnum):
-    """The way a memory scheduler orders instructions."""
+    """The algorithms of memory schedulers."""
 
     DEFAULT = "default"
     """The best of list, dfs and post-order."""

@@ -83,7 +83,7 @@ def trivial_order(computation: Computation) -> list[Instruction]:
 
 
 def _ends(computation: Computation) -> list[Instruction]:
-    """What nothing waits for, in the order of the list; the root last."""
+    """The instructions that nothing waits for, in the order of the list; the root last."""
     root = computation.root
     ends = [
         instruction

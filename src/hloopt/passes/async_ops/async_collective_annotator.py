@@ -8,11 +8,25 @@ from hloopt.analysis.async_operations import SYNC_COLLECTIVES, async_form
 from hloopt.ir.attributes.backend_config import with_collective_flag
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.async_ops.async_pairs import share_annotations
 
 
-@register("async-collective-annotator", preserves="bits")
+@register(
+    "async-collective-annotator",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::AsyncCollectiveAnnotator",
+        "xla/backends/gpu/transforms/collectives/async_collective_annotator.h",
+    ),
+)
 class AsyncCollectiveAnnotator(ModulePass):
     """Write `is_sync` into the backend_config of every collective start, as XLA:GPU does.
 
@@ -39,9 +53,10 @@ class AsyncCollectiveAnnotator(ModulePass):
             is_sync = inner in self.options.disable_async_collectives
             text = with_collective_flag(instruction, "is_sync", value=is_sync)
             if instruction.attributes.get("backend_config") != text:
+                if not context.apply(instruction, "synchronous" if is_sync else "asynchronous"):
+                    break
                 instruction.set_attribute("backend_config", text)
                 if instruction.opcode is Opcode.ASYNC_START:
                     share_annotations(instruction)
-                context.applied(instruction, "synchronous" if is_sync else "asynchronous")
             context.count("collectives kept synchronous", is_sync)
         return module.version != before

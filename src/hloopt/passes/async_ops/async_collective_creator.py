@@ -13,7 +13,15 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.async_ops.async_pairs import AsyncPair, done_of, replace_by_pairs, wrap
 from hloopt.passes.rewriting.replace import attributes_for_another_value
 
@@ -30,7 +38,13 @@ _KINDS = {
 }
 
 
-@register("async-collective-creator", preserves="bits")
+@register(
+    "async-collective-creator",
+    preserves="bits",
+    xla=XlaPass(
+        "AsyncCollectiveCreator", "xla/hlo/transforms/collectives/async_collective_creator.h"
+    ),
+)
 class AsyncCollectiveCreator(ModulePass):
     """Turn collectives into pairs of an asynchronous start and a done.
 
@@ -76,6 +90,8 @@ class AsyncCollectiveCreator(ModulePass):
             if reason := self.why_not(instruction):
                 context.missed(instruction, reason)
                 continue
+            if not context.apply(instruction, "split into a start and a done", remark=False):
+                break
             start, done = pairs[instruction] = self._split(instruction)
             context.applied(instruction, f"split into %{start.name} and %{done.name}")
             context.count(f"{instruction.opcode}s split")

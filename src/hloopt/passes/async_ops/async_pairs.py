@@ -17,11 +17,11 @@ ANNOTATIONS = ("metadata", "frontend_attributes", "backend_config")
 """Attributes of an instruction that say something about its start and its done."""
 
 CONTEXT = array_shape("u32", ())
-"""What a start hands to its done beside operands and results, where XLA has such a context."""
+"""The context that a start hands to its done beside operands and results, where XLA has one."""
 
 
 class AsyncPair(NamedTuple):
-    """What an instruction becomes."""
+    """The start and done that an instruction becomes."""
 
     start: Instruction
     done: Instruction

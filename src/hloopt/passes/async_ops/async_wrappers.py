@@ -9,7 +9,7 @@ from hloopt.ir.clone import clone_to_change
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.async_ops.async_pairs import (
     CONTEXT,
     AsyncPair,
@@ -36,15 +36,25 @@ class _AsyncWrapper(ModulePass):
                 continue
             pairs: dict[Instruction, AsyncPair] = {}
             for instruction in list(computation.instructions):
-                if self.is_wanted(instruction):
-                    pair = pairs[instruction] = self.split(instruction)
-                    context.applied(instruction, f"runs from %{pair.start.name} on")
-                    context.count("instructions made asynchronous")
+                if not self.is_wanted(instruction):
+                    continue
+                if not context.apply(instruction, "runs asynchronously", remark=False):
+                    break
+                pair = pairs[instruction] = self.split(instruction)
+                context.applied(instruction, f"runs from %{pair.start.name} on")
+                context.count("instructions made asynchronous")
             replace_by_pairs(computation, pairs)
         return module.version != before
 
 
-@register("async-stream-attribute-wrapper", preserves="bits")
+@register(
+    "async-stream-attribute-wrapper",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::StreamAttributeAsyncWrapper",
+        "xla/backends/gpu/transforms/stream_attribute_async_wrapper.h",
+    ),
+)
 class AsyncStreamAttributeWrapper(_AsyncWrapper):
     """Let instructions with an `operation_queue_id` other than 0 run on the thread "parallel".
 
@@ -65,7 +75,14 @@ class AsyncStreamAttributeWrapper(_AsyncWrapper):
         return pair
 
 
-@register("explicit-stream-annotation-async-wrapper", preserves="bits")
+@register(
+    "explicit-stream-annotation-async-wrapper",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::ExplicitStreamAnnotationAsyncWrapper",
+        "xla/backends/gpu/transforms/explicit_stream_annotation_async_wrapper.h",
+    ),
+)
 class ExplicitStreamAnnotationAsyncWrapper(_AsyncWrapper):
     """Let calls with `_xla_stream_annotation` run on the stream it names.
 
@@ -85,7 +102,14 @@ class ExplicitStreamAnnotationAsyncWrapper(_AsyncWrapper):
         return pair
 
 
-@register("explicit-collectives-group-async-wrapper", preserves="bits")
+@register(
+    "explicit-collectives-group-async-wrapper",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::ExplicitCollectivesGroupAsyncWrapper",
+        "xla/backends/gpu/transforms/explicit_collectives_group_async_wrapper.h",
+    ),
+)
 class ExplicitCollectivesGroupAsyncWrapper(_AsyncWrapper):
     """Let the collectives of a call with `_collectives_group` run as one operation.
 
@@ -105,7 +129,15 @@ class ExplicitCollectivesGroupAsyncWrapper(_AsyncWrapper):
         return AsyncPair(start, done_of(instruction, start, Opcode.ASYNC_DONE))
 
 
-@register("host-compute-asyncifier", preserves="bits")
+@register(
+    "host-compute-asyncifier",
+    preserves="bits",
+    xla=XlaPass(
+        "HostComputeAsyncifier",
+        "xla/core/host_offloading/host_compute_asyncifier.h",
+        compared="nothing",
+    ),
+)
 class HostComputeAsyncifier(_AsyncWrapper):
     """Let calls whose backend_config has the `device_type` of the host run there.
 

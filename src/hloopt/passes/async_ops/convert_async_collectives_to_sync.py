@@ -11,7 +11,14 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.async_ops.async_pairs import share_annotations
 
 Pair = tuple[Instruction, Instruction]
@@ -20,7 +27,14 @@ Pair = tuple[Instruction, Instruction]
 _GPU_NO_WORK = (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT)
 
 
-@register("convert-async-collectives-to-sync", preserves="bits")
+@register(
+    "convert-async-collectives-to-sync",
+    preserves="bits",
+    xla=XlaPass(
+        "ConvertAsyncCollectivesToSync",
+        "xla/hlo/transforms/collectives/convert_async_collectives_to_sync.h",
+    ),
+)
 class ConvertAsyncCollectivesToSync(ModulePass):
     """Make one synchronous collective of a start and a done with nothing between them.
 
@@ -43,15 +57,22 @@ class ConvertAsyncCollectivesToSync(ModulePass):
                 if reason := _why_not(start):
                     context.missed(start, reason)
                     continue
-                pairs.append((start, done))
-                context.applied(start, "nothing hides its latency")
+                if context.apply(start, "nothing hides its latency"):
+                    pairs.append((start, done))
             _replace(computation, pairs)
             context.count("collectives made synchronous", len(pairs))
             found |= bool(pairs)
         return found
 
 
-@register("gpu-convert-async-collectives-to-sync", preserves="bits")
+@register(
+    "gpu-convert-async-collectives-to-sync",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::GpuConvertAsyncCollectivesToSync",
+        "xla/backends/gpu/transforms/collectives/convert_async_collectives_to_sync.h",
+    ),
+)
 class GpuConvertAsyncCollectivesToSync(ModulePass):
     """Mark collective starts with nothing between them and their done as synchronous.
 
@@ -65,13 +86,12 @@ class GpuConvertAsyncCollectivesToSync(ModulePass):
             pairs = [
                 (start, done)
                 for start, done in pairs_without_work(computation, _GPU_NO_WORK)
-                if not is_sync(start)
+                if not is_sync(start) and context.apply(start, "nothing hides its latency")
             ]
             for start, _ in pairs:
                 start.set_attribute("backend_config", with_collective_flag(start, "is_sync"))
                 if start.opcode is Opcode.ASYNC_START:
                     share_annotations(start)
-                context.applied(start, "nothing hides its latency")
             if pairs:
                 computation.splice({done: [start] for start, done in pairs})
             context.count("collectives marked synchronous", len(pairs))

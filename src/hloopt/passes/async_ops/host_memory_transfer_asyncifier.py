@@ -7,13 +7,20 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.ir.shapes.shape import Shape, tuple_shape
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.async_ops.async_pairs import CONTEXT, AsyncPair, done_of, replace_by_pairs, wrap
 
 _ON_START = ("metadata", "backend_config")
 
 
-@register("host-memory-transfer-asyncifier", preserves="bits")
+@register(
+    "host-memory-transfer-asyncifier",
+    preserves="bits",
+    xla=XlaPass(
+        "HostMemoryTransferAsyncifier",
+        "xla/hlo/transforms/simplifiers/host_memory_transfer_asyncifier.h",
+    ),
+)
 class HostMemoryTransferAsyncifier(ModulePass):
     """Split copies between host and device into a start and a done.
 
@@ -30,10 +37,13 @@ class HostMemoryTransferAsyncifier(ModulePass):
                 continue
             pairs: dict[Instruction, AsyncPair] = {}
             for instruction in list(computation.instructions):
-                if _is_transfer(instruction):
-                    pair = pairs[instruction] = _split(instruction)
-                    context.applied(instruction, f"split, begins with %{pair.start.name}")
-                    context.count("transfers made asynchronous")
+                if not _is_transfer(instruction):
+                    continue
+                if not context.apply(instruction, "split into a start and a done", remark=False):
+                    break
+                pair = pairs[instruction] = _split(instruction)
+                context.applied(instruction, f"split, begins with %{pair.start.name}")
+                context.count("transfers made asynchronous")
             replace_by_pairs(computation, pairs)
         return module.version != before
 

@@ -20,6 +20,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -33,7 +34,11 @@ from hloopt.passes.simplification.dce import DeadCodeElimination
 InlinePolicy = Literal["allow_inline", "prohibit_inline", "allow_ignore_frontend_attributes"]
 
 
-@register("call-inliner", preserves="bits")
+@register(
+    "call-inliner",
+    preserves="bits",
+    xla=XlaPass("CallInliner", "xla/service/call_inliner.h"),
+)
 class CallInliner(ModulePass):
     """Replace each eligible `call` by a copy of the computation it calls.
 
@@ -87,7 +92,8 @@ class CallInliner(ModulePass):
                 if reason := self.why_not(call, sites[call.called[0]]):
                     context.missed(call, reason)
                     continue
-                context.applied(call, f"inlined %{call.called[0].name}")
+                if not context.apply(call, f"inlined %{call.called[0].name}"):
+                    break
                 context.count("calls inlined")
                 chosen.append(call)
             yield from inliner.inline(computation, chosen).values()

@@ -8,12 +8,20 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import read_element
-from hloopt.pass_framework.base import ModulePass, PassContext, register
-from hloopt.passes.rewriting.dead_parameters import remove_dead_parameters
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
+from hloopt.passes.rewriting.dead_parameters import live_parameters, remove_dead_parameters
 from hloopt.passes.rewriting.tuples import keep_elements
 
 
-@register("call-parameter-cleanup", preserves="bits")
+@register(
+    "call-parameter-cleanup",
+    preserves="bits",
+    xla=XlaPass(
+        "CallParameterCleanup",
+        "xla/hlo/transforms/simplifiers/call_parameter_cleanup.h",
+        compared="tests",
+    ),
+)
 class CallParameterCleanup(ModulePass):
     """Remove parameters of called computations that are unused, or only handed back.
 
@@ -62,14 +70,18 @@ def _clean(computation: Computation, context: PassContext) -> dict[Instruction, 
     """Remove what is not needed; for each call what restores its result. O(edges)."""
     returned = sum(o.opcode is Opcode.PARAMETER for o in computation.root.operands)
     parameters = len(computation.parameters)
+    if not returned and len(live_parameters(computation)) == parameters:
+        return {}
+    what = "its computation loses parameters that it does not use, or only hands back"
+    if not context.apply(computation.root, what, remark=False):
+        return {}
     restored = _return_no_parameters(computation) if returned else {}
-    remove_dead_parameters(computation)
+    remove_dead_parameters(computation, context.as_part())
     removed = parameters - len(computation.parameters)
-    if removed or returned:
-        context.count("parameters removed", removed)
-        context.count("results removed", returned)
-        for call in computation.callers:
-            context.applied(call, f"{removed} operands and {returned} results less")
+    context.count("parameters removed", removed)
+    context.count("results removed", returned)
+    for call in computation.callers:
+        context.applied(call, f"{removed} operands and {returned} results less")
     return restored
 
 

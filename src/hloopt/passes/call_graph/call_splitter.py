@@ -19,6 +19,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -29,7 +30,11 @@ from hloopt.verifier.async_chains import CONSUMERS
 Predicate = Callable[[Instruction], bool]
 
 
-@register("call-splitter", preserves="bits")
+@register(
+    "call-splitter",
+    preserves="bits",
+    xla=XlaPass("CallSplitter", "xla/hlo/transforms/call_splitter.h", compared="tests"),
+)
 class CallSplitter(ModulePass):
     """Split the computations of calls in two, along a boundary of chosen instructions.
 
@@ -65,6 +70,8 @@ class CallSplitter(ModulePass):
                 if reason := self.why_not(call):
                     context.missed(call, reason)
                     continue
+                if context.is_at_limit:
+                    break  # before the callee is split, which makes computations
                 callee = call.called[0]
                 if callee not in parts:
                     parts[callee] = self._split(callee)
@@ -72,7 +79,7 @@ class CallSplitter(ModulePass):
                 if isinstance(found, str):
                     context.missed(call, f"%{callee.name} stays whole: {found}")
                     continue
-                context.applied(call, f"split into %{found.first.name} and %{found.second.name}")
+                context.apply(call, f"split into %{found.first.name} and %{found.second.name}")
                 context.count("calls split")
                 placed[call] = found.call_both(call)
             _remove(computation, placed)
@@ -129,7 +136,7 @@ class CallSplitter(ModulePass):
 
 @dataclass(slots=True)
 class _Parts:
-    """What a computation was split into."""
+    """The parts that a computation was split into."""
 
     first: Computation
     second: Computation

@@ -12,13 +12,28 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
+from hloopt.passes.simplification.dce import without_live_callers
 
 MOST_INSTRUCTIONS = 128
 MOST_CONSTANT_BYTES = 1024
 
 
-@register("computation-deduplicator", preserves="bits")
+@register(
+    "computation-deduplicator",
+    preserves="bits",
+    xla=XlaPass(
+        "HloComputationDeduplicator",
+        "xla/hlo/transforms/simplifiers/hlo_computation_deduplicator.h",
+    ),
+)
 class ComputationDeduplicator(ModulePass):
     """Replace each computation that equals an earlier one by that one, and remove it.
 
@@ -52,7 +67,9 @@ class ComputationDeduplicator(ModulePass):
             _mark(duplicates.first, context)
         elif duplicates.first:
             _merge(duplicates.first, context)
-            module.remove_computations(duplicates.first)
+            merged = without_live_callers(duplicates.first)
+            context.count("computations merged", len(merged))
+            module.remove_computations(merged)
         return module.version != before
 
     def why_not(self, computation: Computation) -> str | None:
@@ -112,9 +129,10 @@ class _Duplicates:
 
 def _merge(duplicates: dict[Computation, Computation], context: PassContext) -> None:
     """Let what calls duplicates call the first of them. O(calls)."""
-    context.count("computations merged", len(duplicates))
     callers = dict.fromkeys(caller for computation in duplicates for caller in computation.callers)
     for caller in callers:
+        if not context.apply(caller, "calls the first of equal computations", remark=False):
+            return
         for called in dict.fromkeys(caller.called):
             if called in duplicates:
                 first = duplicates[called]
@@ -140,6 +158,7 @@ def _set_deduplicated_name(fusion: Instruction, name: str, context: PassContext)
         if marked is None:
             context.missed(fusion, "it has no metadata; XLA writes none for this name alone")
             return
-        context.applied(fusion, f"marked as equal to %{name}")
+        if not context.apply(fusion, f"marked as equal to %{name}"):
+            return
         context.count("fusions marked")
         fusion.set_attribute("metadata", marked)

@@ -16,13 +16,18 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
 )
 
 
-@register("flatten-call-graph", preserves="bits")
+@register(
+    "flatten-call-graph",
+    preserves="bits",
+    xla=XlaPass("FlattenCallGraph", "xla/hlo/transforms/simplifiers/flatten_call_graph.h"),
+)
 class FlattenCallGraph(ModulePass):
     """Clone computations until each is called from one place.
 
@@ -54,12 +59,15 @@ class FlattenCallGraph(ModulePass):
         references = sum(computation.callers[caller] for caller in callers)
         if references < 2 or not self._selects(computation) or self._is_skipped(computation):
             return False
+        changed = False
         for number, caller in enumerate(callers):
             if number == 0 and computation.callers[caller] == 1:
                 continue
-            context.applied(caller, f"gets its own copy of %{computation.name}")
+            if not context.apply(caller, f"gets its own copy of %{computation.name}"):
+                break
             self._give_own_copies(caller, computation, context)
-        return True
+            changed = True
+        return changed
 
     def _give_own_copies(
         self, caller: Instruction, computation: Computation, context: PassContext

@@ -9,10 +9,18 @@ from hloopt.analysis.equality import Equality, outline
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 
-@register("unflatten-call-graph", preserves="bits")
+@register(
+    "unflatten-call-graph",
+    preserves="bits",
+    xla=XlaPass(
+        "UnflattenCallGraph",
+        "xla/hlo/transforms/simplifiers/unflatten_call_graph.h",
+        compared="tests",
+    ),
+)
 class UnflattenCallGraph(ModulePass):
     """Let all `call` instructions whose computations are equal call the first of these.
 
@@ -48,9 +56,12 @@ def _is_target(computation: Computation) -> bool:
 
 
 def _redirect_calls(old: Computation, new: Computation, context: PassContext) -> bool:
+    changed = False
     for call in list(old.callers):
         if call.opcode is Opcode.CALL:
-            context.applied(call, f"calls %{new.name}, which equals %{old.name}")
+            if not context.apply(call, f"calls %{new.name}, which equals %{old.name}"):
+                break
             context.count("calls redirected")
             call.set_called((new,))
-    return True
+            changed = True
+    return changed

@@ -14,11 +14,17 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import array_shape
 from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import attributes_for_another_value
 
 
-@register("all-gather-bcast-reorder", preserves="bits")
+@register(
+    "all-gather-bcast-reorder",
+    preserves="bits",
+    xla=XlaPass(
+        "AllGatherBroadcastReorder", "xla/hlo/transforms/collectives/all_gather_broadcast_reorder.h"
+    ),
+)
 class AllGatherBroadcastReorder(ModulePass):
     """Turn an all-gather of a broadcast into a broadcast of an all-gather.
 
@@ -40,11 +46,9 @@ class AllGatherBroadcastReorder(ModulePass):
                 continue
             broadcast = gather.operands[0]
             before, after = shape_bytes(broadcast.shape), shape_bytes(broadcast.operands[0].shape)
-            context.applied(
-                gather,
-                f"each device sends the {counted(after, 'byte')} that %{broadcast.name} makes "
-                f"{before:,} of",
-            )
+            what = f"each device sends the {counted(after, 'byte')} that %{broadcast.name} makes "
+            if not context.apply(gather, f"{what}{before:,} of"):
+                break
             context.count("all-gathers moved")
             changed[gather.parent] = None
             _reorder(gather, channels)

@@ -9,7 +9,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
@@ -18,7 +18,13 @@ _REARRANGING = frozenset(
 )
 
 
-@register("all-gather-cse", preserves="bits")
+@register(
+    "all-gather-cse",
+    preserves="bits",
+    xla=XlaPass(
+        "AllGatherCSE", "xla/hlo/transforms/collectives/all_gather_cse.h", compared="nothing"
+    ),
+)
 class AllGatherCse(ModulePass):
     """Replace all-gathers of a parameter by the first one that gathers the same.
 
@@ -59,7 +65,8 @@ def _merge(
                 continue
             earlier = first.setdefault(_key(instruction, equality, values), instruction)
             if earlier is not instruction:
-                context.applied(instruction, f"%{earlier.name} gathers the same")
+                if not context.apply(instruction, f"%{earlier.name} gathers the same"):
+                    break
                 context.count("all-gathers replaced")
                 operands = list(instruction.operands)
                 replace_instruction(instruction, earlier)

@@ -10,11 +10,15 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import array_shape
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import attributes_for_another_value, replace_instruction
 
 
-@register("all-reduce-contiguous", preserves="bits")
+@register(
+    "all-reduce-contiguous",
+    preserves="bits",
+    xla=XlaPass("AllReduceContiguous", "xla/hlo/transforms/collectives/all_reduce_contiguous.h"),
+)
 class AllReduceContiguous(ModulePass):
     """Concatenate the operands of an all-reduce of several values, and slice its result.
 
@@ -32,7 +36,8 @@ class AllReduceContiguous(ModulePass):
             if reason := _why_not(reduce):
                 context.missed(reduce, reason)
                 continue
-            context.applied(reduce, f"its {len(reduce.operands)} operands are one now")
+            if not context.apply(reduce, f"its {len(reduce.operands)} operands are one now"):
+                break
             context.count("operands concatenated", len(reduce.operands))
             changed[reduce.parent] = None
             _concatenate(reduce)

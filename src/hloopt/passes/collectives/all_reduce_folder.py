@@ -18,13 +18,17 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
 from hloopt.ir.reduction_kind import reduction_kind
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 
 _Groups = list[tuple[int, ...]]
 
 
-@register("all-reduce-folder", preserves="rounding")
+@register(
+    "all-reduce-folder",
+    preserves="rounding",
+    xla=XlaPass("AllReduceFolder", "xla/hlo/transforms/simplifiers/all_reduce_folder.h"),
+)
 class AllReduceFolder(ModulePass):
     """Fold an all-reduce whose only user is another all-reduce into that one.
 
@@ -50,7 +54,8 @@ class AllReduceFolder(ModulePass):
                 if isinstance(groups, str):
                     context.missed(inner, groups)
                     continue
-                context.applied(inner, f"folded into %{outer.name}")
+                if not context.apply(inner, f"folded into %{outer.name}"):
+                    break
                 context.count("all-reduces folded")
                 changed[computation] = None
                 _fold(inner, outer, groups, channel_ids)
@@ -87,7 +92,7 @@ def _folded(inner: Instruction, outer: Instruction) -> _Groups | str:
         return f"%{(outer if first else inner).name} lists no groups"
     group_of = {device: group for group in first for device in group}
     folded: dict[int, tuple[int, ...]] = {}
-    """What is reduced for each device."""
+    """The devices whose values are reduced, for each device."""
     for group in second:
         members = [member for device in group for member in group_of.get(device, (device,))]
         if len(set(members)) < len(members):

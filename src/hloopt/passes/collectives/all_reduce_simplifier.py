@@ -13,12 +13,16 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
 from hloopt.ir.shapes.shape import array_shape
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 _OF_SHARDS = (Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER)
 
 
-@register("all-reduce-simplifier", preserves="rounding")
+@register(
+    "all-reduce-simplifier",
+    preserves="rounding",
+    xla=XlaPass("AllReduceSimplifier", "xla/hlo/transforms/collectives/all_reduce_simplifier.h"),
+)
 class AllReduceSimplifier(ModulePass):
     """Replace all-reduces of values that are the same on all devices of each group.
 
@@ -51,7 +55,8 @@ class AllReduceSimplifier(ModulePass):
             if reason is not None:
                 context.missed(collective, reason)
                 continue
-            context.applied(collective, f"all {size} devices of a group have the same")
+            if not context.apply(collective, f"all {size} devices of a group have the same"):
+                break
             context.count("collectives removed")
             changed[collective.parent] = None
             collective.replace_all_uses_with(_replacement(collective, size))

@@ -22,7 +22,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.collectives.shards import ShardSlice, shard_slice, why_not_alone
 from hloopt.passes.rewriting.replace import forget_value, hand_value_on
 
@@ -30,7 +30,13 @@ _Groups = list[tuple[int, ...]]
 _Grouping = frozenset[frozenset[int]]
 
 
-@register("all-reduce-splitter", preserves="rounding")
+@register(
+    "all-reduce-splitter",
+    preserves="rounding",
+    xla=XlaPass(
+        "gpu::AllReduceSplitter", "xla/backends/gpu/transforms/collectives/all_reduce_splitter.h"
+    ),
+)
 class AllReduceSplitter(ModulePass):
     """Split an all-reduce and the dynamic-slice of its result in two all-reduces around the slice.
 
@@ -63,17 +69,17 @@ class AllReduceSplitter(ModulePass):
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
+                if not context.apply(reduced, f"split in two around %{part.name}"):
+                    break
+                context.count("all-reduces split")
                 changed[computation] = None
                 _split(reduced, part, found, channel_ids)
-                context.applied(reduced, f"split in two around %{part.name}")
-                context.count("all-reduces split")
         repair_schedule(changed)
         return bool(changed)
 
 
 def _groupings(computation: Computation) -> set[_Grouping]:
-    """The way all-reduces with global device ids group the devices. O(devices) for each new
-    text."""
+    """The replica groups of all-reduces with global device ids. O(devices) for each new text."""
     reduces = [i for i in computation.instructions if i.opcode is Opcode.ALL_REDUCE]
     return {
         _grouping(replica_groups(reduce).lists())

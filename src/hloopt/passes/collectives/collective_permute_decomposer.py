@@ -26,14 +26,29 @@ from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.ir.tuples import is_parameter_element
-from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.collectives.collective_groups import CollectiveGroups, order_against_transfers
 
 _TOKEN = array_shape("token")
 _CONTEXT = array_shape("u32")
 
 
-@register("collective-permute-decomposer", preserves="bits")
+@register(
+    "collective-permute-decomposer",
+    preserves="bits",
+    xla=XlaPass(
+        "CollectivePermuteDecomposer",
+        "xla/hlo/transforms/collectives/collective_permute_decomposer.h",
+    ),
+)
 class CollectivePermuteDecomposer(ModulePass):
     """Split collective-permutes in bodies of while loops into send and recv.
 
@@ -107,6 +122,10 @@ class CollectivePermuteDecomposer(ModulePass):
                     context.missed(permute, f"%{chosen.name} is the one of its loop to be split")
             candidates = [chosen]
         if not candidates:
+            return
+        # One application: split one by one, those of a ring could wait for each other.
+        what = "the permutes of its loop's body are split into send and recv"
+        if not context.apply(candidates[0], what, remark=False):
             return
         conflicts = groups.in_conflict(body, candidates)
         splits = []

@@ -21,7 +21,14 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
 from hloopt.ir.reduction_kind import ReductionKind, operation_kind, reduction_kind
 from hloopt.ir.shapes.shape import Shape
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.conversions import is_widening, reduction_of_type
 from hloopt.passes.rewriting.replace import (
     attributes_for_another_value,
@@ -74,7 +81,9 @@ class _Reassociate(ModulePass):
                     context.missed(right.collective, reason)
                     continue
                 names = f"%{left.collective.name} and %{right.collective.name}"
-                context.applied(operation, f"combines what {names} reduced, which is done once now")
+                what = f"combines what {names} reduced, which is done once now"
+                if not context.apply(operation, what):
+                    break
                 context.count("operations moved before collectives")
                 changed[computation] = None
                 self.reassociate(operation, left, right, channel_ids)
@@ -147,7 +156,7 @@ def _why_not_same_shape(left: _Reduced, right: _Reduced) -> str | None:
 
 
 def _kind(collective: Instruction) -> Hashable:
-    """What two collectives must have in common to become one."""
+    """The key that two collectives must share to become one."""
     own_type = collective.called[0].root.shape.type_name
     return (
         participants_key(collective),
@@ -183,7 +192,11 @@ def _merged(
     return result
 
 
-@register("reduce-scatter-reassociate", preserves="rounding")
+@register(
+    "reduce-scatter-reassociate",
+    preserves="rounding",
+    xla=XlaPass("ReduceScatterReassociate", "xla/service/reduce_scatter_reassociate.h"),
+)
 class ReduceScatterReassociate(_Reassociate):
     """Replace `reduce-scatter(x) + reduce-scatter(y)` by `reduce-scatter(x + y)`.
 
@@ -202,7 +215,11 @@ class ReduceScatterReassociate(_Reassociate):
         return _why_not_same_shape(left, right)
 
 
-@register("all-reduce-reassociate", preserves="rounding")
+@register(
+    "all-reduce-reassociate",
+    preserves="rounding",
+    xla=XlaPass("AllReduceReassociate", "xla/hlo/transforms/collectives/all_reduce_reassociate.h"),
+)
 class AllReduceReassociate(_Reassociate):
     """Replace `all-reduce(x) + all-reduce(y)` by `all-reduce(x + y)`.
 

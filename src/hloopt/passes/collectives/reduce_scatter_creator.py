@@ -16,7 +16,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.collectives.shards import (
     ShardSlice,
     reduced_behind,
@@ -27,7 +27,13 @@ from hloopt.passes.collectives.shards import (
 from hloopt.passes.rewriting.replace import attributes_for_another_value, replace_instruction
 
 
-@register("reduce-scatter-creator", preserves="bits")
+@register(
+    "reduce-scatter-creator",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::ReduceScatterCreator", "xla/backends/gpu/transforms/reduce_scatter_creator.h"
+    ),
+)
 class ReduceScatterCreator(ModulePass):
     """Make a reduce-scatter of an all-reduce and the dynamic-slice of its result.
 
@@ -57,7 +63,8 @@ class ReduceScatterCreator(ModulePass):
                 if isinstance(found, str):
                     context.missed(reduced, found)
                     continue
-                context.applied(reduced, f"a reduce-scatter now, with %{part.name}")
+                if not context.apply(reduced, f"a reduce-scatter now, with %{part.name}"):
+                    break
                 context.count("reduce-scatters made")
                 changed[computation] = None
                 _scatter(reduced, part, found, channel_ids)

@@ -19,11 +19,11 @@ class ShardSlice:
     size: int
     """Of the part."""
     offsets: tuple[int, ...]
-    """The place where it begins on each device, by the number of the device."""
+    """The offset of the part on each device, by the number of the device."""
 
 
 def shard_slice(part: Instruction, values: DeviceValues) -> ShardSlice | str:
-    """What part of its operand a dynamic-slice gives to each device, or why that is not known.
+    """The part of its operand that a dynamic-slice gives to each device, or why it is not known.
 
     O(devices), but once for each index.
     """

@@ -1,4 +1,4 @@
-"""What is in a branch that decides whether it may run without its conditional."""
+"""The contents of a branch, which decide whether it may run without its conditional."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHEAP = frozenset(
         *(Opcode.CONCATENATE, Opcode.PAD, Opcode.REDUCE, Opcode.MAP, Opcode.FUSION),
     )
 )
-"""What XLA is willing to run for both branches, a fusion if that holds for all in it."""
+"""Opcodes that XLA is willing to run for both branches, a fusion if that holds for all in it."""
 
 Found = dict[Computation, Instruction | None]
 

@@ -9,7 +9,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import make_tuple
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.control_flow.branches import (
     apart_from_others,
     branches_of,
@@ -19,7 +19,13 @@ from hloopt.passes.control_flow.branches import (
 from hloopt.passes.rewriting.tuples import wrap
 
 
-@register("conditional-canonicalizer", preserves="bits")
+@register(
+    "conditional-canonicalizer",
+    preserves="bits",
+    xla=XlaPass(
+        "ConditionalCanonicalizer", "xla/hlo/transforms/simplifiers/conditional_canonicalizer.h"
+    ),
+)
 class ConditionalCanonicalizer(ModulePass):
     """Put arguments and results of conditionals that are no tuples into tuples of one element.
 
@@ -31,10 +37,12 @@ class ConditionalCanonicalizer(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
         touched: dict[Computation, None] = {}
-        for branch in branches_of(module):
-            (parameter,) = branch.parameters
-            if parameter.shape.is_tuple and branch.root.shape.is_tuple:
-                continue
+        branches = [branch for branch in branches_of(module) if not _is_canonical(branch)]
+        # One application: a branch gives what its conditionals give, and these what all others do.
+        what = "branches of conditionals take and give tuples"
+        if branches and not context.apply(branches[0].root, what, remark=False):
+            return False
+        for branch in branches:
             own = apart_from_others(branch)
             touched[own] = None
             _canonicalize_branch(own)
@@ -49,6 +57,11 @@ class ConditionalCanonicalizer(ModulePass):
                 context.applied(conditional, f"gives a tuple, %{value.name} is its element")
         repair_schedule(touched)
         return module.version != before
+
+
+def _is_canonical(branch: Computation) -> bool:
+    """Whether a branch takes a tuple and gives one."""
+    return branch.parameters[0].shape.is_tuple and branch.root.shape.is_tuple
 
 
 def _canonicalize_branch(branch: Computation) -> None:

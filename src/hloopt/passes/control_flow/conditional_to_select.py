@@ -10,7 +10,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.call_graph.call_inliner import CallInliner, Inliner
 from hloopt.passes.control_flow.branch_contents import BranchContents
 from hloopt.passes.control_flow.branches import call_branch
@@ -19,7 +19,11 @@ from hloopt.passes.rewriting.selects import select_between, why_no_select
 from hloopt.passes.simplification.dce import remove_unreachable, unreachable_computations
 
 
-@register("conditional-to-select", preserves="bits")
+@register(
+    "conditional-to-select",
+    preserves="bits",
+    xla=XlaPass("ConditionalToSelect", "xla/service/conditional_to_select.h"),
+)
 class ConditionalToSelect(ModulePass):
     """Replace conditionals in computations that are applied to elements by selects.
 
@@ -47,7 +51,8 @@ class ConditionalToSelect(ModulePass):
                 if reason := _why_not(conditional, effects, contents):
                     context.missed(conditional, reason)
                     continue
-                context.applied(conditional, "replaced by selects")
+                if not context.apply(conditional, "replaced by selects"):
+                    break
                 context.count("conditionals removed")
                 calls += _replace(conditional)
             inliner.inline(computation, calls)

@@ -13,11 +13,17 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 
 
-@register("while-loop-trip-count-annotator", preserves="bits")
+@register(
+    "while-loop-trip-count-annotator",
+    preserves="bits",
+    xla=XlaPass(
+        "WhileLoopTripCountAnnotator", "xla/hlo/transforms/while_loop_trip_count_annotator.h"
+    ),
+)
 class WhileLoopTripCountAnnotator(ModulePass):
     """Annotate while loops with their trip count and their induction variable.
 
@@ -67,9 +73,12 @@ def _annotate(loop: Instruction, trips: LoopTrips, context: PassContext) -> None
     ]
     if after == before:
         return
+    is_known = trips.computed is not None
+    what = f"it makes {counted(trips.computed or 0, 'trip')}" if is_known else "annotated"
+    if not context.apply(loop, what, remark=is_known):
+        return
     loop.set_attribute("backend_config", json.dumps(after, separators=(",", ":")))
-    if trips.computed is not None:
-        context.applied(loop, f"it makes {counted(trips.computed, 'trip')}")
+    if is_known:
         context.count("trip counts found")
 
 
@@ -124,6 +133,7 @@ def _forward_last_value(loop: Instruction, trips: LoopTrips, context: PassContex
         return
     for read in list(loop.users):
         if read.opcode is Opcode.GET_TUPLE_ELEMENT and read.tuple_index == trips.element:
-            context.applied(read, f"replaced by {trips.last}, the counter's last value")
+            if not context.apply(read, f"replaced by {trips.last}, the counter's last value"):
+                break
             last = loop.parent.add(Opcode.CONSTANT, read.shape, payload=str(trips.last))
             replace_instruction(read, last)

@@ -1,4 +1,4 @@
-"""What is known to run, or to be defined, before what."""
+"""The order in which instructions run and values are defined, as far as it is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hloopt.ir.opcode import ASYNC
 from hloopt.passes.copy_insertion.call_tree import CallTree
 
 Positions = Mapping[Computation, Mapping[Instruction, int]]
-"""The place where instructions stand in the schedule of their computation."""
+"""The positions of instructions in the schedule of their computation."""
 
 
 def schedule_positions(module: Module) -> Positions | None:
@@ -27,7 +27,7 @@ def schedule_positions(module: Module) -> Positions | None:
 
 
 class Order(Enum):
-    """The way one instruction runs, seen from another."""
+    """The time at which one instruction runs, seen from another."""
 
     SAME = auto()
     BEFORE_START = auto()
@@ -43,7 +43,7 @@ class Order(Enum):
 
 
 _SHOWS = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
-"""What runs no time: whoever waits for it may wait for its operand."""
+"""Opcodes that take no time: whatever waits for them may wait for their operand."""
 BEFORE = (Order.BEFORE_START, Order.BEFORE_END, Order.EXCLUSIVE_BEFORE)
 
 
@@ -66,7 +66,7 @@ class ExecutionOrder:
     # -- instructions -----------------------------------------------------------------------------
 
     def of(self, a: Instruction, b: Instruction) -> Order:
-        """The way `a` runs, seen from `b`."""
+        """The time at which `a` runs, seen from `b`."""
         if a is b or (a.opcode in ASYNC and _is_wrapped(a, b)):
             return Order.SAME
         if b.opcode in ASYNC and _is_wrapped(b, a):

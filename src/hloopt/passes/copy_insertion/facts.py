@@ -1,4 +1,4 @@
-"""What copy insertion asks of a module: its values, and which of them lie in one place."""
+"""Facts that copy insertion needs: the values of a module, and which of them lie in one place."""
 
 from __future__ import annotations
 

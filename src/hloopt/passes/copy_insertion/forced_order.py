@@ -11,8 +11,7 @@ from hloopt.passes.copy_insertion.execution_order import ExecutionOrder, Order
 
 
 class Relation(IntFlag):
-    """The way an instruction may run, seen from another; none of these where only one of them
-    does."""
+    """The order of an instruction and another one; no flag is set where only one of them runs."""
 
     SAME = 1
     BEFORE = 2
@@ -41,11 +40,11 @@ class ForcedOrder:
         self._copy = copy
         self.tree = order.tree
         self._followers: dict[Instruction, dict[Instruction, None]] = {}
-        """What was decided: instructions that run after others."""
+        """The decisions: instructions that run after others."""
         self._known: dict[tuple[Instruction, Instruction], Relation] = {}
 
     def of(self, a: Instruction, b: Instruction) -> Relation:
-        """The way `a` runs, seen from `b`."""
+        """The time at which `a` runs, seen from `b`."""
         relation = self._known.get((a, b))
         if relation is None:
             relation = self._known[a, b] = _RELATIONS[self._order.of(a, b)]

@@ -14,7 +14,7 @@ from hloopt.passes.copy_insertion.deep_copy import (
 from hloopt.passes.copy_insertion.facts import Facts
 
 TRANSFERS = (Opcode.SEND, Opcode.RECV, Opcode.COPY_START)
-"""What starts a transfer: its result is in use until it is done, and so cannot be copied."""
+"""Opcodes that start a transfer: their result is in use until it is done, and cannot be copied."""
 _SWITCHES = ("xla_disable_while_loop_copies", "xla.disable_while_loop_copies")
 
 

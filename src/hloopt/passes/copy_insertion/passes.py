@@ -9,7 +9,14 @@ from typing import Literal
 from hloopt.ir import Instruction, Module
 from hloopt.ir.ordering import repair_schedule
 from hloopt.memory.backends import BACKENDS, CPU, Backend
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.copy_insertion.execution_order import schedule_positions
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.insertion import insert_copies, require_flat_calls
@@ -24,7 +31,11 @@ _ALIAS_INFO = "which operands results may be written over: what all targets shar
 _SKIP = "copies never to remove; from Python only"
 
 
-@register("copy-insertion", preserves="bits")
+@register(
+    "copy-insertion",
+    preserves="bits",
+    xla=XlaPass("CopyInsertion", "xla/service/copy_insertion.h"),
+)
 class CopyInsertion(ModulePass):
     """Add the copies without which one buffer would have to hold two values at a time.
 
@@ -47,18 +58,27 @@ class CopyInsertion(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         options = self.options
+        # One application: copies are added everywhere, then those that are not needed removed.
+        if not context.apply(module.entry.root, "copies inserted in the module", remark=False):
+            return False
         insert_copies(
             module,
             backend=_backend(options.alias_info),
             use_regions=options.use_region_based_live_range_analysis != 0,
             threads=options.execution_threads,
             keep=options.should_skip_removal,
-            context=context,
+            context=context.as_part(),
         )
         return True
 
 
-@register("remove-unnecessary-copies", preserves="bits")
+@register(
+    "remove-unnecessary-copies",
+    preserves="bits",
+    xla=XlaPass(
+        "CopyInsertion::RemoveUnnecessaryCopies", "xla/service/copy_insertion.h", compared="tests"
+    ),
+)
 class RemoveUnnecessaryCopies(ModulePass):
     """Replace copies by what they copy where both may lie in one place.
 
@@ -95,7 +115,13 @@ class RemoveUnnecessaryCopies(ModulePass):
         return changed
 
 
-@register("add-special-case-copies", preserves="bits")
+@register(
+    "add-special-case-copies",
+    preserves="bits",
+    xla=XlaPass(
+        "CopyInsertion::AddSpecialCaseCopies", "xla/service/copy_insertion.h", compared="tests"
+    ),
+)
 class AddSpecialCaseCopies(ModulePass):
     """Copy what lies in read-only memory, is overwritten while it is read, or returned twice.
 

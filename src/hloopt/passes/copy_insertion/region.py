@@ -22,10 +22,10 @@ from hloopt.passes.copy_insertion.value_lists import Node, ValueList, list_of
 
 
 class Merge(Enum):
-    """The way the values of two buffers come together."""
+    """The ways to merge the values of two buffers."""
 
     FIRST_TARGET_INTO_SOURCE = auto()
-    """What follows the copy comes right after its source."""
+    """The values behind the copy come right after its source."""
     LAST_SOURCE_INTO_TARGET = auto()
     """The source and what is before it come where the copy is."""
 
@@ -39,23 +39,23 @@ _WRITES_NOTHING = frozenset(
 _OVERLAPPING = STARTS.union(
     (*OWN_DONES, *SEND_RECV_DONE, Opcode.ASYNC_DONE, Opcode.COLLECTIVE_PERMUTE)
 )
-"""What runs, or is under way, while other instructions do."""
+"""Opcodes of operations that are in flight while other instructions run."""
 
 
 @dataclass(slots=True, eq=False)
 class Access:
-    """What an instruction does to a buffer."""
+    """The access of an instruction to a buffer."""
 
     instruction: Instruction
     defines: bool = False
     """Whether it makes one of its values."""
     used: Instruction | None = None
-    """What has made the value that it reads; None where it reads none."""
+    """The instruction that made the value it reads; None where it reads none."""
 
 
 @dataclass(slots=True)
 class Region:
-    """The place where the values of a buffer are defined and used."""
+    """The region of a buffer: the definitions and uses of its values."""
 
     accesses: dict[Instruction, Access] = field(default_factory=dict)
     by_computation: dict[Computation, list[Access]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class RegionTest:
 
 @dataclass(slots=True)
 class _Relations:
-    """The way the accesses of one region run, seen from another one."""
+    """The times at which the accesses of one region run, seen from another one."""
 
     entries: list[Relation] = field(default_factory=list)
     """Different ones; what includes another stands for both."""
@@ -138,7 +138,7 @@ class _Comparison:
         self.other = other
 
     def relation(self) -> _Relations:
-        """The way the accesses of the other region run, seen from this one."""
+        """The times at which the accesses of the other region run, seen from this one."""
         result = _Relations()
         tree = self.order.tree
         for computation, accesses in self.region.by_computation.items():

@@ -60,7 +60,7 @@ class CopyRemover:
         self._positions = positions
         self._numbers: dict[Instruction, int] = {}
         self._failed: dict[Instruction, tuple[int, int, int]] = {}
-        """What a copy that has to stay depends on, as it was when that was found out."""
+        """The state on which the verdict on a copy that has to stay depends."""
         self._reasons: dict[Instruction, str] = {}
         self._make_lists()
         self.region = RegionTest(facts, self.order) if use_regions else None
@@ -130,10 +130,15 @@ class CopyRemover:
         """Elide what can be elided of `copies`, which loses it; how many those were."""
         left = []
         for copy in copies:
-            if self._try_to_elide(copy):
+            if context.is_at_limit:
+                self._reasons[copy] = "it stays: the limit of applications is reached"
+                left.append(copy)
+            elif self._try_to_elide(copy):
                 if not (copy.users or copy.is_root or copy.has_control_dependencies):
                     continue  # it is dead already
                 self._is_changed = True
+                what = f"replaced by %{copy.operands[0].name}"
+                context.apply(copy, what, remark=False)
                 context.count("copies removed")
                 if copy.has_control_dependencies:
                     self.order.release(copy)

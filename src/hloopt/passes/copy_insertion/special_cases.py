@@ -33,10 +33,13 @@ def add_special_case_copies(
             wanted.find_at_root(computation)
     is_changed = False
     for instruction, slots in wanted.found.items():
+        reasons = list(dict.fromkeys(slots.values()))
+        if not context.apply(instruction, f"copied: {reasons[0]}", remark=False):
+            break
         copies = replace_by_copy(instruction, slots)
         is_changed |= bool(copies)
         context.count("special-case copies", len(copies))
-        for reason in dict.fromkeys(slots.values()):
+        for reason in reasons:
             context.applied(instruction, f"copied: {reason}")
     return is_changed
 
@@ -148,8 +151,7 @@ class _SpecialCases:
                     self._add(root, slot, _READ_ONLY)
 
     def _merging_slots(self, branch: Computation) -> set[int]:
-        """The place where a conditional that runs the branch may have values of several
-        branches."""
+        """The slots, in conditionals that run the branch, of values of several branches."""
         return {
             slot
             for caller in branch.callers

@@ -54,7 +54,7 @@ def _is_only_loop_state(value: Instruction) -> bool:
 
 
 def _done_of_previous(body: Computation, number: int, opcode: Opcode) -> Instruction | None:
-    """What finishes the transfer that the previous trip has left in an element of the state."""
+    """The instruction that finishes the transfer that the previous trip left in the state."""
     for element in elements_of_state(body, number):
         if len(element.users) == 1:
             (user,) = element.users

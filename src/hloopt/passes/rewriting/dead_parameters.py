@@ -7,17 +7,25 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import tuple_shape
+from hloopt.pass_framework.base import PassContext
 from hloopt.text.header import entry_layout
 
 
-def remove_dead_parameters(computation: Computation) -> list[Instruction]:
+def live_parameters(computation: Computation) -> list[Instruction]:
+    """The parameters that something in the computation needs. O(parameters)."""
+    return [p for p in computation.parameters if p.users or p.is_root or p.has_control_dependencies]
+
+
+def remove_dead_parameters(computation: Computation, context: PassContext) -> list[Instruction]:
     """Remove unused parameters and the callers' operands; returns operands without users left.
 
-    All callers must pass operands by position: fusions, calls, async-starts. O(operands).
+    That is one application. All callers must pass operands by position: fusions, calls,
+    async-starts. O(operands).
     """
-    parameters = computation.parameters
-    live = [p for p in parameters if p.users or p.is_root or p.has_control_dependencies]
-    if len(live) == len(parameters):
+    live = live_parameters(computation)
+    if len(live) == len(computation.parameters):
+        return []
+    if not context.apply(computation.root, "its computation loses unused parameters", remark=False):
         return []
     numbers = [p.parameter_number for p in live]
     kept = set(numbers)
@@ -53,7 +61,7 @@ def _retype_async(start: Instruction) -> None:
             step.set_shape(tuple_shape((operands, *step.shape.elements[1:])))
 
 
-def remove_dead_entry_parameters(module: Module) -> None:
+def remove_dead_entry_parameters(module: Module, context: PassContext) -> None:
     """Remove unused parameters of the entry, and them from the header. O(entry).
 
     Parameters that an output aliases, or whose buffer is donated, stay.
@@ -71,6 +79,8 @@ def remove_dead_entry_parameters(module: Module) -> None:
         if p.users or p.is_root or p.has_control_dependencies or p.parameter_number in bound
     ]
     if len(live) == len(entry.parameters):
+        return
+    if not context.apply(entry.root, "the entry loses unused parameters", remark=False):
         return
     numbers = {p.parameter_number: i for i, p in enumerate(live)}
     keep_parameters(entry, live)

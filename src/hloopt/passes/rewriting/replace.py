@@ -7,7 +7,7 @@ from hloopt.ir.ordering import depends_on
 
 _MOST_BEFORE = 1000
 OF_THE_VALUE = ("sharding", "origin")
-"""What speaks of the value that an instruction gives, not of what it does."""
+"""Attributes that describe an instruction's value, not what it does."""
 
 
 def shardings_differ(a: Instruction, b: Instruction) -> bool:
@@ -42,7 +42,7 @@ def inherit(old: Instruction, new: Instruction) -> None:
 
 
 def attributes_for_another_value(instruction: Instruction) -> dict[str, str]:
-    """What is said of an instruction, but nothing of its value: for one that gives another."""
+    """The annotations of an instruction without those of its value: for one that gives another."""
     return {k: v for k, v in instruction.attributes.items() if k not in OF_THE_VALUE}
 
 

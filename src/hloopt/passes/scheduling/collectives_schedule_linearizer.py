@@ -10,12 +10,20 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 _MAY_BEGIN = frozenset((*SYNC_COLLECTIVES, *OWN_STARTS, Opcode.ASYNC_START))
 
 
-@register("collectives-schedule-linearizer", preserves="bits")
+@register(
+    "collectives-schedule-linearizer",
+    preserves="bits",
+    xla=XlaPass(
+        "CollectivesScheduleLinearizer",
+        "xla/hlo/transforms/collectives/collectives_schedule_linearizer.h",
+        compared="nothing",
+    ),
+)
 class CollectivesScheduleLinearizer(ModulePass):
     """Add control dependencies so that each collective waits for the one before it.
 
@@ -55,9 +63,10 @@ def _linearize(computation: Computation, running: set[Computation], context: Pas
         if is_scheduled and place[last] > place[begin]:
             context.missed(begin, f"the schedule has it before %{last.name}")
         elif not paths.connected(last, begin):
+            if not context.apply(begin, f"waits for %{last.name}"):
+                return
             begin.add_control_predecessor(last)
             paths.update([begin])
-            context.applied(begin, f"waits for %{last.name}")
             context.count("collectives ordered")
         last = _end_of(begin)
 

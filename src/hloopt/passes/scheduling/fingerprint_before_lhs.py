@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from hloopt.ir.attributes.values import format_frontend_attributes, parse_frontend_attributes
 from hloopt.ir.module import Module
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.text import PrintOptions, print_module
 
 ATTRIBUTE = "fingerprint_before_lhs"
@@ -14,7 +14,11 @@ _BYTES = 16
 _STYLE = PrintOptions.canonical()._replace(print_backend_config=True, print_full_bodies=False)
 
 
-@register("fingerprint-before-lhs", preserves="bits")
+@register(
+    "fingerprint-before-lhs",
+    preserves="bits",
+    xla=XlaPass("gpu::ScheduleGpuModule", "xla/service/gpu/gpu_hlo_schedule.h", compared="nothing"),
+)
 class FingerprintBeforeLhs(ModulePass):
     """Write a fingerprint of the module into its frontend attributes, as XLA:GPU does.
 
@@ -26,6 +30,9 @@ class FingerprintBeforeLhs(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         attributes = parse_frontend_attributes(module.attributes.get("frontend_attributes", "{}"))
         if module.is_scheduled or ATTRIBUTE in attributes:
+            return False
+        what = "the module gets its fingerprint"
+        if not context.apply(module.entry.root, what, remark=False):
             return False
         text = print_module(module, _STYLE)
         attributes[ATTRIBUTE] = blake2b(text.encode(), digest_size=_BYTES).hexdigest()

@@ -19,7 +19,14 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.scheduling_annotations import annotation_of, group_of, set_group
 from hloopt.passes.scheduling.scheduling_gaps import Paths
 
@@ -34,7 +41,15 @@ _COLLECTIVES = (
 _FORMATTING = (Opcode.PARAMETER, Opcode.COPY, *ASYNC)
 
 
-@register("legalize-scheduling-annotations", preserves="bits")
+@register(
+    "legalize-scheduling-annotations",
+    preserves="bits",
+    xla=XlaPass(
+        "LegalizeSchedulingAnnotations",
+        "xla/service/legalize_scheduling_annotations.h",
+        compared="tests",
+    ),
+)
 class LegalizeSchedulingAnnotations(ModulePass):
     """Remove scheduling groups that have no use, and complete or refuse those with gaps.
 
@@ -82,17 +97,19 @@ class LegalizeSchedulingAnnotations(ModulePass):
         if self.options.run_verification:
             self._refuse_cycles(computations)
         if self.options.remove_loop_iteration_annotation_only:
-            _remove_iterations(module)
+            _remove_iterations(module, context)
             return module.version != before
         for computation in computations:
             self._filter(computation, context)
-            self._take_over_from_fused(computation)
+            self._take_over_from_fused(computation, context)
+        if context.is_at_limit:
+            return module.version != before  # what is half done breaks rules, and is not refused
         if self.options.check_start_done_annotation_consistency:
             for computation in computations:
                 _refuse_inconsistent(computation)
         self._remove_trivial(computations, context)
         for computation in computations:
-            _fill_simple_gaps(computation)
+            _fill_simple_gaps(computation, context)
         self._close_gaps(computations, context)
         return module.version != before
 
@@ -123,7 +140,7 @@ class LegalizeSchedulingAnnotations(ModulePass):
             elif not self._keeps(instruction):
                 _remove(instruction, "it is not asynchronous", context)
 
-    def _take_over_from_fused(self, computation: Computation) -> None:
+    def _take_over_from_fused(self, computation: Computation, context: PassContext) -> None:
         keep = self.options.keep_sync_annotation
         for fusion in computation.instructions:
             if fusion.opcode is not Opcode.FUSION or annotation_of(fusion) is not None:
@@ -138,7 +155,9 @@ class LegalizeSchedulingAnnotations(ModulePass):
                     fusion, f"what it fuses is in several scheduling groups: {sorted(groups)}"
                 )
             for group in groups:
-                set_group(fusion, group)
+                what = f"takes over scheduling group {group} from what it fuses"
+                if context.apply(fusion, what, remark=False):
+                    set_group(fusion, group)
 
     # -- groups ---------------------------------------------------------------------------------
 
@@ -183,13 +202,15 @@ class LegalizeSchedulingAnnotations(ModulePass):
 
     def _close_gaps(self, computations: list[Computation], context: PassContext) -> None:
         for computation in computations:
+            if context.is_at_limit:
+                return
             groups = _groups(computation)
             if not groups:
                 continue
             paths = Paths(computation, skip_opt_barriers=self.options.skip_opt_barriers)
             for group, members in groups.items():
                 between = paths.between(members)
-                if not between:
+                if not between or context.is_at_limit:
                     continue
                 gap = next(iter(between))
                 if self.options.propagate_annotation:
@@ -220,9 +241,9 @@ def _groups(computation: Computation) -> dict[int, list[Instruction]]:
 
 
 def _remove(instruction: Instruction, reason: str, context: PassContext) -> None:
-    set_group(instruction, None)
-    context.applied(instruction, f"taken out of its scheduling group: {reason}")
-    context.count("annotations removed")
+    if context.apply(instruction, f"taken out of its scheduling group: {reason}"):
+        set_group(instruction, None)
+        context.count("annotations removed")
 
 
 def _join(group: int, instructions: list[Instruction], context: PassContext) -> None:
@@ -234,8 +255,9 @@ def _join(group: int, instructions: list[Instruction], context: PassContext) -> 
                 f"it is between members of scheduling group {group}, but it has an existing "
                 f"annotation of group {other}",
             )
+        if not context.apply(instruction, f"joined scheduling group {group}, which is around it"):
+            return
         set_group(instruction, group)
-        context.applied(instruction, f"joined scheduling group {group}, which is around it")
         context.count("annotations added")
 
 
@@ -245,10 +267,12 @@ def _error(instruction: Instruction, what: str) -> PassRefused:
     )
 
 
-def _remove_iterations(module: Module) -> None:
+def _remove_iterations(module: Module, context: PassContext) -> None:
     for instruction in list(module.instructions()):
         annotation = annotation_of(instruction)
         if annotation is not None and annotation.iteration is not None:
+            if not context.apply(instruction, "its annotation names no iteration", remark=False):
+                return
             set_group(instruction, annotation.group)
 
 
@@ -269,14 +293,16 @@ def _refuse_inconsistent(computation: Computation) -> None:
             raise _error(done, "Done instruction's operand is not annotated with the same id")
 
 
-def _fill_simple_gaps(computation: Computation) -> None:
+def _fill_simple_gaps(computation: Computation, context: PassContext) -> None:
     """Let chains of single instructions between two members join."""
     for group, members in _groups(computation).items():
         for member in members:
             chain = list(_chain(member))
             if chain and group_of(chain[-1]) == group:
-                for instruction in chain[:-1]:
-                    set_group(instruction, group)
+                what = f"what leads from it to a member of scheduling group {group} joins it"
+                if len(chain) > 1 and context.apply(member, what, remark=False):
+                    for instruction in chain[:-1]:
+                        set_group(instruction, group)
 
 
 def _chain(member: Instruction) -> Iterator[Instruction]:

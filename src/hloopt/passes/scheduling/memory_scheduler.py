@@ -9,10 +9,21 @@ from hloopt.ir.module import Module
 from hloopt.ir.schedule import drop_schedule, set_schedule
 from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.schedulers import Algorithm, Schedule, schedule_module
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 
 
-@register("hlo-memory-scheduler", preserves="bits")
+@register(
+    "hlo-memory-scheduler",
+    preserves="bits",
+    xla=XlaPass("HloMemoryScheduler", "xla/hlo/transforms/simplifiers/hlo_memory_scheduler.h"),
+)
 class MemoryScheduler(ModulePass):
     """Order the instructions of each computation so that little memory is needed.
 
@@ -36,6 +47,8 @@ class MemoryScheduler(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
+        if context.is_at_limit:
+            return False
         schedule = schedule_module(
             module,
             Algorithm(self.options.algorithm),
@@ -45,7 +58,15 @@ class MemoryScheduler(ModulePass):
         return _apply(schedule, module, context)
 
 
-@register("hlo-trivial-scheduler", preserves="bits")
+@register(
+    "hlo-trivial-scheduler",
+    preserves="bits",
+    xla=XlaPass(
+        "HloTrivialScheduler",
+        "xla/hlo/transforms/simplifiers/hlo_memory_scheduler.h",
+        compared="nothing",
+    ),
+)
 class TrivialScheduler(ModulePass):
     """Order the instructions of each computation depth first, operands before users.
 
@@ -53,14 +74,28 @@ class TrivialScheduler(ModulePass):
     """
 
     def run(self, module: Module, context: PassContext) -> bool:
+        if context.is_at_limit:
+            return False
         return _apply(schedule_module(module, Algorithm.TRIVIAL), module, context)
 
 
-@register("hlo-descheduler", preserves="bits")
+@register(
+    "hlo-descheduler",
+    preserves="bits",
+    xla=XlaPass(
+        "HloDescheduler",
+        "xla/hlo/transforms/simplifiers/hlo_memory_scheduler.h",
+        compared="nothing",
+    ),
+)
 class Descheduler(ModulePass):
     """Drop the schedule: the order of the instructions means nothing any more."""
 
     def run(self, module: Module, context: PassContext) -> bool:
+        if not module.is_scheduled or not context.apply(
+            module.entry.root, "the module's schedule is dropped", remark=False
+        ):
+            return False
         return drop_schedule(module)
 
 
@@ -71,5 +106,5 @@ def _apply(schedule: Schedule, module: Module, context: PassContext) -> bool:
     if changed:
         peaks = ", ".join(f"{name} {peak:,}" for name, peak in schedule.peaks.items())
         needs = f" (bytes needed: {peaks})" if peaks else ""
-        context.applied(module.entry.root, f"scheduled in {schedule.algorithm} order{needs}")
+        context.apply(module.entry.root, f"scheduled in {schedule.algorithm} order{needs}")
     return changed

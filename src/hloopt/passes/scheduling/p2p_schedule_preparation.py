@@ -15,12 +15,18 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 
 _STEPS = (Opcode.RECV, Opcode.SEND, Opcode.RECV_DONE, Opcode.SEND_DONE)
 
 
-@register("latency-hiding-scheduler-preparation", preserves="bits")
+@register(
+    "latency-hiding-scheduler-preparation",
+    preserves="bits",
+    xla=XlaPass(
+        "P2PSchedulePreparation", "xla/service/p2p_schedule_preparation.h", compared="tests"
+    ),
+)
 class P2PSchedulePreparation(ModulePass):
     """Add control dependencies between sends, receives and what else runs collectives.
 
@@ -34,8 +40,15 @@ class P2PSchedulePreparation(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         version = module.version
         chains: list[_Chain] = []
+        may_chain: dict[Computation, bool] = {}
+        """One application per computation: what runs beside a chain is ordered against all."""
         for chain in _chains(module):
             if _can_be_chained(chain):
+                if chain.computation not in may_chain:
+                    what = "the sends and receives of its computation are chained"
+                    may_chain[chain.computation] = context.apply(chain.steps[0], what, remark=False)
+                if not may_chain[chain.computation]:
+                    continue
                 chains.append(chain)
                 for before, after in pairwise(chain.steps):
                     after.add_control_predecessor(before)

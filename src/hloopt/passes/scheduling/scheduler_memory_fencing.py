@@ -16,10 +16,24 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.buffers import Buffer, Buffers
-from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 
 
-@register("scheduler-memory-fencing", preserves="bits")
+@register(
+    "scheduler-memory-fencing",
+    preserves="bits",
+    xla=XlaPass(
+        "SchedulerMemoryFencing", "xla/service/scheduler_memory_fencing.h", compared="tests"
+    ),
+)
 class SchedulerMemoryFencing(ModulePass):
     """Let the readers of large buffers come before asynchronous operations that start later.
 
@@ -48,6 +62,8 @@ class SchedulerMemoryFencing(ModulePass):
         flow = Dataflow.of(module)
         windows: dict[Computation, _Windows] = {}
         for buffer in Buffers.of(flow).all:
+            if context.is_at_limit:
+                break
             if shape_bytes(flow.shape(buffer.values[0])) < threshold:
                 continue
             readers = _readers(flow, buffer)
@@ -58,7 +74,7 @@ class SchedulerMemoryFencing(ModulePass):
                 windows[computation] = _Windows(computation)
             start = windows[computation].fenced_start(readers, self.options.slack_windows)
             if start is not None and windows[computation].fence(readers, start):
-                context.applied(start, f"waits for the readers of {counted(buffer.size, 'byte')}")
+                context.apply(start, f"waits for the readers of {counted(buffer.size, 'byte')}")
                 context.count("buffers fenced")
         return module.version != before
 

@@ -11,7 +11,7 @@ from hloopt.ir.ordering import dependencies, stable_order
 
 
 class Paths:
-    """What comes after what in one computation, by operands and control dependencies.
+    """The order in one computation by operands and control dependencies.
 
     `skip_opt_barriers`: an opt-barrier ends a path, and a tuple leads only to those that take out
     of it what was put in.
@@ -23,7 +23,7 @@ class Paths:
         self._skips = skip_opt_barriers
 
     def successors(self, instruction: Instruction) -> list[Instruction]:
-        """What comes right after an instruction. O(users)."""
+        """The direct successors of an instruction. O(users)."""
         users: list[Instruction] = []
         for user in instruction.users:
             if not self._skips:
@@ -39,7 +39,7 @@ class Paths:
         return len(value.users) > 1 or any(u.opcode is Opcode.OPT_BARRIER for u in value.users)
 
     def between(self, members: Iterable[Instruction]) -> dict[Instruction, None]:
-        """What is on a path from one member to another and is no member, in order.
+        """The instructions on paths between members that are not members, in order.
 
         O(edges between the first and the last member).
         """

@@ -11,7 +11,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import (
     control_dependencies_can_move,
     replace_instruction,
@@ -22,7 +22,11 @@ from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 _REARRANGING = frozenset((Opcode.RESHAPE, Opcode.TRANSPOSE, Opcode.BROADCAST))
 
 
-@register("algsimp", preserves="bits")
+@register(
+    "algsimp",
+    preserves="bits",
+    xla=XlaPass("AlgebraicSimplifier", "xla/hlo/transforms/simplifiers/algebraic_simplifier.h"),
+)
 class AlgebraicSimplifier(ModulePass):
     """Combine reshapes, transposes and broadcasts.
 
@@ -49,7 +53,7 @@ class AlgebraicSimplifier(ModulePass):
 
 
 class _Recipe(NamedTuple):
-    """The way to make a value."""
+    """The recipe of a value: the operations that make it."""
 
     opcode: Opcode | None
     """None: the operand is the value."""
@@ -72,6 +76,10 @@ def _simplify(computation: Computation, context: PassContext) -> list[Instructio
         if reason := _why_not(instruction, recipe):
             context.missed(instruction, reason)
             continue
+        made = f"a {recipe.opcode} of " if recipe.opcode else ""
+        what = f"replaced by {made}%{recipe.operand.name}"
+        if not context.apply(instruction, what, remark=False):
+            break
         result = _make(recipe, instruction)
         context.applied(instruction, f"replaced by %{result.name}")
         context.count("rearrangements combined")

@@ -11,13 +11,17 @@ from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 from hloopt.passes.simplification.foldable import Foldable, FoldingOptions
 
 
-@register("constant-folding", preserves="bits")
+@register(
+    "constant-folding",
+    preserves="bits",
+    xla=XlaPass("HloConstantFolding", "xla/hlo/transforms/simplifiers/hlo_constant_folding.h"),
+)
 class ConstantFolding(ModulePass):
     """Replace instructions whose operands are constants by constants.
 
@@ -77,8 +81,9 @@ class _Folder:
                 continue
             if parameter.shape is not passed[0].shape or parameter.has_control_dependencies:
                 continue
+            if not self.context.apply(parameter, f"all callers pass %{passed[0].name}"):
+                return
             constant = computation.add_clone(passed[0], ())
-            self.context.applied(parameter, f"all callers pass %{passed[0].name}")
             self.context.count("parameters replaced")
             parameter.replace_all_uses_with(constant)
 
@@ -97,6 +102,8 @@ class _Folder:
         values.compute()
         orphans: dict[Instruction, None] = {}
         for instruction, text in values.texts.items():
+            if not self.context.apply(instruction, "computed", remark=False):
+                break
             constant = computation.add(Opcode.CONSTANT, instruction.shape, payload=text)
             self.context.applied(instruction, f"computed: %{constant.name}")
             self.context.count("instructions folded")

@@ -14,14 +14,25 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
 Predicate = Callable[[Instruction], bool]
 
 
-@register("cse", preserves="bits")
+@register(
+    "cse",
+    preserves="bits",
+    xla=XlaPass("HloCSE", "xla/service/hlo_cse.h"),
+)
 class CommonSubexpressionElimination(ModulePass):
     """Replace each instruction by an earlier one that computes the same.
 
@@ -106,7 +117,7 @@ class _Merger:
                 self._replace(constant, earlier)
 
     def _merge_instructions(self, computation: Computation) -> None:
-        iotas = _Iotas(self.equality)
+        iotas = _Iotas(self.equality, self.context)
         seen: dict[Key, list[Instruction]] = {}
         in_order = stable_order if computation.module.is_scheduled else post_order
         for instruction in in_order(computation):
@@ -129,7 +140,8 @@ class _Merger:
                 candidates.append(instruction)
 
     def _replace(self, instruction: Instruction, earlier: Instruction) -> None:
-        self.context.applied(instruction, f"equals %{earlier.name}")
+        if not self.context.apply(instruction, f"equals %{earlier.name}"):
+            return
         self.context.count("instructions merged")
         if self.options.ignore_control_dependencies:
             instruction.drop_control_dependencies()
@@ -157,7 +169,8 @@ class _Merger:
         root = fusion.called[0].root
         if root.opcode is Opcode.TUPLE:
             first = root.operands.index(root.operands[element.tuple_index])
-            if first != element.tuple_index:
+            what = f"reads output {first}, which is the same"
+            if first != element.tuple_index and self.context.apply(element, what, remark=False):
                 element.set_attribute("index", str(first))
                 self.context.count("fusion outputs merged")
 
@@ -165,8 +178,9 @@ class _Merger:
 class _Iotas:
     """Equal iotas: they count as one operand, and are merged where one instruction uses both."""
 
-    def __init__(self, equality: Equality) -> None:
+    def __init__(self, equality: Equality, context: PassContext) -> None:
         self.equality = equality
+        self.context = context
         self.stand_in: dict[Instruction, Instruction] = {}
         self._first: dict[Key, Instruction] = {}
 
@@ -177,11 +191,16 @@ class _Iotas:
             self.stand_in[instruction] = self._first.setdefault(key, instruction)
             return
         used: dict[Instruction, Instruction] = {}
-        for number, operand in enumerate(instruction.operands):
-            if operand in self.stand_in:
-                instruction.replace_operand(
-                    number, used.setdefault(self.stand_in[operand], operand)
-                )
+        merged = {
+            number: first
+            for number, operand in enumerate(instruction.operands)
+            if operand in self.stand_in
+            if (first := used.setdefault(self.stand_in[operand], operand)) is not operand
+        }
+        what = "uses one of several equal iotas"
+        if merged and self.context.apply(instruction, what, remark=False):
+            for number, first in merged.items():
+                instruction.replace_operand(number, first)
 
 
 def _has_domains(computation: Computation) -> bool:

@@ -7,11 +7,18 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import control_dependencies_can_move
 
 
-@register("cse-barrier-expander", preserves="bits")
+@register(
+    "cse-barrier-expander",
+    preserves="bits",
+    xla=XlaPass(
+        "OptimizationBarrierExpander",
+        "xla/hlo/transforms/expanders/optimization_barrier_expander.h",
+    ),
+)
 class CseBarrierExpander(ModulePass):
     """Replace each opt-barrier by its operand, once no pass needs to be held back any more.
 
@@ -35,7 +42,8 @@ def _expand_all(computation: Computation, context: PassContext) -> None:
         if reason := _why_not(barrier, operand):
             context.missed(barrier, reason)
             continue
-        context.applied(barrier, f"replaced by %{operand.name}")
+        if not context.apply(barrier, f"replaced by %{operand.name}"):
+            break
         context.count("barriers removed")
         orders |= barrier.has_control_dependencies
         barrier.move_control_dependencies_to(operand)

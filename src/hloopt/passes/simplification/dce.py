@@ -18,6 +18,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -28,7 +29,11 @@ from hloopt.passes.rewriting.dead_parameters import (
 )
 
 
-@register("dce", preserves="bits")
+@register(
+    "dce",
+    preserves="bits",
+    xla=XlaPass("HloDCE", "xla/hlo/transforms/simplifiers/hlo_dce.h"),
+)
 class DeadCodeElimination(ModulePass):
     """Remove dead instructions, unused fusion outputs and parameters, and unused computations.
 
@@ -65,14 +70,17 @@ class DeadCodeElimination(ModulePass):
             if computation in reachable and is_on_thread(computation, threads)
         )
         if self.options.remove_dead_parameters_from_entry_computation:
-            remove_dead_entry_parameters(module)
+            remove_dead_entry_parameters(module, context)
         if module.version != before:
             reachable = reachable_from_entry(module)
-        dead = _without_live_callers(
+        dead = without_live_callers(
             computation
             for computation in module.computations.values()
             if computation not in reachable and is_on_thread(computation, threads)
         )
+        what = "removed with all that the entry does not run"
+        if dead and not context.apply(dead[0].root, what, remark=False):
+            dead = []
         context.count("computations removed", len(dead))
         module.remove_computations(dead)
         return module.version != before
@@ -91,11 +99,11 @@ def remove_unreachable(module: Module, known: set[Computation]) -> None:
     """
     unreachable = unreachable_computations(module) - known
     module.remove_computations(
-        _without_live_callers(c for c in module.computations.values() if c in unreachable)
+        without_live_callers(c for c in module.computations.values() if c in unreachable)
     )
 
 
-def _without_live_callers(computations: Iterable[Computation]) -> list[Computation]:
+def without_live_callers(computations: Iterable[Computation]) -> list[Computation]:
     """Those that nobody outside of `computations` calls, directly or not. O(instructions)."""
     dead = dict.fromkeys(computations)
     live = [c for c in dead if any(caller.parent not in dead for caller in c.callers)]
@@ -155,20 +163,28 @@ class DeadCode:
         for fusion in [i for i in computation.instructions if i.opcode is Opcode.FUSION]:
             self._drop_unused_outputs(fusion)
         if computation.is_fusion or self._has_only_plain_callers(computation):
-            for operand in remove_dead_parameters(computation):
+            for operand in remove_dead_parameters(computation, self.context):
                 self._left[operand.parent] = None
                 self.remove_dead([operand])
 
-    def remove_dead(self, candidates: Iterable[Instruction]) -> None:
-        """Remove the candidates that are dead, and operands that become dead with them."""
+    def remove_dead(
+        self, candidates: Iterable[Instruction], context: PassContext | None = None
+    ) -> None:
+        """Remove the candidates that are dead, and operands that become dead with them.
+
+        Each is an application of `context`, by default that of all cleaning.
+        """
+        context = context or self.context
         stack = [i for i in candidates if self.is_dead(i)]
         while stack:
             instruction = stack.pop()
             if instruction not in instruction.parent or not self.is_dead(instruction):
                 continue
+            if not context.apply(instruction, "removed: nothing needs it", remark=False):
+                break
             operands = list(dict.fromkeys(instruction.operands))
             instruction.parent.remove(instruction)
-            self.context.count("instructions removed")
+            context.count("instructions removed")
             stack += [operand for operand in operands if self.is_dead(operand)]
 
     def is_dead(self, instruction: Instruction) -> bool:
@@ -246,12 +262,18 @@ class DeadCode:
         kept = [i for i, output in enumerate(root.operands) if i in used or self.effects.of(output)]
         if len(kept) == len(root.operands):
             return
+        if not self.context.apply(fusion, "loses the outputs that are not read", remark=False):
+            return
         self.context.count("fusion outputs removed", len(root.operands) - len(kept))
-        self._left[fusion.called[0]] = None
         if len(kept) == 1:
             _return_array(fusion, root.operands[kept[0]])
         else:
             _return_smaller_tuple(fusion, kept)
+        # Nothing in a fusion may be dead, parameters included.
+        part = self.context.as_part()
+        self.remove_dead([root], part)
+        if remove_dead_parameters(fusion.called[0], part):
+            self._left[fusion.parent] = None
 
 
 def _return_array(fusion: Instruction, output: Instruction) -> None:

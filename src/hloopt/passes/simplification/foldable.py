@@ -40,7 +40,7 @@ _IN_CALLEES = _COMPUTED | _AS_THEY_ARE | {Opcode.PARAMETER, Opcode.OPT_BARRIER}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldingOptions(PassOptions):
-    """What is too large to be computed before the program runs."""
+    """Results that are too large to be computed before the program runs."""
 
     max_operand_elements: int = option(
         45_000_000, "leave alone what has an operand of so many elements, or more"

@@ -11,13 +11,28 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.ir.tuples import is_parameter_element
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.conversions import commutes, reduction_of_type
 from hloopt.passes.rewriting.replace import attributes_for_another_value, inherit
 from hloopt.passes.simplification.reorder_reduce_transpose import is_called_by_one_loop
 
 
-@register("reorder-convert-reduce-add", preserves="rounding")
+@register(
+    "reorder-convert-reduce-add",
+    preserves="rounding",
+    xla=XlaPass(
+        "ReorderConvertReduceAdd",
+        "xla/hlo/transforms/collectives/while_loop_all_reduce_code_motion_setup.h",
+        compared="nothing",
+    ),
+)
 class ReorderConvertReduceAdd(ModulePass):
     """In bodies of while loops, convert what an all-reduce takes instead of what it gives.
 
@@ -51,13 +66,16 @@ class ReorderConvertReduceAdd(ModulePass):
                 if reason := _why_not(collective, convert):
                     context.missed(collective, f"%{convert.name} stays behind it: {reason}")
                     continue
+                if not context.apply(collective, f"%{convert.name} comes before it now"):
+                    break
+                context.count("converts moved")
                 changed[computation] = None
-                _swap(collective, convert, context)
+                _swap(collective, convert)
         repair_schedule(changed)
         return bool(changed)
 
 
-def _swap(collective: Instruction, convert: Instruction, context: PassContext) -> None:
+def _swap(collective: Instruction, convert: Instruction) -> None:
     (add,) = convert.users
     parent, value = convert.parent, collective.operands[0]
     type_name = convert.shape.type_name
@@ -73,8 +91,6 @@ def _swap(collective: Instruction, convert: Instruction, context: PassContext) -
         called=(reduction_of_type(collective.called[0], type_name),),
     )
     inherit(convert, converted)
-    context.applied(collective, f"%{convert.name} comes before it now")
-    context.count("converts moved")
     left, right = add.operands
     add.set_operands([moved, right if left is convert else left])
     parent.remove(convert)

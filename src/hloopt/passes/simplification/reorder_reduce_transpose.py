@@ -12,12 +12,20 @@ from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.ir.shapes.shape import array_shape
 from hloopt.ir.tuples import is_parameter_element
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.conversions import commutes, reduction_of_type
 from hloopt.passes.rewriting.replace import attributes_for_another_value, replace_instruction
 
 
-@register("reorder-reduce-transpose", preserves="bits")
+@register(
+    "reorder-reduce-transpose",
+    preserves="bits",
+    xla=XlaPass(
+        "ReorderReduceTranspose",
+        "xla/hlo/transforms/collectives/while_loop_all_reduce_code_motion_setup.h",
+        compared="nothing",
+    ),
+)
 class ReorderReduceTranspose(ModulePass):
     """In bodies of while loops, transpose what a reduce-scatter takes instead of what it gives.
 
@@ -40,8 +48,11 @@ class ReorderReduceTranspose(ModulePass):
                 if reason := _why_not(scatter, transpose):
                     context.missed(scatter, f"%{transpose.name} stays behind it: {reason}")
                     continue
+                if not context.apply(scatter, f"%{transpose.name} comes before it now"):
+                    break
+                context.count("transposes moved")
                 changed[computation] = None
-                _swap(scatter, transpose, context)
+                _swap(scatter, transpose)
         repair_schedule(changed)
         return bool(changed)
 
@@ -62,7 +73,7 @@ def _scatter_behind(value: Instruction) -> Instruction | None:
     return source if source.opcode is Opcode.REDUCE_SCATTER else None
 
 
-def _swap(scatter: Instruction, transpose: Instruction, context: PassContext) -> None:
+def _swap(scatter: Instruction, transpose: Instruction) -> None:
     convert = transpose.operands[0]
     order = parse_ints(transpose.attributes["dimensions"])
     value, parent = scatter.operands[0], scatter.parent
@@ -86,8 +97,6 @@ def _swap(scatter: Instruction, transpose: Instruction, context: PassContext) ->
         },
         called=(reduction,),
     )
-    context.applied(scatter, f"%{transpose.name} comes before it now")
-    context.count("transposes moved")
     replace_instruction(transpose, moved)
     if convert is not scatter:
         parent.remove(convert)

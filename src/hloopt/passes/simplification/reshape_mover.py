@@ -14,7 +14,14 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shapes.shape import Shape
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.rewriting.replace import forget_value, replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
@@ -22,7 +29,11 @@ _ELEMENTWISE = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.C
 _REARRANGING = (Opcode.RESHAPE, Opcode.TRANSPOSE)
 
 
-@register("reshape-mover", preserves="bits")
+@register(
+    "reshape-mover",
+    preserves="bits",
+    xla=XlaPass("ReshapeMover", "xla/hlo/transforms/simplifiers/reshape_mover.h"),
+)
 class ReshapeMover(ModulePass):
     """Let elementwise operations work on what was there before a reshape or transpose.
 
@@ -77,10 +88,13 @@ class _Mover:
         self.options = options
 
     def run(self) -> None:
-        movable = self._movable()
-        for operation, by in movable.items():
-            self._move(operation, by)
-        if movable and self.computation.module.is_scheduled:
+        moved = False
+        for operation, by in self._movable().items():
+            if self.context.apply(operation, f"%{by.name} moved below it"):
+                self.context.count("operations moved above a rearrangement")
+                self._move(operation, by)
+                moved = True
+        if moved and self.computation.module.is_scheduled:
             self.computation.reorder(stable_order(self.computation))
 
     # -- what moves -------------------------------------------------------------------------
@@ -185,8 +199,6 @@ class _Mover:
         result = self.computation.add(
             by.opcode, operation.shape, [new], attributes=_rearranging(by)
         )
-        self.context.applied(operation, f"%{by.name} moved below it")
-        self.context.count("operations moved above a rearrangement")
         replace_instruction(operation, result)
         self.dead.remove_dead(operands)
 

@@ -13,7 +13,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import is_only_taken_apart
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.dead_parameters import keep_parameters
 from hloopt.passes.rewriting.replace import (
     control_dependencies_can_move,
@@ -24,7 +24,11 @@ from hloopt.passes.rewriting.tuples import keep_elements, leaf_shardings, unwrap
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
 
-@register("simplify-sorts", preserves="bits")
+@register(
+    "simplify-sorts",
+    preserves="bits",
+    xla=XlaPass("SortSimplifier", "xla/hlo/transforms/simplifiers/sort_simplifier.h"),
+)
 class SortSimplifier(ModulePass):
     """Drop operands of sorts that neither the comparator nor anyone after the sort reads.
 
@@ -45,7 +49,8 @@ class SortSimplifier(ModulePass):
                 orphans += _drop_unused_operands(sort, context)
         if orphans:
             effects = SideEffects(module)
-            DeadCode(effects, DeadCodeElimination.Options(), context).remove_dead(orphans)
+            options = DeadCodeElimination.Options()
+            DeadCode(effects, options, context.as_part()).remove_dead(orphans)
         repair_schedule(touched)
         return module.version != before
 
@@ -64,10 +69,9 @@ def _replace_by_operands(sort: Instruction, context: PassContext) -> None:
         context.missed(sort, f"its sharding differs from that of %{result.name}")
     elif not control_dependencies_can_move(sort, result):
         context.missed(sort, f"a control predecessor of it may depend on %{result.name}")
-    else:
+    elif context.apply(sort, "replaced by its operands: there is nothing to sort"):
         if sort.shape.is_tuple:
             result = sort.parent.add(Opcode.TUPLE, given, sort.operands)
-        context.applied(sort, "replaced by its operands: there is nothing to sort")
         replace_instruction(sort, result)
 
 
@@ -89,9 +93,9 @@ def _drop_unused_operands(sort: Instruction, context: PassContext) -> list[Instr
         return []
     stays = set(kept)
     dropped = [operand for i, operand in enumerate(sort.operands) if i not in stays]
-    context.applied(
-        sort, f"{len(dropped)} of {counted(len(sort.operands), 'operand')} are not read"
-    )
+    what = f"{len(dropped)} of {counted(len(sort.operands), 'operand')} are not read"
+    if not context.apply(sort, what):
+        return []
     context.count("operands removed", len(dropped))
     _keep_operands(sort, kept, read)
     return dropped

@@ -15,6 +15,7 @@ from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
     PassOptions,
+    XlaPass,
     is_on_thread,
     option,
     register,
@@ -27,7 +28,11 @@ from hloopt.passes.rewriting.replace import (
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
 
-@register("tuple-simplifier", preserves="bits")
+@register(
+    "tuple-simplifier",
+    preserves="bits",
+    xla=XlaPass("TupleSimplifier", "xla/hlo/transforms/simplifiers/tuple_simplifier.h"),
+)
 class TupleSimplifier(ModulePass):
     """Forward tuple elements to their users.
 
@@ -52,7 +57,8 @@ class TupleSimplifier(ModulePass):
                 orphans += simplify_tuples(computation, context)
         if orphans:
             effects = SideEffects(module)
-            DeadCode(effects, DeadCodeElimination.Options(), context).remove_dead(orphans)
+            options = DeadCodeElimination.Options()
+            DeadCode(effects, options, context.as_part()).remove_dead(orphans)
         return bool(orphans)
 
 
@@ -72,7 +78,8 @@ def simplify_tuples(computation: Computation, context: PassContext) -> list[Inst
         if reason := _why_not(instruction, replacement):
             context.missed(instruction, reason)
             continue
-        context.applied(instruction, f"replaced by %{replacement.name}")
+        if not context.apply(instruction, f"replaced by %{replacement.name}"):
+            break
         orphans += instruction.operands
         replace_instruction(instruction, replacement)
     if orphans and computation.module.is_scheduled:
@@ -95,7 +102,7 @@ def _replacement(instruction: Instruction) -> Instruction | None:
 
 
 def whole_value(instruction: Instruction) -> Instruction | None:
-    """What a tuple takes all its elements from, in order; None if there is no such value."""
+    """The value from which a tuple takes all its elements, in order; None if there is none."""
     operands = instruction.operands
     if not operands or operands[0].opcode is not Opcode.GET_TUPLE_ELEMENT:
         return None

@@ -12,12 +12,18 @@ from hloopt.ir.literals.literal import nest_values
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination, started_by
 
 
-@register("zero-sized-hlo-elimination", preserves="bits")
+@register(
+    "zero-sized-hlo-elimination",
+    preserves="bits",
+    xla=XlaPass(
+        "ZeroSizedHloElimination", "xla/hlo/transforms/simplifiers/zero_sized_hlo_elimination.h"
+    ),
+)
 class ZeroSizedHloElimination(ModulePass):
     """Replace every array without elements by a constant `{}`.
 
@@ -64,7 +70,8 @@ def _eliminate(
         if reason := _why_not(array, effects):
             context.missed(array, reason)
             continue
-        context.applied(array, "has no elements: replaced by a constant")
+        if not context.apply(array, "has no elements: replaced by a constant"):
+            break
         context.count("arrays replaced")
         _replace(array, dead)
         changed = True

@@ -36,7 +36,7 @@ class _Hook(RenderHook):
 
 
 class _Tidy:
-    """What is printed, in lines as a `PageConsole` has them."""
+    """The printed text, in lines as a `PageConsole` has them."""
 
     def __init__(self, renderable: ConsoleRenderable) -> None:
         self.renderable = renderable

@@ -15,7 +15,8 @@ def wrapped_prose(markdown: str, width: int) -> str:
     is_code = False
     for line in [*markdown.splitlines(), ""]:
         is_fence = line.lstrip().startswith("```")
-        is_kept = is_code or is_fence or not line or line.startswith("|")
+        is_indented_code = not paragraph and line.startswith("    ")
+        is_kept = is_code or is_fence or is_indented_code or not line or line.startswith("|")
         if paragraph and (is_kept or line.startswith(_BEGINS)):
             lines += _lines_of(paragraph, width)
             paragraph = []

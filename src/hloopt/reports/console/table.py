@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 Cell: TypeAlias = str | Text | Callable[[int], str | Text]
-"""What a table shows in one place: a text, or what makes one of the room there is.
+"""A cell: a text, or a function that makes one for the room there is.
 
 A line end in a `Text` begins a second line of the cell; in a `str` it is escaped."""
 
@@ -172,7 +172,7 @@ def _share(shapes: Iterable[_Shape], room: int) -> None:
 
 
 def _text(cell: Cell, room: int) -> Text:
-    """What a cell shows in `room`, or more than that."""
+    """The text of a cell in `room`, or a longer one."""
     shown = cell(room) if callable(cell) else cell
     return Text(printable(shown)) if isinstance(shown, str) else shown
 

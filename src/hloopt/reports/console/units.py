@@ -65,7 +65,7 @@ class CycleUnit:
         return "cycles" if self.seconds is None else "us"
 
     def to_json(self) -> dict[str, Any]:
-        """What times as plain data are in: `us`, or `cycles`, which stand for no time."""
+        """The unit of times as plain data: `us`, or `cycles`, which stand for no time."""
         return {"unit": self.name, "seconds_per_unit": self.seconds}
 
     def text(self, cycles: float) -> str:
@@ -100,7 +100,7 @@ def human_share(share: float) -> str:
 
 
 def more_text(count: int, room: int) -> str:
-    """What to say of `count` rows left out of a table with `--top`: with that, if it fits."""
+    """The note on `count` rows left out of a table: with `--top`, if it fits."""
     text = f"… and {count:,} more"
     hint = f"{text}; --top shows them"
     return hint if len(hint) <= room else text
@@ -123,7 +123,8 @@ def page_width(console: Console) -> int:
 
 
 Cut: TypeAlias = Callable[[str, int], str]
-"""What takes a text and a width, and gives what is shown of the text: `head`, `middle`, `tail`."""
+"""A function from a text and a width to the part of the text that is shown: `head`, `middle`,
+`tail`."""
 
 
 def columns(text: str) -> int:

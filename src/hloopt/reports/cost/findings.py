@@ -59,25 +59,25 @@ class CostRow:
 
 @dataclass(slots=True)
 class CostReport:
-    """What one run of a module costs on one device."""
+    """The cost of one run of a module on one device."""
 
     module: str
     target: Target | None
     """None: there are no times, which are 0 here."""
     total: Cost
     rows: list[CostRow]
-    """What costs anything, most time first; most bytes first without a target."""
+    """The instructions that cost anything, most time first; most bytes first without a target."""
     seconds: float
     """The least time, one instruction after another."""
     compute_seconds: float
     """The part of it in instructions bound by arithmetic; the rest is bound by memory."""
     sources: CostSources
     notices: tuple[str, ...]
-    """What the figures are of, where that is not one device."""
+    """The subject of the figures, where that is not one device."""
     assumptions: list[str]
-    """What the figures rest on, one sentence each."""
+    """The assumptions behind the figures, one sentence each."""
     measured: MeasuredTimes | None = None
-    """What a profile or cost table says, if one is given."""
+    """The measured times of a profile or cost table, if one is given."""
 
     @property
     def measured_seconds(self) -> float:
@@ -266,7 +266,7 @@ def _labels(report: CostReport, row: CostRow, by: str, depth: int) -> Iterable[t
 
 
 def source_notes_of(report: CostReport) -> list[str]:
-    """What the lines rest on that instructions are grouped by."""
+    """The basis of the lines that instructions are grouped by."""
     amounts: Counter[Basis] = Counter()
     for row in report.rows:
         for line, runs in report.sources.of(row.instruction).items():

@@ -76,7 +76,7 @@ class Intensities:
 
     target: Target
     idle: Bin
-    """What moves data and computes nothing."""
+    """Instructions that move data and compute nothing."""
     bins: list[Bin]
     """Without gaps, `PER_DECADE` to a decade, from left to right."""
     points: list[Point]

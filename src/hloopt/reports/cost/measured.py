@@ -13,7 +13,7 @@ _MEASURED = (Origin.TABLE, Origin.PROFILE)
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTimes:
-    """What a profile or cost table says of a module's instructions."""
+    """Times of a module's instructions in a profile or cost table."""
 
     source: str
     """The path of the file."""

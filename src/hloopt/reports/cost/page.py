@@ -145,7 +145,7 @@ this page has a point for each instruction at the flop/s that it reached.</p>
 
 
 def _roofline(report: CostReport, found: Intensities, tips: list[list[str]]) -> str:
-    """What the target allows, with a point for each instruction whose time is measured."""
+    """The roofline of the target, with a point for each instruction whose time is measured."""
     points = found.points[:_MOST_POINTS]
     target = found.target
     memory = log10(target.memory_bandwidth)

@@ -134,7 +134,7 @@ _BOUND_STYLES = {"compute": "cyan", "memory": "yellow"}
 
 
 def _summed(groups: list[CostGroup]) -> CostGroup:
-    """What is not shown, in one row."""
+    """The row that sums up what is not shown."""
     rest = CostGroup("")
     for group in groups:
         rest.seconds += group.seconds

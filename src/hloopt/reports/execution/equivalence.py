@@ -1,4 +1,4 @@
-"""What came of comparing two modules, for people and for programs."""
+"""The result of comparing two modules, for people and for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs compute, for people and for programs: statistics, tables, JSON."""
+"""Computed values, for people and for programs: statistics, tables, JSON."""
 
 from __future__ import annotations
 

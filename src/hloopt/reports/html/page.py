@@ -87,7 +87,7 @@ def facts_list(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def notes_list(notes: Iterable[str]) -> str:
-    """What figures rest on."""
+    """The assumptions behind figures."""
     return f'<ul class="notes">{"".join(f"<li>{as_html(note)}</li>" for note in notes)}</ul>\n'
 
 

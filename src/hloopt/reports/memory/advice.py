@@ -1,4 +1,4 @@
-"""What would lower a module's memory, on the terminal."""
+"""Advice on lowering a module's memory, on the terminal."""
 
 from __future__ import annotations
 

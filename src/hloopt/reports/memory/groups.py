@@ -35,7 +35,7 @@ class BufferGroup:
 
 
 def alike_key(buffer: LiveBuffer) -> tuple[str, str, str]:
-    """What alike buffers have in common: kind, shape, and the origin but for numbers."""
+    """A key that alike buffers share: kind, shape, and the origin but for numbers."""
     origin = buffer.op_name or f"%{buffer.name}"
     return buffer.kind, without_layout(buffer.shape), without_numbers(origin)
 
@@ -83,7 +83,7 @@ def grouped(buffers: Iterable[LiveBuffer], by: str, *, depth: int = 3) -> list[B
 
 
 def source_notes_of(buffers: Iterable[LiveBuffer]) -> list[str]:
-    """What the lines rest on that buffers are grouped by."""
+    """The basis of the lines that buffers are grouped by."""
     amounts: Counter[Basis] = Counter()
     for buffer in buffers:
         amounts[buffer.source.basis] += buffer.size

@@ -136,7 +136,7 @@ def fit_to_json(fit: Fit) -> dict[str, Any]:
 
 
 def exhausted(fit: Fit) -> str:
-    """What XLA says of a program that does not fit."""
+    """XLA's error for a program that does not fit."""
     return (
         "RESOURCE_EXHAUSTED: Ran out of memory in memory space default. "
         f"Used {human_bytes(fit.needed)} of {human_bytes(fit.limit.size)} ({fit.limit.source}). "

@@ -19,7 +19,7 @@ _SET_ASIDE = {
     "output": ("outputs", "c8"),
     "constant": ("constants", "flight"),
 }
-"""What is set aside throughout, from the bottom of the picture: label and colour."""
+"""Memory set aside throughout, from the bottom of the picture: label and colour."""
 
 
 def memory_page(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> str:
@@ -65,7 +65,7 @@ def _facts(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[str, Any]:
-    """What the page's script reads: columns, and each text of a column once.
+    """The data of the page's script: columns, and each text of a column once.
 
     Of `buffers`, `start` is a difference to the one before, `length` a number of positions, and
     `name` that of a text of `instructions`.
@@ -125,7 +125,7 @@ _ASIDE_TEXTS = ("name", *(name for name in _TEXTS if name != "opcode"))
 
 
 def _groupings(texts: dict[str, TextColumn], weights: list[int], depth: int) -> Iterator[Grouping]:
-    """The ways to tell temporaries apart, each group by the bytes that it holds and how long."""
+    """The groupings of temporaries, each group by the bytes that it holds and how long."""
     scopes = texts["op_name"]
     yield from scope_groupings(
         list(scopes.numbers), scopes.weights(weights), depth=depth, most=_MOST_GROUPS

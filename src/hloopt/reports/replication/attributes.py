@@ -1,4 +1,4 @@
-"""What the replication analysis found, written onto the instructions of the module."""
+"""The findings of the replication analysis, written onto the instructions of the module."""
 
 from __future__ import annotations
 

@@ -61,19 +61,19 @@ class Amounts:
 
 @dataclass(slots=True)
 class ReplicationReport:
-    """What the devices along one axis have in common."""
+    """The instructions on which the devices along one axis agree."""
 
     module: Module
     analysis: ReplicationAnalysis
     total: Amounts
     on_all: Amounts
-    """What is the same on all devices: instructions, and the redundant part of the costs."""
+    """The replicated instructions of a module, and the redundant part of its costs."""
     in_sets: Amounts
     """The same for what only sets of devices have in common."""
     groups: list[RedundantGroup]
     """Redundant work, that with the largest share of flops or bytes first."""
     notes: list[str]
-    """What the figures rest on, one sentence each."""
+    """The assumptions behind the figures, one sentence each."""
 
     @property
     def axis(self) -> Axis:

@@ -48,7 +48,7 @@ def schedule_chart(run: ComputationRun, usage: Sequence[int], unit: CycleUnit, w
 
 
 def legend() -> Text:
-    """What the signs mean."""
+    """The legend of the signs."""
     from rich.text import Text
 
     return Text.assemble(

@@ -38,11 +38,11 @@ class ScheduleChange:
     cost_model: CostModelChoice
     """The origin of times."""
     preset: Preset
-    """Whose streams run both."""
+    """The preset whose streams run both."""
     doubts: tuple[str, ...] = ()
     """Clauses that say why the change is no gain or loss; empty where it is."""
     notes: list[str] = field(default_factory=list)
-    """What the figures rest on, one sentence each."""
+    """The assumptions behind the figures, one sentence each."""
 
 
 def compare_schedules(

@@ -41,7 +41,7 @@ class Place:
     """Counted from 1."""
     count: int
     before: Instruction | None
-    """What is right before it; None if it is the first."""
+    """The instruction right before it; None if it is the first."""
     after: Instruction | None
 
     def is_beside_the_same(self, other: Place) -> bool:
@@ -64,18 +64,18 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleExplanation:
-    """What the scheduler does with some instructions of a module."""
+    """The scheduler's decisions about some instructions of a module."""
 
     module: Module
     notices: tuple[str, ...]
-    """What is explained, where it is not the module as it was given."""
+    """The subject of the explanation, where it is not the module as it was given."""
     order: str
     """`schedule`, or who found one for a module without."""
     config: SchedulerConfig
     unit: CycleUnit
     explanations: list[Explanation]
     meanings: dict[str, str]
-    """What is meant by the words for rules and obstacles in the decisions."""
+    """The meanings of the words for rules and obstacles in the decisions."""
 
     @classmethod
     def of(
@@ -275,7 +275,7 @@ def _choice(decision: Decision) -> str:
 def _ready_table(
     found: ScheduleExplanation, decision: Decision, top: int, width: int
 ) -> ReportTable:
-    """What was ready at the step: the chosen one, what lost, what was not allowed."""
+    """The nodes ready at the step: the chosen one, those that lost, those not allowed."""
     from rich.text import Text
 
     from hloopt.reports.console.table import ReportTable
@@ -290,7 +290,7 @@ def _ready_table(
     beaten = {comparison.worse for comparison in decision.decided}
 
     def rank(node: ReadyNode) -> tuple[bool, bool, bool]:
-        """What is worth seeing first: the chosen one, what lost to it, other candidates."""
+        """The rows worth seeing first: the chosen one, those that lost to it, other candidates."""
         instruction = node.instruction
         return instruction is not chosen, instruction not in beaten, bool(node.obstacle)
 

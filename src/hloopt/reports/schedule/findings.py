@@ -60,7 +60,7 @@ class ScheduleMemory:
         return self.arguments + max(max(usage, default=0) for usage in self.usage.values())
 
     def use_of(self, computation: Computation) -> MemoryUse | None:
-        """What a run uses, against the limit; None without one."""
+        """The memory of a run, against the limit; None without one."""
         if self.limit is None:
             return None
         return MemoryUse(self.usage[computation], self.limit - self.arguments)
@@ -89,9 +89,9 @@ class ScheduleFindings:
     lines: SourceLines
     """The line of the program each instruction is from."""
     prepared: PreparedModule
-    """What ran, and what the figures are not fit for."""
+    """The subject of the run, and the limits of its figures."""
     notes: list[str]
-    """What the figures rest on, one sentence each."""
+    """The assumptions behind the figures, one sentence each."""
 
     @property
     def module(self) -> Module:

@@ -14,15 +14,15 @@ class Slice(NamedTuple):
     """Something that takes time. Times are cycles since its computation began."""
 
     instruction: Instruction
-    """What runs; of an operation its start; of waiting the done."""
+    """The instruction that runs; of an operation its start; of waiting the done."""
     lane: int
     begin: float
     end: float
     operation: Operation | None = None
-    """What runs beside the main stream, or what that waits for."""
+    """The operation that runs beside the main stream, or for which that waits."""
     is_wait: bool = False
     call: Call | None = None
-    """What a loop, call or conditional runs meanwhile, one lane below."""
+    """The frames that a loop, call or conditional runs meanwhile, one lane below."""
 
 
 @dataclass(slots=True, eq=False)

@@ -39,7 +39,7 @@ class TimedRow:
 
     @property
     def kind(self) -> str:
-        """What it is, in a word: the opcode; for custom fusions and calls what they are."""
+        """Its kind in a word: the opcode; for custom fusions and calls what they are."""
         instruction = self.instruction
         if self.done is not None:
             return async_form(instruction).inner.value
@@ -52,7 +52,7 @@ class TimedRow:
 
 @dataclass(frozen=True, slots=True)
 class OriginTotal:
-    """What one source of times says."""
+    """The times of one source."""
 
     origin: Origin
     count: int
@@ -68,7 +68,7 @@ class LatencyReport:
     model: CostModelChoice
     """The origin of times."""
     preset: Preset
-    """Whose streams say what runs beside the rest."""
+    """The preset whose streams say what runs beside the rest."""
     unit: CycleUnit
     instructions: list[TimedRow]
     """What the main stream does or waits for at once, most time first; without loops, conditionals
@@ -76,7 +76,7 @@ class LatencyReport:
     operations: list[TimedRow]
     """The operations that run beside others, most time first."""
     notices: tuple[str, ...]
-    """What the figures are of, where that is not one device."""
+    """The subject of the figures, where that is not one device."""
     notes: list[str]
 
     @property
@@ -85,7 +85,7 @@ class LatencyReport:
         return sum(row.total for row in self.instructions)
 
     def guesses(self) -> list[TimedRow]:
-        """What the model does not know the time of."""
+        """The instructions whose time the model does not know."""
         rows = (*self.instructions, *self.operations)
         return [row for row in rows if row.time.origin in (Origin.GUESS, Origin.UNKNOWN)]
 

@@ -65,7 +65,7 @@ _SHOWN_KINDS = 3
 
 
 def _kinds(total: OriginTotal) -> str:
-    """What most of them are: `64 custom-call, 2 copy`."""
+    """The most frequent kinds: `64 custom-call, 2 copy`."""
     common = total.kinds.most_common(_SHOWN_KINDS)
     shown = ", ".join(f"{count:,} {kind}" for kind, count in common)
     return shown + (" …" if len(total.kinds) > _SHOWN_KINDS else "")

@@ -1,4 +1,4 @@
-"""What figures of a run of a schedule rest on."""
+"""The assumptions behind figures of a run of a schedule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hloopt.simulation import Simulation
 
 
 def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
-    """What the figures of a run rest on, one sentence each. O(instructions that run)."""
+    """The assumptions behind the figures of a run, one sentence each. O(instructions that run)."""
     choice = settings.cost_model
     notes = model_notes(choice, simulation.module)
     file = choice.cost_table or choice.profile

@@ -47,7 +47,7 @@ class OverlapRow:
     exposed: float
     """Of these, how many the device waits for collectives."""
     state_bytes: int
-    """What the loop keeps from trip to trip."""
+    """Bytes that the loop carries from trip to trip."""
 
     @classmethod
     def of(cls, found: CollectiveRun) -> OverlapRow:
@@ -81,9 +81,9 @@ class OverlapReport:
     unit: CycleUnit
     rows: tuple[OverlapRow, ...]
     notices: tuple[str, ...]
-    """What the figures are of, where that is not one device."""
+    """The subject of the figures, where that is not one device."""
     notes: tuple[str, ...]
-    """What the figures rest on, one sentence each."""
+    """The assumptions behind the figures, one sentence each."""
 
     @classmethod
     def of(cls, module: Module, settings: ScheduleSettings) -> OverlapReport:
@@ -207,7 +207,7 @@ def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
 
 
 def overlap_change_to_json(before: OverlapReport, after: OverlapReport) -> dict[str, Any]:
-    """What to compare in reports before and after passes: which rows belong together."""
+    """The rows that belong together in reports before and after passes."""
     return {
         "matched": [
             [None if row is None else row.computation for row in pair]

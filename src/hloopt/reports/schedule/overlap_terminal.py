@@ -98,7 +98,7 @@ def _change(values: Sequence[str]) -> str:
 
 
 def _notes(reports: Sequence[OverlapReport]) -> Iterator[str]:
-    """The way the figures came about, and what they rest on."""
+    """The model of the figures, and the assumptions behind them."""
     first = reports[0]
     yield f"times: {describe(first.cost_model)}; streams: {first.preset}"
     own = [(f"order: {report.order}", *report.notes) for report in reports]

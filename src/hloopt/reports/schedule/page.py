@@ -58,7 +58,7 @@ def _limit(findings: ScheduleFindings) -> int | None:
 
 
 def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
-    """What the page's script reads: computations with their slices, and a list of operations.
+    """The data of the page's script: computations with their slices, and a list of operations.
 
     A slice is work, waiting, a call, or an operation in flight: `kind` has the numbers of `_KINDS`.
     Times are those since the computation began; `steps` are begins and ends, and times of memory.
@@ -175,7 +175,7 @@ def _call(call: Call, slot: int, numbers: dict[Frame, int]) -> dict[str, Any]:
 
 
 def _groupings(texts: dict[str, TextColumn], weights: list[float]) -> Iterator[Grouping]:
-    """The ways to tell work of the main stream apart, each group by its time in all runs."""
+    """The groupings of work of the main stream, each group by its time in all runs."""
     for name, column, label in (
         ("name but for numbers", "name", lambda name: _NUMBERS.sub("", name)),
         ("opcode", "opcode", str),

@@ -26,11 +26,11 @@ Preset: TypeAlias = Literal["xla-generic", "xla-gpu"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSettings:
-    """The way to look at schedules."""
+    """The settings under which schedules are run."""
 
     cost_model: CostModelChoice = field(default_factory=CostModelChoice)
     preset: Preset | None = None
-    """Whose streams and limits; None: the module tells."""
+    """The preset of streams and limits; None: the module tells."""
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     """All other options of the scheduler: what it says of preset and cost model is not read."""
     loops: Loops = "trips"
@@ -40,7 +40,7 @@ class ScheduleSettings:
     """Bytes there are."""
 
     def config_for(self, module: Module) -> SchedulerConfig:
-        """What the scheduler is to be told, resolved for a module. Raises HloError."""
+        """The configuration of the scheduler, resolved for a module. Raises HloError."""
         choice = self.cost_model
         return replace(
             self.scheduler,
@@ -53,7 +53,7 @@ class ScheduleSettings:
 
 
 def preset_of(module: Module) -> Preset:
-    """Whose scheduler a module is for. O(instructions of the entry)."""
+    """The preset whose scheduler a module is for. O(instructions of the entry)."""
     return "xla-gpu" if backend_of(module) is GPU else "xla-generic"
 
 
@@ -64,7 +64,7 @@ def common_preset(modules: Iterable[Module]) -> Preset:
 
 
 def tracker_of(config: SchedulerConfig) -> ResourceTracker:
-    """What is asynchronous by a configuration, and the limits of that."""
+    """The resource tracker of a configuration: what is asynchronous, and the limits of it."""
     return GpuResourceTracker(config) if config.preset == "xla-gpu" else ResourceTracker(config)
 
 

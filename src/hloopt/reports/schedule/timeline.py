@@ -28,7 +28,7 @@ class Visit(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What is not written out one by one, at its place in the run of the module."""
+    """Slices that are not written out one by one, at their place in the run of the module."""
 
     call: Call
     trips: int

@@ -38,7 +38,8 @@ def tree_lines(roots: list[CallGraphNode]) -> Iterator[str]:
 
 
 def _roots(roots: list[CallGraphNode]) -> list[_Line]:
-    """What is drawn at the margin: what calls something, then the rest, in one line if long."""
+    """The roots of the drawing: computations that call others, then the rest, in one line if
+    long."""
     lines: list[_Line] = []
     ends: list[_Line] = []
     for root in roots:
@@ -50,7 +51,7 @@ def _roots(roots: list[CallGraphNode]) -> list[_Line]:
 
 
 def _children(node: CallGraphNode) -> list[_Line]:
-    """What is drawn below a computation: control flow, then what is embedded, the ends in one."""
+    """The branches below a computation: control flow, then embedded ones, the leaves in one."""
     flow: list[_Line] = []
     embedded: list[_Line] = []
     ends: list[_Line] = []
@@ -77,7 +78,7 @@ def _call_text(callee: CallGraphNode, sites: list[CallSite]) -> str:
 
 
 def sites_text(sites: list[CallSite]) -> str:
-    """What calls, by opcode: `while`, `reduce x 12, all-reduce x 2`."""
+    """The callers by opcode: `while`, `reduce x 12, all-reduce x 2`."""
     opcodes = Counter(site.instruction.opcode.value for site in sites)
     return ", ".join(
         f"{opcode} x {count:,}" if count > 1 else opcode for opcode, count in opcodes.most_common()

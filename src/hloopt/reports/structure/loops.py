@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What the condition of a loop compares: it goes on while `element DIRECTION limit`."""
+    """The comparison in a loop's condition: it goes on while `element DIRECTION limit`."""
 
     element: int
     init: int | None

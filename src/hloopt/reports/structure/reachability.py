@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OrderReport:
-    """What is known of the order of two instructions, `first` and `second`."""
+    """The order of two instructions, `first` and `second`."""
 
     first: Instruction
     second: Instruction
@@ -78,7 +78,7 @@ def _verdict(report: OrderReport) -> str:
 
 
 def _where(report: OrderReport) -> list[str]:
-    """The way instructions of different computations were compared."""
+    """The note on how instructions of different computations were compared."""
     first, second = report.first, report.second
     if first.parent is second.parent:
         return []
@@ -110,7 +110,7 @@ def _path_table(path: list[Instruction], top: int) -> ReportTable:
 
 
 def _edge(path: list[Instruction], step: int) -> str | None:
-    """The way an instruction of a path needs the one before; None for the first."""
+    """The kind of edge from the instruction before it on a path; None for the first."""
     if step == 0:
         return None
     before, operands = path[step - 1], path[step].operands

@@ -61,7 +61,7 @@ def separate(rank: int, devices: int) -> Shards:
 
 @lru_cache(4096)
 def shards_of(sharding: str, rank: int, devices: int) -> Shards | str:
-    """What a sharding of one array, as XLA prints it, means on so many devices.
+    """The parts of one array on so many devices, by a sharding as XLA prints it.
 
     A text where the parts do not tell: why not. O(devices).
     """
@@ -184,7 +184,7 @@ def mesh_shards(
 
 
 def mesh_coordinates(mesh: Mesh) -> dict[int, dict[str, int]]:
-    """The place where each device stands along the axes of a mesh, in the order of the mesh."""
+    """The coordinates of each device along the axes of a mesh, in the order of the mesh."""
     strides = row_major_strides(tuple(size for _, size in mesh.axes))
     if isinstance(mesh.devices, IotaTile):
         order: Sequence[int] = mesh.devices.devices()

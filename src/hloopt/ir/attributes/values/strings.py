@@ -81,7 +81,7 @@ _DICTIONARY_PIECE = pattern(r'[^{}"]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"|([{}])', re.S)
 
 
 def dictionary_end(text: str, start: int) -> int | None:
-    """The place where the `{…}` at `start` ends, or None without a matching brace. O(length).
+    """The end of the `{…}` at `start`, or None without a matching brace. O(length).
 
     Braces in double quotes do not count; there are no comments in a dictionary.
     """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hloopt.ir.attributes.values.replica_groups import IotaTile, row_major_strides, walk
 
 SUBGROUPS = ("maximal", "manual", "unreduced", "replicated")
-"""What the last dimensions of a tile can be, in XLA's order."""
+"""The roles of the last dimensions of a tile, in XLA's order."""
 
 _MOST_DEVICES = 1 << 20  # a larger assignment keeps the form it is written in
 

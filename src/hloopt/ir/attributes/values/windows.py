@@ -12,7 +12,7 @@ from hloopt.patterns import pattern
 
 
 class WindowDimension(NamedTuple):
-    """The way a window covers one dimension; `reversal` is 1 where it is applied backwards."""
+    """One dimension of a window; `reversal` is 1 where it is applied backwards."""
 
     size: int = 1
     stride: int = 1

@@ -85,7 +85,7 @@ def _swapped(shape: Shape, a: int, b: int) -> Shape:
 
 
 def _merged_annotations(members: Sequence[Instruction]) -> dict[str, str]:
-    """What the combined collective says of all members: those of the first are not enough."""
+    """The annotations of the combined collective: those of its first member are not enough."""
     merged = {}
     if metadata := _merged_metadata(members):
         merged["metadata"] = metadata

@@ -17,7 +17,7 @@ class Group:
     members: list[Instruction] = field(default_factory=list)
     byte_count: int = 0
     why_alone: str = ""
-    """What keeps its first member from those before, or else its last one from those after."""
+    """The reason that its first member joins none before, or else its last one none after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def group(
 
 
 def _why_end(current: Group, size: int, limits: Limits, *, depends: bool) -> str:
-    """What the next collective does that ends a group before it; empty where it can join."""
+    """The reason why a group ends before the next collective; empty where it can join."""
     if not current.members:
         return ""
     if depends:

@@ -18,7 +18,15 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule, stable_order
 from hloopt.ir.reduction_kind import reduction_kind
 from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.collectives.collective_combiner.combination import combine
 from hloopt.passes.collectives.collective_combiner.grouping import Group, Limits, group
 from hloopt.passes.rewriting.scheduling_annotations import GROUP
@@ -35,7 +43,7 @@ _BY_DIM = option(
 
 
 class _Combiner(ModulePass):
-    """What the combiners share: who goes with whom, and what is said about it."""
+    """Base of the combiners: it forms the groups and reports on them."""
 
     opcode: ClassVar[Opcode]
 
@@ -95,6 +103,9 @@ class _Combiner(ModulePass):
             for collective in found.members:
                 context.missed(collective, found.why_alone)
             return
+        what = f"combined with {len(found.members) - 1} others"
+        if not context.apply(found.members[0], what, remark=False):
+            return
         combined = combine(found.members)
         for collective in found.members:
             context.applied(
@@ -121,7 +132,7 @@ class _Combiner(ModulePass):
         return None
 
     def kind(self, collective: Instruction) -> tuple[Hashable, ...]:
-        """What collectives must have in common to be combined."""
+        """The key that collectives must share to be combined."""
         return (
             participants_key(collective),
             collective.attributes.get("sharding"),
@@ -145,7 +156,11 @@ def _reduction(collective: Instruction) -> tuple[Hashable, ...]:
     return reduction_kind(computation), computation.root.shape
 
 
-@register("all-gather-combiner", preserves="bits")
+@register(
+    "all-gather-combiner",
+    preserves="bits",
+    xla=XlaPass("AllGatherCombiner", "xla/hlo/transforms/collectives/all_gather_combiner.h"),
+)
 class AllGatherCombiner(_Combiner):
     """Combine all-gathers of one computation into one with several operands.
 
@@ -182,7 +197,11 @@ class AllGatherCombiner(_Combiner):
         )
 
 
-@register("all-reduce-combiner", preserves="bits")
+@register(
+    "all-reduce-combiner",
+    preserves="bits",
+    xla=XlaPass("AllReduceCombiner", "xla/hlo/transforms/collectives/all_reduce_combiner.h"),
+)
 class AllReduceCombiner(_Combiner):
     """Combine all-reduces of one computation into one with several operands.
 
@@ -205,7 +224,13 @@ class AllReduceCombiner(_Combiner):
         return *super().kind(collective), *_reduction(collective)
 
 
-@register("reduce-scatter-combiner", preserves="bits")
+@register(
+    "reduce-scatter-combiner",
+    preserves="bits",
+    xla=XlaPass(
+        "ReduceScatterCombiner", "xla/hlo/transforms/collectives/reduce_scatter_combiner.h"
+    ),
+)
 class ReduceScatterCombiner(_Combiner):
     """Combine reduce-scatters of one computation into one with several operands.
 
@@ -233,7 +258,13 @@ class ReduceScatterCombiner(_Combiner):
         )
 
 
-@register("gpu-all-gather-combiner", preserves="bits")
+@register(
+    "gpu-all-gather-combiner",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::GpuAllGatherCombiner", "xla/backends/gpu/transforms/collectives/all_gather_combiner.h"
+    ),
+)
 class GpuAllGatherCombiner(AllGatherCombiner):
     """all-gather-combiner as XLA:GPU runs it after fusion.
 
@@ -245,14 +276,27 @@ class GpuAllGatherCombiner(AllGatherCombiner):
     separates_pipelined = True
 
 
-@register("gpu-all-reduce-combiner", preserves="bits")
+@register(
+    "gpu-all-reduce-combiner",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::GpuAllReduceCombiner", "xla/backends/gpu/transforms/collectives/all_reduce_combiner.h"
+    ),
+)
 class GpuAllReduceCombiner(AllReduceCombiner):
     """all-reduce-combiner as XLA:GPU runs it after fusion: see gpu-all-gather-combiner."""
 
     separates_pipelined = True
 
 
-@register("gpu-reduce-scatter-combiner", preserves="bits")
+@register(
+    "gpu-reduce-scatter-combiner",
+    preserves="bits",
+    xla=XlaPass(
+        "gpu::GpuReduceScatterCombiner",
+        "xla/backends/gpu/transforms/collectives/reduce_scatter_combiner.h",
+    ),
+)
 class GpuReduceScatterCombiner(ReduceScatterCombiner):
     """reduce-scatter-combiner as XLA:GPU runs it after fusion: see gpu-all-gather-combiner."""
 

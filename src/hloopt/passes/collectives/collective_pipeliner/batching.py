@@ -73,7 +73,7 @@ class Batch:
         return _RULES[opcode](self, value)
 
     def all_trips(self, value: Instruction) -> Instruction:
-        """What all trips gave; where they all have the same, that as often as there are trips."""
+        """The values of all trips, stacked; a value that is the same in all is broadcast."""
         if value not in self._stacked:
             dimensions = format_ints(range(1, value.shape.rank + 1))
             self._stacked[value] = self._after.add(
@@ -105,7 +105,7 @@ class Batch:
     # -- opcode by opcode -------------------------------------------------------------------
 
     def _shift_dimensions(self, value: Instruction) -> Instruction:
-        """What names dimensions names the next ones."""
+        """The stacked form of an operation whose `dimensions` all move by one."""
         return self._make(
             value,
             list(map(self.all_trips, value.operands)),

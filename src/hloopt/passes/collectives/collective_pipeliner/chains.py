@@ -28,7 +28,8 @@ def backward_chains(
     options: PipelinerOptions,
     missed: dict[Instruction, str],
 ) -> list[Chain]:
-    """What to move backward, in the order of the body; adds to `missed` why others stay.
+    """The instructions to move backward, in the order of the body; adds to `missed` why others
+    stay.
 
     O(what the candidates are computed from).
     """

@@ -29,7 +29,7 @@ class CountedLoop:
     start: int
     """The counter in the first trip."""
     step: int
-    """What every trip adds to it."""
+    """The step that every trip adds to it."""
     trips: int
     """At least two."""
 
@@ -85,7 +85,8 @@ class CountedLoop:
         return self.element_of(self.root.operands[index]) == index
 
     def reads(self, index: int) -> list[Instruction]:
-        """What the body uses an element of the state by. O(users of the state)."""
+        """The get-tuple-elements by which the body reads an element of the state. O(users of the
+        state)."""
         return [read for read in self.state.users if read.tuple_index == index and read.users]
 
     def carry(self, first: list[Instruction]) -> None:

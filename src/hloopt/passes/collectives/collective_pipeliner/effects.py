@@ -1,4 +1,4 @@
-"""What must run as often as the program says."""
+"""Side effects: instructions that must run as often as the program says."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from hloopt.passes.collectives.collective_pipeliner.options import PipelinerOpti
 
 @dataclass(slots=True)
 class _Carried:
-    """What the loop carries besides what it did: values of the body, by their element."""
+    """The values that the loop carries in addition: values of the body, by their element."""
 
     first: int
     values: list[Instruction] = field(default_factory=list)
@@ -39,7 +39,7 @@ class _Carried:
 
     @classmethod
     def of(cls, loop: CountedLoop, moves: Sequence[Move]) -> _Carried:
-        """What to carry, in the order of XLA: indices, operands, then the rest."""
+        """The values to carry, in the order of XLA: indices, operands, then the rest."""
         carried = cls(loop.size)
         for move in moves:
             for store in move.stores:
@@ -190,7 +190,7 @@ class ForwardPipelining:
     def _operand(
         self, move: Move, state: Instruction, buffer: Instruction, place: Sequence[Instruction]
     ) -> Instruction:
-        """What the trip before left to be moved."""
+        """The values that the trip before left to be moved."""
         if not move.reuses_buffer:
             return read_element(state, self._carried.operands[move])
         shape = move.collectives[0].operands[0].shape

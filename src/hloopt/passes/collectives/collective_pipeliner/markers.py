@@ -7,6 +7,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import array_shape
+from hloopt.pass_framework.base import PassContext
 from hloopt.passes.collectives.collective_pipeliner.options import is_custom_call
 
 
@@ -35,14 +36,18 @@ def level_of(value: Instruction) -> int | None:
 
 
 def unmarked(value: Instruction) -> Instruction:
-    """What a mark stands for; what is no mark, itself."""
+    """The instruction that a mark stands for; any other instruction itself."""
     return value.operands[0] if level_of(value) is not None else value
 
 
-def remove_marks(module: Module) -> int:
+def remove_marks(module: Module, context: PassContext) -> int:
     """Let what was moved stand for its marks; how many there were. O(instructions)."""
     marks = [i for i in module.instructions(Opcode.CUSTOM_CALL) if level_of(i) is not None]
+    removed = 0
     for mark in marks:
+        if not context.apply(mark, "replaced by what it marks", remark=False):
+            break
+        removed += 1
         mark.replace_all_uses_with(mark.operands[0])
         mark.parent.remove(mark)
-    return len(marks)
+    return removed

@@ -27,7 +27,7 @@ def forward_moves(
     options: PipelinerOptions,
     missed: dict[Instruction, str],
 ) -> list[Move]:
-    """What to move forward out of candidates in the order of the body, or to sink.
+    """The moves, forward or sinking, of candidates in the order of the body.
 
     Adds to `missed` why the others stay. O(what the candidates' values go through).
     """

@@ -1,4 +1,4 @@
-"""What is moved forward together, and where its value is stored."""
+"""Moves: instructions that are moved together, and the store of their value."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Store:
     dimension: int | None
     """The dimension whose slices it stores; None for a token."""
     index: Progression | None
-    """The place where it stores; None for a token."""
+    """The indices at which it stores; None for a token."""
 
     @property
     def buffer(self) -> Instruction:
-        """What it writes into; the token it takes."""
+        """The buffer it writes into; for a token the token it takes."""
         return self.instruction.operands[-1 if self.dimension is None else 0]
 
     @property
@@ -47,7 +47,7 @@ class Move:
 
     collectives: list[Instruction]
     formatting: list[Instruction]
-    """What stands between, operands first."""
+    """The formatting in between, operands first."""
     stores: list[Store]
     copied: frozenset[Instruction]
     """Of `formatting`, what has other users too."""
@@ -63,7 +63,7 @@ class Move:
 
     @property
     def dependencies(self) -> list[Instruction]:
-        """What the formatting reads besides."""
+        """The other operands of the formatting."""
         moved = {*self.collectives, *self.formatting}
         operands = (o for formatting in self.formatting for o in formatting.operands)
         return [*dict.fromkeys(o for o in operands if o not in moved)]
@@ -94,7 +94,7 @@ def trace_store(
 
 
 def trace_token(loop: CountedLoop, sink: Instruction) -> Store:
-    """What makes a token at the end of a trip, as a store. Raises NotPipelined."""
+    """The instruction that makes a token at the end of a trip, as a store. Raises NotPipelined."""
     if not sink.operands or loop.element_of(sink.operands[-1]) is None:
         raise NotPipelined(f"%{sink.name} does not take a token of the loop's state last")
     return Store(sink, _output_of(loop, sink), None, None)
@@ -121,7 +121,7 @@ def always_sinks(store: Instruction) -> bool:
 
 
 def behind_barrier(buffer: Instruction) -> Instruction:
-    """What an optimization barrier hands on."""
+    """The operand that an optimization barrier hands on."""
     return buffer.operands[0] if buffer.opcode is Opcode.OPT_BARRIER else buffer
 
 

@@ -30,6 +30,42 @@ _TRANSFER_DIRECTIONS: dict[object, str] = {
 }
 _TRUE = ("true", "1", "t", "y", "yes")
 
+OPTION_GROUPS = {
+    "What moves, and where to": (
+        "pipelining_direction",
+        "should_process",
+        "only_marked",
+        "acceptable_formatting",
+        "max_pipelining_per_loop",
+    ),
+    "Forward": (
+        "reuse_pipelined_op_buffer",
+        "pipeline_use_tree",
+        "process_different_sized_ops",
+    ),
+    "Backward": (
+        "should_allow_loop_variant_parameter_in_chain",
+        "should_allow_control_dependencies",
+        "should_add_loop_invariant_op_in_chain",
+        "additional_chain_start_op_finder",
+    ),
+    "Sink": ("collective_size_threshold_to_delay_sinking", "delay_sinking_large_collectives"),
+    "Several rounds": ("level_to_operate_on", "last_run"),
+    "The result": (
+        "unique_channel_id",
+        "remove_cross_partition_collective_ops",
+        "keep_names",
+        "mark_pipelined",
+    ),
+    "Hooks of the Python API": (
+        "postprocess_backward_peeled_op",
+        "postprocess_backward_rotated_op",
+        "postprocess_backward_peeled_trailing_op",
+        "postprocess_pipelined_ops",
+        "postprocess_transformed_while_loop",
+    ),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelinerOptions(PassOptions):
@@ -162,7 +198,7 @@ class PipelinerOptions(PassOptions):
 
     @property
     def finds_chain_start(self) -> Finder:
-        """What gives the further instruction to move the operands of."""
+        """A function that gives the further instruction whose operands to move."""
         if self.additional_chain_start_op_finder is not None:
             return self.additional_chain_start_op_finder
         if self.should_process == "move-to-device":
@@ -191,7 +227,7 @@ class PipelinerOptions(PassOptions):
 
 
 def allows(choice: bool | Predicate, instruction: Instruction) -> bool:
-    """What an option that is an answer, or a predicate, says of an instruction."""
+    """The answer for an instruction of an option that is an answer or a predicate."""
     return choice if isinstance(choice, bool) else choice(instruction)
 
 

@@ -14,7 +14,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.ir.ordering import computation_post_order, post_order, repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.collectives.collective_pipeliner.backward import BackwardPipelining
 from hloopt.passes.collectives.collective_pipeliner.chains import backward_chains
 from hloopt.passes.collectives.collective_pipeliner.copies import Copier
@@ -26,13 +26,17 @@ from hloopt.passes.collectives.collective_pipeliner.counted_loop import (
 from hloopt.passes.collectives.collective_pipeliner.forward import ForwardPipelining
 from hloopt.passes.collectives.collective_pipeliner.markers import remove_marks
 from hloopt.passes.collectives.collective_pipeliner.matching import forward_moves
-from hloopt.passes.collectives.collective_pipeliner.options import PipelinerOptions
+from hloopt.passes.collectives.collective_pipeliner.options import OPTION_GROUPS, PipelinerOptions
 from hloopt.passes.collectives.collective_pipeliner.sink import Sinking
 from hloopt.passes.collectives.collective_pipeliner.unconsidered import unconsidered
 from hloopt.passes.simplification.dce import DeadCodeElimination
 
 
-@register("collective-pipeliner", preserves="bits")
+@register(
+    "collective-pipeliner",
+    preserves="bits",
+    xla=XlaPass("CollectivePipeliner", "xla/service/collective_pipeliner.h"),
+)
 class CollectivePipeliner(ModulePass):
     """Move collectives of counted while loops to other trips, so that other work can hide them.
 
@@ -60,11 +64,13 @@ class CollectivePipeliner(ModulePass):
     """
 
     Options: ClassVar[type[PipelinerOptions]] = PipelinerOptions
+
+    option_groups = OPTION_GROUPS
     options: PipelinerOptions
 
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
-        pipelining = _Pipelining(module, self.options)
+        pipelining = _Pipelining(module, self.options, context)
         loops = [loop for body in module.computations.values() for loop in loops_with_body(body)]
         if context.wants_remarks:
             pipelining.note_unconsidered(loops)
@@ -74,8 +80,8 @@ class CollectivePipeliner(ModulePass):
         else:
             pipelining.move(loops)
         if self.options.last_run:
-            context.count("marks removed", remove_marks(module))
-        pipelining.report(context)
+            context.count("marks removed", remove_marks(module, context))
+        pipelining.report()
         if module.version == before:
             return False
         DeadCodeElimination().run(module, PassContext(wants_remarks=False))
@@ -104,7 +110,7 @@ def _inner_first(loops: list[Instruction]) -> list[Instruction]:
 
 
 class _Change(Protocol):
-    """What rewrites one loop."""
+    """The rewrite of one loop."""
 
     def apply(self) -> list[Instruction]:
         """Rewrite it; returns all that was moved, with its copies."""
@@ -113,7 +119,7 @@ class _Change(Protocol):
 
 @dataclass(slots=True)
 class _Plan:
-    """What to do with one loop."""
+    """The plan for one loop."""
 
     loop: CountedLoop
     moved: list[Instruction]
@@ -126,13 +132,15 @@ class _Plan:
 class _Pipelining:
     """One run of the pass on a module."""
 
-    def __init__(self, module: Module, options: PipelinerOptions) -> None:
+    def __init__(self, module: Module, options: PipelinerOptions, context: PassContext) -> None:
+        self._module = module
+        self._context = context
         self._options = options
         self._copier = Copier(module, unique_channel_id=options.unique_channel_id)
         self._processes = options.processes
         self._missed: dict[Instruction, str] = {}
         self._moved: dict[Instruction, Instruction] = {}
-        """What was moved, with its loop."""
+        """The moved instructions, with their loop."""
         self.changed: dict[Computation, None] = {}
         """The computations that loops were changed in."""
         self._waits_for_last_round: dict[Instruction, None] = {}
@@ -159,17 +167,22 @@ class _Pipelining:
         plans = [plan for loop in loops if (plan := self._plan_of(loop))]
         changed: list[Instruction] = []
         for plan in plans:
+            if self._context.is_at_limit:
+                break
+            before = self._module.version
             current = self._up_to_date(plan)
             if current is not None:
                 self._apply(current)
                 changed.append(current.loop.instruction)
+            if self._module.version != before:
+                self._context.apply(plan.loop.instruction, "pipelined", remark=False)
         return changed
 
     def note_unconsidered(self, loops: Iterable[Instruction]) -> None:
         """Note what stays whatever becomes of its loop, for remarks."""
         self._missed |= unconsidered(loops, self._options)
 
-    def report(self, context: PassContext) -> None:
+    def report(self) -> None:
         """Remarks on all that was to be moved, and how much was."""
         direction = self._options.pipelining_direction
         level = self._options.level_to_operate_on
@@ -179,12 +192,12 @@ class _Pipelining:
             "forward-sink": "sunk: once for all trips, after",
         }[direction]
         for instruction, loop in self._moved.items():
-            context.applied(instruction, f"{what} %{loop.name}")
+            self._context.applied(instruction, f"{what} %{loop.name}")
         for instruction, reason in self._missed.items():
             if instruction not in self._moved:
-                context.missed(instruction, f"not pipelined: {reason}")
+                self._context.missed(instruction, f"not pipelined: {reason}")
         if self._moved:
-            context.count(f"pipelined {direction}", len(self._moved))
+            self._context.count(f"pipelined {direction}", len(self._moved))
 
     # -- plans ------------------------------------------------------------------------------
 
@@ -216,7 +229,7 @@ class _Pipelining:
     def _change_of(
         self, loop: CountedLoop, chosen: Sequence[Instruction], missed: dict[Instruction, str]
     ) -> _Change:
-        """What moves those that can be moved; adds to `missed` why the others cannot."""
+        """The rewrite of those that can be moved; adds to `missed` why the others cannot."""
         options, copier = self._options, self._copier
         if options.pipelining_direction == "backward":
             chains = backward_chains(loop, chosen, options, missed)

@@ -43,7 +43,7 @@ class Progressions:
         return values.first + values.step * (self._loop.trips - 1)
 
     def of(self, value: Instruction) -> Progression | None:
-        """The way a value goes on; None where that is not known.
+        """The progression of a value from trip to trip; None where it is not known.
 
         Followed are constants, the counter, elements that no trip changes or that lag, sums,
         differences, products with a constant, and choices that always come out the same.
@@ -66,7 +66,7 @@ class Progressions:
         return known[value]
 
     def _needed(self, value: Instruction) -> list[Instruction]:
-        """What to know before a value is evaluated."""
+        """The values to evaluate before a value."""
         value = unmarked(value)
         if not _is_number(value):
             return []

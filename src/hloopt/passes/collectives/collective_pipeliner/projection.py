@@ -1,4 +1,4 @@
-"""What a counter is after a loop, without running the loop."""
+"""The value of a counter after a loop, without running the loop."""
 
 from __future__ import annotations
 

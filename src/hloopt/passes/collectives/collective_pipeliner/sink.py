@@ -28,7 +28,7 @@ from hloopt.passes.collectives.collective_pipeliner.sink_rules import StackedVal
 
 @dataclass(slots=True)
 class _Stacks:
-    """What is moved that stores in the same places, and what of the body it takes."""
+    """Moves that store at the same places, and the values of the body they take."""
 
     moves: list[Move] = field(default_factory=list)
     stacked: dict[Instruction, int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from hloopt.passes.collectives.collective_pipeliner.options import PipelinerOpti
 
 
 def unconsidered(loops: Iterable[Instruction], options: PipelinerOptions) -> dict[Instruction, str]:
-    """What stays in loops because of what it is or where it is, with the reason.
+    """The collectives that stay in loops because of their kind or place, with the reason.
 
     O(bodies and what they call).
     """
@@ -49,7 +49,8 @@ def _reason(instruction: Instruction, options: PipelinerOptions) -> str | None:
 
 
 def _called_in(body: Computation) -> Iterator[tuple[Computation, str]]:
-    """What calls, fusions and conditionals in a body run, each once, with why it stays there."""
+    """The collectives within calls, fusions and conditionals of a body, each once, with the
+    reason."""
     seen: set[Computation] = set()
     waiting = [body]
     while waiting:

@@ -1,4 +1,4 @@
-"""What a value becomes in the body of a loop: formatted, and stored for after the loop."""
+"""Uses of a value in the body of a loop: formatting, and the store for after the loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ELEMENTWISE = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.C
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What there is between an instruction and the end of a trip. Made by `uses_of`."""
+    """The instructions between an instruction and the end of a trip. Made by `uses_of`."""
 
     formatting: list[Instruction]
     """All that its value goes through, and what is copied along, operands first."""
@@ -42,7 +42,7 @@ class Uses:
 
 
 def uses_of(moved: Instruction, loop: CountedLoop, options: PipelinerOptions) -> Uses:
-    """What becomes of an instruction's value. Raises NotPipelined for what cannot be moved.
+    """The uses of an instruction's value. Raises NotPipelined for what cannot be moved.
 
     O(what its value goes through, with operands).
     """
@@ -118,7 +118,7 @@ def _can_format(user: Instruction, *, is_sink: bool, elementwise: bool) -> bool:
 
 
 def _copied_along(through: dict[Instruction, None], moved: Instruction) -> set[Instruction]:
-    """What others may read too: broadcasts, their constants, what slices are indexed with."""
+    """Values that others may read, too: broadcasts, their constants, indices of slices."""
     copied: set[Instruction] = set()
     for user in through:
         for operand in user.operands:

@@ -47,9 +47,10 @@ class Accumulation:
     addition: Instruction
     """An add, or a scatter that adds."""
     selects: tuple[Instruction, ...] = ()
-    """What stands between collective and addition, if that is a choice between it and zeros."""
+    """The select between collective and addition, if that chooses between it and zeros."""
     mask: Instruction | None = None
-    """What lets one device of each group alone have the sum so far, and the others zeros."""
+    """The select that leaves the sum so far to one device of each group, and zeros to the
+    others."""
 
 
 def find_accumulations(
@@ -174,7 +175,7 @@ class _Search:
         return Accumulation(self.collective, index, addition, way if self.is_scatter else ())
 
     def _way_from_state(self, addition: Instruction, value: Instruction) -> list[Instruction]:
-        """What leads from the state to an operand of an addition, a get-tuple-element first."""
+        """The path from the state to an operand of an addition, a get-tuple-element first."""
         way: list[Instruction] = [value]
         while value.opcode in _ON_THE_WAY or value.opcode is Opcode.DYNAMIC_SLICE:
             value = value.operands[0]
@@ -184,7 +185,7 @@ class _Search:
         return way[::-1]
 
     def _way_to_root(self, addition: Instruction) -> list[Instruction]:
-        """What leads from an addition to the next state, each the only user of the one before."""
+        """The path from an addition to the next state, each the only user of the one before."""
         way: list[Instruction] = []
         value = addition
         while (user := only_user(value)) is not self.body.root:

@@ -1,4 +1,4 @@
-"""What the forms of use have in common: the loops of a body, zeros, and reasons to stay."""
+"""Shared by all forms of use: the loops of a body, zeros, and reasons to stay."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SharedBody:
         return self.computation.root
 
     def reads(self, index: int) -> Sequence[Instruction]:
-        """What reads an element of the state in the body."""
+        """The instructions of the body that read an element of the state."""
         return self._reads.get(index, ())
 
     def position(self, value: Instruction) -> int:
@@ -65,7 +65,7 @@ class SharedBody:
 
 
 def _reads(state: Instruction) -> dict[int | None, list[Instruction]]:
-    """What reads each element of a tuple; what uses all of it has no number."""
+    """The readers of each element of a tuple; None stands for those that use all of it."""
     found: dict[int | None, list[Instruction]] = {}
     for user in state.users:
         is_read = user.opcode is Opcode.GET_TUPLE_ELEMENT

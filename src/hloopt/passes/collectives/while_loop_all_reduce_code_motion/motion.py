@@ -16,7 +16,15 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, post_order, repair_schedule
-from hloopt.pass_framework.base import Bytes, ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.collectives.while_loop_all_reduce_code_motion.accumulation import (
     Accumulation,
     find_accumulations,
@@ -35,7 +43,7 @@ from hloopt.passes.collectives.while_loop_all_reduce_code_motion.storage import 
 
 
 class _DeviceFacts:
-    """What is known of the devices of a module, found out when it is asked for."""
+    """Facts about the devices of a module, computed when they are asked for."""
 
     def __init__(self, module: Module) -> None:
         self.grid = device_counts(module)
@@ -47,7 +55,14 @@ class _DeviceFacts:
         )
 
 
-@register("while-loop-all-reduce-code-motion", preserves="rounding")
+@register(
+    "while-loop-all-reduce-code-motion",
+    preserves="rounding",
+    xla=XlaPass(
+        "WhileLoopAllReduceCodeMotion",
+        "xla/hlo/transforms/collectives/while_loop_all_reduce_code_motion.h",
+    ),
+)
 class WhileLoopAllReduceCodeMotion(ModulePass):
     """Run an all-reduce once after a while loop instead of in every trip.
 
@@ -90,7 +105,7 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
         before = module.version
         facts = _DeviceFacts(module)
         if self.options.run_setup_passes:
-            self._prepare(module)
+            self._prepare(module, context)
         channel_ids = unused_channel_ids(module)
         for computation in computation_post_order(module):
             collectives = self._collectives(computation)
@@ -107,15 +122,18 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
                 repair_schedule((computation, *{loop.parent for loop in body.loops}))
         return module.version != before
 
-    def _prepare(self, module: Module) -> None:
+    def _prepare(self, module: Module, context: PassContext) -> None:
         from hloopt.passes.simplification.reorder_convert_reduce_add import ReorderConvertReduceAdd
         from hloopt.passes.simplification.reorder_reduce_transpose import ReorderReduceTranspose
 
-        ReorderReduceTranspose().run(module, PassContext(wants_remarks=False))
+        quiet = PassContext(
+            context.pass_name, wants_remarks=False, applications=context.applications
+        )
+        ReorderReduceTranspose().run(module, quiet)
         options = ReorderConvertReduceAdd.Options(
             enable_reduce_scatter=self.options.enable_reduce_scatter
         )
-        ReorderConvertReduceAdd(options).run(module, PassContext(wants_remarks=False))
+        ReorderConvertReduceAdd(options).run(module, quiet)
 
     def _collectives(self, computation: Computation) -> list[Instruction]:
         wanted = {Opcode.ALL_REDUCE}
@@ -143,19 +161,21 @@ class WhileLoopAllReduceCodeMotion(ModulePass):
             except NotMovable as reason:
                 context.missed(collective, str(reason))
                 continue
+            is_stored = isinstance(way_out, Storage)
+            does = "stores" if is_stored else "adds up"
+            if not context.apply(collective, f"moved behind {loops}, which {does} its results"):
+                break
             if isinstance(way_out, Storage):
                 storages.append(way_out)
-                context.applied(collective, f"moved behind {loops}, which stores its results")
             else:
                 accumulations += way_out
-                context.applied(collective, f"moved behind {loops}, which adds up its results")
             context.count("collectives moved out of loops")
         return storages, accumulations
 
     def _way_out(
         self, collective: Instruction, body: SharedBody, facts: _DeviceFacts
     ) -> Storage | list[Accumulation]:
-        """The way a collective can leave its loop. Raises NotMovable."""
+        """The motion by which a collective can leave its loop. Raises NotMovable."""
         _check_form(collective)
         if collective.opcode is Opcode.ALL_REDUCE:
             most = self.options.xla_while_loop_all_reduce_dus_code_motion_max_size_bytes

@@ -23,19 +23,19 @@ from hloopt.passes.rewriting.conversions import can_be_undone
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
-    """What a loop stores of an all-reduce."""
+    """The stores of an all-reduce in a loop."""
 
     collective: Instruction
     index: int
     """The element of the state that the results are stored in."""
     offsets: tuple[int, ...]
-    """The place where the region of all results begins in it."""
+    """The offset of the region of all results in it."""
     sizes: tuple[int, ...]
     """The sizes of that region."""
 
 
 def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> Storage | None:
-    """The place where the results of an all-reduce are stored, each trip's at a place of its own.
+    """The store of an all-reduce's results, each trip's at a place of its own.
 
     None if they are used in another way. Raises NotMovable if they are stored in a way that does
     not allow to reduce them later, or take more than `most_bytes`. O(instructions on the way +
@@ -146,8 +146,7 @@ def _start(
     body: SharedBody,
     counting: tuple[int, int],
 ) -> int | None:
-    """The place where an update begins in a dimension; None if a place further, or back, in every
-    trip.
+    """The start of an update in a dimension; None if it moves by one place in every trip.
 
     Raises NotMovable if that is not known, or out of bounds.
     """

@@ -8,12 +8,13 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import element, is_only_taken_apart
+from hloopt.pass_framework.base import PassContext
 from hloopt.passes.control_flow.branches import apart_from_others, callers_of_branch
 from hloopt.passes.rewriting.tuples import keep_elements
 from hloopt.passes.simplification.dce import DeadCode
 
 
-def drop_unused_inputs(branch: Computation, dead: DeadCode) -> None:
+def drop_unused_inputs(branch: Computation, dead: DeadCode, context: PassContext) -> None:
     """Let a branch take only the elements it reads, from all conditionals that run it.
 
     What was computed for the others is removed. A branch that something else calls as well is
@@ -27,14 +28,16 @@ def drop_unused_inputs(branch: Computation, dead: DeadCode) -> None:
     callers = callers_of_branch(branch)
     if len(read) == count or any("sharding" in c.attributes for c, _ in callers):
         return
+    unread = f"{count - len(read)} of {counted(count, 'input')} of %{branch.name} are not read"
+    if not context.apply(callers[0][0], unread, remark=False):
+        return
     own = apart_from_others(branch)
     if own is not branch:
         dead.effects.add_copy(own, branch)
     (parameter,) = own.parameters
     keep_elements(parameter, read)
     for conditional, number in callers:
-        unread = f"{count - len(read)} of {counted(count, 'input')} of %{branch.name} are not read"
-        dead.context.applied(conditional, unread)
+        context.applied(conditional, unread)
         _pass_only(conditional, number + 1, read, dead)
 
 

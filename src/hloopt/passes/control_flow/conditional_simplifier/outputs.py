@@ -7,12 +7,13 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import element, is_only_taken_apart, make_tuple
+from hloopt.pass_framework.base import PassContext
 from hloopt.passes.control_flow.branches import own_branches
 from hloopt.passes.rewriting.tuples import keep_elements
 from hloopt.passes.simplification.dce import DeadCode
 
 
-def merge_duplicate_outputs(conditional: Instruction, dead: DeadCode) -> None:
+def merge_duplicate_outputs(conditional: Instruction, context: PassContext) -> None:
     """Let readers of an output read the first one that is the same value in every branch.
 
     Only between outputs of tuple instructions. O(outputs x branches + users).
@@ -26,11 +27,14 @@ def merge_duplicate_outputs(conditional: Instruction, dead: DeadCode) -> None:
     for reader in conditional.users:
         index = same_as[reader.tuple_index]
         if index != reader.tuple_index:
-            dead.context.applied(reader, f"reads output {index}, which is the same")
+            if not context.apply(reader, f"reads output {index}, which is the same"):
+                return
             reader.set_attribute("index", str(index))
 
 
-def drop_unused_outputs(conditional: Instruction, dead: DeadCode) -> list[Computation]:
+def drop_unused_outputs(
+    conditional: Instruction, dead: DeadCode, context: PassContext
+) -> list[Computation]:
     """Let the branches give only what is read, and remove what was computed for the rest.
 
     A conditional that nothing reads, but that has a side effect, gives an empty tuple. Branches
@@ -45,6 +49,10 @@ def drop_unused_outputs(conditional: Instruction, dead: DeadCode) -> list[Comput
     shape = conditional.shape
     if shape.is_tuple and len(read) == len(shape.elements):
         return []
+    count = len(shape.elements) or 1
+    what = f"{count - len(read)} of {counted(count, 'output')} are not read"
+    if not context.apply(conditional, what):
+        return []
     copies = own_branches(conditional)
     for original, copy in copies.items():
         dead.effects.add_copy(copy, original)
@@ -53,9 +61,5 @@ def drop_unused_outputs(conditional: Instruction, dead: DeadCode) -> list[Comput
         outputs = [element(root, i) for i in read]
         branch.set_root(make_tuple(branch, outputs))
         dead.remove_dead([root])
-    count = len(shape.elements) or 1
-    dead.context.applied(
-        conditional, f"{count - len(read)} of {counted(count, 'output')} are not read"
-    )
     keep_elements(conditional, read)
     return list(copies.values())

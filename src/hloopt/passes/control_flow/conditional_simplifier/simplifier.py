@@ -9,7 +9,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import repair_schedule
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.call_graph.call_inliner import CallInliner, Inliner
 from hloopt.passes.control_flow.branches import branches_of, runs_asynchronously
 from hloopt.passes.control_flow.conditional_simplifier.inputs import drop_unused_inputs
@@ -26,7 +26,11 @@ from hloopt.passes.simplification.dce import (
 )
 
 
-@register("simplify-conditional", preserves="bits")
+@register(
+    "simplify-conditional",
+    preserves="bits",
+    xla=XlaPass("ConditionalSimplifier", "xla/service/conditional_simplifier.h"),
+)
 class ConditionalSimplifier(ModulePass):
     """Simplify what goes into conditionals and what comes out, or do without them.
 
@@ -64,11 +68,12 @@ class _Simplifier:
         self.module = module
         self.context = context
         self.effects = SideEffects(module)
-        self.dead = DeadCode(self.effects, DeadCodeElimination.Options(), context)
+        self.dead = DeadCode(self.effects, DeadCodeElimination.Options(), context.as_part())
         self.unreachable = unreachable_computations(module)
 
     def simplify_outputs(self) -> None:
-        """What a caller does not read decides what its branches have to give: callers first."""
+        """Remove results that no caller reads, callers first: they decide what branches have to
+        give."""
         for computation in reversed(self._callees_first()):
             pending = [computation]
             while pending:
@@ -77,11 +82,11 @@ class _Simplifier:
                         continue
                     if _why_untouchable(conditional):
                         continue
-                    merge_duplicate_outputs(conditional, self.dead)
-                    pending += drop_unused_outputs(conditional, self.dead)
+                    merge_duplicate_outputs(conditional, self.context)
+                    pending += drop_unused_outputs(conditional, self.dead, self.context)
 
     def remove_conditionals(self) -> None:
-        """What is left of a callee decides whether it is cheap: callees first."""
+        """Remove cheap conditionals, callees first: their caller may become cheap by that."""
         removal = Removal(self.effects)
         inliner = Inliner(self.module, CallInliner.Options(), cleans_up=True)
         for computation in self._callees_first():
@@ -92,7 +97,8 @@ class _Simplifier:
                 if reason := _why_untouchable(conditional) or removal.why_not(conditional):
                     self.context.missed(conditional, reason)
                     continue
-                self.context.applied(conditional, "replaced by what its branches compute")
+                if not self.context.apply(conditional, "replaced by what its branches compute"):
+                    break
                 self.context.count("conditionals removed")
                 operands = list(conditional.operands)
                 calls += replace_by_calls(conditional)
@@ -101,11 +107,11 @@ class _Simplifier:
         inliner.metadata.finish()
 
     def simplify_inputs(self) -> None:
-        """What a callee does not read its caller need not compute: callees first."""
+        """Remove operands that no branch reads, callees first: callers need not make them."""
         is_branch = set(branches_of(self.module))
         for computation in self._callees_first():
             if computation in is_branch:
-                drop_unused_inputs(computation, self.dead)
+                drop_unused_inputs(computation, self.dead, self.context)
 
     def remove_computations(self) -> None:
         """Remove the computations that nothing runs any more."""

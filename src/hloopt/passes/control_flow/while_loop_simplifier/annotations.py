@@ -1,4 +1,4 @@
-"""What instructions say of each array of a loop's state: shardings, original values."""
+"""Annotations of each array of a loop's state: shardings, original values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hloopt.passes.rewriting.tuples import leaf_shardings
 Leaves: TypeAlias = list[str]
 """A text per array of a state, in pre-order."""
 LeafMap: TypeAlias = Callable[[Leaves, str], Leaves]
-"""What it says of the arrays of a new state, given that of the old ones, and what says nothing."""
+"""The annotation of the arrays of a new state, given that of the old ones, and the empty one."""
 Notes: TypeAlias = dict[str, Leaves]
 
 _BLANK = {"sharding": "{replicated}", "origin": "{}"}
 
 
 def notes_of(instruction: Instruction) -> Notes:
-    """What an instruction says of each of its arrays, by the name of the attribute."""
+    """The annotations of an instruction for each of its arrays, by the name of the attribute."""
     notes: Notes = {}
     count = len(instruction.shape.leaves())
     for name, text in instruction.attributes.items():

@@ -8,10 +8,10 @@ from hloopt.analysis.loops.integers import holds, wrap
 from hloopt.analysis.loops.trip_count import LoopTrips
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.control_flow.while_loop_simplifier.state import is_read_by_element
+from hloopt.passes.control_flow.while_loop_simplifier.state import MayApply, is_read_by_element
 
 
-def simplify_comparisons(loop: Instruction, trips: LoopTrips) -> int:
+def simplify_comparisons(loop: Instruction, may_apply: MayApply, trips: LoopTrips) -> int:
     """Replace comparisons of the induction variable with constants that its values all pass,
     or all fail; how many.
 
@@ -31,6 +31,8 @@ def simplify_comparisons(loop: Instruction, trips: LoopTrips) -> int:
             verdict = _verdict(loop, compare, variable.index, (first, last))
             if verdict is not None:
                 found.append((compare, verdict))
+    if not (found and may_apply()):
+        return 0
     for compare, verdict in found:
         payload = "true" if verdict else "false"
         compare.replace_all_uses_with(body.add(Opcode.CONSTANT, compare.shape, payload=payload))
@@ -54,7 +56,7 @@ def _is_overwritten(loop: Instruction, value: Instruction) -> bool:
 def _verdict(
     loop: Instruction, compare: Instruction, variable: int, ends: tuple[int, int]
 ) -> bool | None:
-    """What a comparison gives for all values of the induction variable between two.
+    """The result of a comparison for all values of the induction variable between two.
 
     None where that differs or is not known.
     """

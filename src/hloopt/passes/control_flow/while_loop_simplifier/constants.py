@@ -10,6 +10,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.control_flow.while_loop_simplifier.state import (
+    MayApply,
     StateChange,
     change_state,
     hands_on,
@@ -17,7 +18,7 @@ from hloopt.passes.control_flow.while_loop_simplifier.state import (
 from hloopt.passes.rewriting.replace import inherit
 
 
-def propagate_constants(loop: Instruction) -> int:
+def propagate_constants(loop: Instruction, may_apply: MayApply) -> int:
     """Let constants stand for scalars that start as constants and that no trip changes.
 
     How many elements of the state. O(users of the state).
@@ -32,7 +33,9 @@ def propagate_constants(loop: Instruction) -> int:
         and value.shape.is_scalar
         and hands_on(loop.called[0], index)
     }
-    for computation in loop.called if constants else ():
+    if not (constants and may_apply()):
+        return 0
+    for computation in loop.called:
         for read in list(computation.parameters[0].users):
             if read.opcode is Opcode.GET_TUPLE_ELEMENT and read.tuple_index in constants:
                 constant = computation.add_clone(constants[read.tuple_index], [])
@@ -41,7 +44,7 @@ def propagate_constants(loop: Instruction) -> int:
     return len(constants)
 
 
-def remove_constants(loop: Instruction) -> int:
+def remove_constants(loop: Instruction, may_apply: MayApply) -> int:
     """Drop elements that start as the constant that the body makes of them; how many.
 
     O(users of the state + elements + size of the constants).
@@ -56,8 +59,9 @@ def remove_constants(loop: Instruction) -> int:
         if first.opcode is following.opcode is Opcode.CONSTANT
         and equality.constant(first) == equality.constant(following)
     }
-    if constants:
-        change_state(loop, _WithoutConstants(init, constants))
+    if not (constants and may_apply()):
+        return 0
+    change_state(loop, _WithoutConstants(init, constants))
     return len(constants)
 
 

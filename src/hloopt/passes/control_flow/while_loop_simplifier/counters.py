@@ -9,13 +9,17 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.tuples import is_parameter_element, make_tuple, read_element
 from hloopt.passes.control_flow.while_loop_simplifier.annotations import Leaves
-from hloopt.passes.control_flow.while_loop_simplifier.state import StateChange, change_state
+from hloopt.passes.control_flow.while_loop_simplifier.state import (
+    MayApply,
+    StateChange,
+    change_state,
+)
 
 _COUNTED_TYPES = frozenset(f"{sign}{bits}" for sign in "su" for bits in (8, 32, 64))
 """Types of induction variables that are merged: XLA leaves those of other widths alone."""
 
 
-def merge_induction_variables(loop: Instruction) -> int:
+def merge_induction_variables(loop: Instruction, may_apply: MayApply) -> int:
     """Let a loop count once where several integers of one type go up or down by constants.
 
     The others are `first value + trips * step` in loop and after it, so that only the counter of
@@ -31,7 +35,7 @@ def merge_induction_variables(loop: Instruction) -> int:
             by_type.setdefault(step.shape.type_name, {})[index] = step
     merged = 0
     for steps in by_type.values():
-        if len(steps) < 2:
+        if len(steps) < 2 or not may_apply():
             continue
         counter = next((i for i in steps if _counts_trips(loop, i, steps[i])), None)
         others = {index: step for index, step in steps.items() if index != counter}

@@ -9,13 +9,14 @@ from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.control_flow.while_loop_simplifier.state import (
+    MayApply,
     hands_on,
     is_read_by_element,
     keep_elements,
 )
 
 
-def remove_dead_elements(loop: Instruction, effects: SideEffects) -> int:
+def remove_dead_elements(loop: Instruction, may_apply: MayApply, effects: SideEffects) -> int:
     """Drop elements that only the next trip takes over, with what computes them; how many.
 
     An element that the body hands on and nothing else reads is, after the loop, what it was
@@ -30,13 +31,14 @@ def remove_dead_elements(loop: Instruction, effects: SideEffects) -> int:
         return 0
     kept = _needed_elements(loop, effects)
     count = len(loop.shape.elements) - len(kept)
-    if count:
-        keep_elements(loop, sorted(kept), {})
+    if not (count and may_apply()):
+        return 0
+    keep_elements(loop, sorted(kept), {})
     return count
 
 
 def _needed_elements(loop: Instruction, effects: SideEffects) -> set[int]:
-    """What the condition, side effects and users of the loop are computed from."""
+    """The elements from which the condition, side effects and users of the loop are computed."""
     body, condition = loop.called
     states = (body.parameters[0], condition.parameters[0])
     root, values = body.root, body.root.operands

@@ -5,12 +5,16 @@ from __future__ import annotations
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.tuples import make_tuple, read_element
-from hloopt.passes.control_flow.while_loop_simplifier.state import StateChange, change_state
+from hloopt.passes.control_flow.while_loop_simplifier.state import (
+    MayApply,
+    StateChange,
+    change_state,
+)
 
 
-def flatten_state(loop: Instruction) -> int:
+def flatten_state(loop: Instruction, may_apply: MayApply) -> int:
     """Flatten a state that has tuples in it; how many arrays it has then. O(elements)."""
-    if not any(element.is_tuple for element in loop.shape.elements):
+    if not (any(element.is_tuple for element in loop.shape.elements) and may_apply()):
         return 0
     change = _Flat(loop.shape)
     change_state(loop, change)

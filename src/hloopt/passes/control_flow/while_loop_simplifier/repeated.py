@@ -7,22 +7,25 @@ from collections.abc import Callable, Hashable
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.control_flow.while_loop_simplifier.state import (
+    MayApply,
     hands_on,
     is_read_by_element,
     keep_elements,
 )
 
 
-def merge_repeated_elements(loop: Instruction) -> int:
+def merge_repeated_elements(loop: Instruction, may_apply: MayApply) -> int:
     """Drop elements that start as another one does and change in the same way; how many.
 
     That is found where the body hands both on, or updates the same slice of both with the same.
     O(users of the state).
     """
-    return _merge(loop, _handed_on) + _merge(loop, _updated)
+    return _merge(loop, _handed_on, may_apply) + _merge(loop, _updated, may_apply)
 
 
-def _merge(loop: Instruction, key: Callable[[Instruction, int], Hashable | None]) -> int:
+def _merge(
+    loop: Instruction, key: Callable[[Instruction, int], Hashable | None], may_apply: MayApply
+) -> int:
     init, root = loop.operands[0], loop.called[0].root
     if init.opcode is not Opcode.TUPLE or root.opcode is not Opcode.TUPLE:
         return 0
@@ -36,9 +39,10 @@ def _merge(loop: Instruction, key: Callable[[Instruction, int], Hashable | None]
             other = first.setdefault((value, loop.shape.elements[index], how), index)
             if other != index:
                 same[index] = other
-    if same:
-        kept = [index for index in range(len(init.operands)) if index not in same]
-        keep_elements(loop, kept, same)
+    if not (same and may_apply()):
+        return 0
+    kept = [index for index in range(len(init.operands)) if index not in same]
+    keep_elements(loop, kept, same)
     return len(same)
 
 
@@ -47,7 +51,7 @@ def _handed_on(loop: Instruction, index: int) -> Hashable | None:
 
 
 def _updated(loop: Instruction, index: int) -> Hashable | None:
-    """What is written where into an element, if that is all that happens to it."""
+    """The value written into an element and its indices, if that is all that happens to it."""
     update = loop.called[0].root.operands[index]
     if update.opcode is not Opcode.DYNAMIC_UPDATE_SLICE:
         return None

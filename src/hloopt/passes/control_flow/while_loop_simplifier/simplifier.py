@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
 from hloopt.analysis.side_effects import SideEffects
@@ -11,7 +13,14 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import computation_post_order, stable_order
-from hloopt.pass_framework.base import ModulePass, PassContext, PassOptions, option, register
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
 from hloopt.passes.control_flow.while_loop_simplifier.comparisons import simplify_comparisons
 from hloopt.passes.control_flow.while_loop_simplifier.constants import (
     propagate_constants,
@@ -22,10 +31,15 @@ from hloopt.passes.control_flow.while_loop_simplifier.dead import remove_dead_el
 from hloopt.passes.control_flow.while_loop_simplifier.flattening import flatten_state
 from hloopt.passes.control_flow.while_loop_simplifier.removal import remove_loop, why_not_remove
 from hloopt.passes.control_flow.while_loop_simplifier.repeated import merge_repeated_elements
+from hloopt.passes.control_flow.while_loop_simplifier.state import MayApply
 from hloopt.passes.simplification.dce import DeadCodeElimination
 
 
-@register("simplify-while-loops", preserves="bits")
+@register(
+    "simplify-while-loops",
+    preserves="bits",
+    xla=XlaPass("WhileLoopSimplifier", "xla/service/while_loop_simplifier.h"),
+)
 class WhileLoopSimplifier(ModulePass):
     """Simplify while loops: what they carry from trip to trip, and loops of at most one trip.
 
@@ -100,15 +114,15 @@ class _Simplifier:
         if shared is None and self._carry_less():
             return
         has_constants = shared is None and self._did(
-            propagate_constants(loop), "elements of its state are constants"
+            propagate_constants, "elements of its state are constants"
         )
         trips = loop_trips(loop)
         reason = why_not_remove(loop, trips, self._effects)
         if reason is None:
             done = "it makes one trip" if trips.computed else "it makes no trip"
-            self._context.applied(loop, f"removed: {done}")
-            self._context.count("loops removed")
-            remove_loop(loop, trips)
+            if self._context.apply(loop, f"removed: {done}"):
+                self._context.count("loops removed")
+                remove_loop(loop, trips)
         elif shared is not None:
             self._context.missed(
                 loop, f"{reason}; %{shared.name} is called elsewhere, too: flatten the call graph"
@@ -117,29 +131,34 @@ class _Simplifier:
             self._context.missed(loop, reason)
 
     def _carry_less(self) -> bool:
-        loop = self._loop
         return (
-            self._did(merge_repeated_elements(loop), "elements of its state were equal to others")
-            or self._did(flatten_state(loop), "arrays are its state, which was of nested tuples")
+            self._did(merge_repeated_elements, "elements of its state were equal to others")
+            or self._did(flatten_state, "arrays are its state, which was of nested tuples")
             or self._did(
-                remove_dead_elements(loop, self._effects),
+                partial(remove_dead_elements, effects=self._effects),
                 "elements of its state were unused or never changed",
             )
-            or self._did(remove_constants(loop), "elements of its state were constants")
+            or self._did(remove_constants, "elements of its state were constants")
         )
 
     def _simplify_counters(self, trips: LoopTrips) -> bool:
         return (
             self._options.simplify_compare_instrs
             and self._did(
-                simplify_comparisons(self._loop, trips), "comparisons always come out the same"
+                partial(simplify_comparisons, trips=trips), "comparisons always come out the same"
             )
         ) or self._did(
-            merge_induction_variables(self._loop),
+            merge_induction_variables,
             "induction variables are computed from another one",
         )
 
-    def _did(self, count: int, what: str) -> bool:
+    def _did(self, simplify: Callable[[Instruction, MayApply], int], what: str) -> bool:
+        """Simplify the loop, where that applies and may be done; whether it did."""
+
+        def may_apply() -> bool:
+            return self._context.apply(self._loop, f"simplified: {what}", remark=False)
+
+        count = simplify(self._loop, may_apply)
         if count:
             self._context.applied(self._loop, f"{count} {what}")
             self._context.count(what, count)

@@ -6,8 +6,9 @@ The loop and its computations are changed in place, so that what stays keeps its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
+from typing import TypeAlias
 
 from hloopt.analysis.loops.annotation import backend_config
 from hloopt.ir.computation import Computation
@@ -24,9 +25,12 @@ from hloopt.passes.control_flow.while_loop_simplifier.annotations import (
 )
 from hloopt.passes.rewriting.replace import OF_THE_VALUE, inherit
 
+MayApply: TypeAlias = Callable[[], bool]
+"""Asks, once it is known that a simplification applies to a loop, whether it may be done."""
+
 
 class StateChange:
-    """The way a loop's state becomes another one. Subclasses say how each is made of the other."""
+    """A change of a loop's state. Subclasses say how each is made of the other."""
 
     shape: Shape
     """The new state."""
@@ -44,7 +48,7 @@ class StateChange:
         return self.inward(old)
 
     def leaves(self, old: Leaves, blank: str) -> Leaves:
-        """What is said of each array of the new state, given what is said of the old one's."""
+        """The annotations of each array of the new state, given those of the old one."""
         return old
 
 
@@ -131,7 +135,7 @@ def keep_elements(loop: Instruction, kept: Sequence[int], same: Mapping[int, int
 
 
 def _select(shape: Shape, kept: Sequence[int]) -> LeafMap:
-    """What is said of the arrays in some elements of a tuple."""
+    """The annotations of the arrays in some elements of a tuple."""
     ends = list(accumulate((len(element.leaves()) for element in shape.elements), initial=0))
 
     def leaves(old: Leaves, _blank: str) -> Leaves:
@@ -156,7 +160,7 @@ def is_read_by_element(loop: Instruction) -> bool:
 
 
 class _Use:
-    """What uses a loop now, and what that says of its state: taken before the loop changes."""
+    """The users of a loop and their annotations of its state, taken before the loop changes."""
 
     def __init__(self, loop: Instruction) -> None:
         self._loop = loop

@@ -20,7 +20,7 @@ from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.schedulers import fragmentation
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.scheduling.latency_hiding_scheduler.config import SchedulerConfig
 from hloopt.passes.scheduling.latency_hiding_scheduler.edges import BufferHazards
 from hloopt.passes.scheduling.latency_hiding_scheduler.explain import Explainer
@@ -32,6 +32,7 @@ from hloopt.passes.scheduling.latency_hiding_scheduler.resources import Resource
 from hloopt.passes.scheduling.latency_hiding_scheduler.scheduler import Scheduler
 from hloopt.passes.scheduling.latency_hiding_scheduler.stalls import Stalls
 from hloopt.passes.scheduling.latency_hiding_scheduler.times import model_of
+from hloopt.passes.scheduling.option_groups import LATENCY_HIDING_SCHEDULER
 
 _NO_STALL = "the wait is that for another operation in flight"
 NOT_SCHEDULED = "nothing asynchronous is in its computation, so the order of that stays"
@@ -39,7 +40,11 @@ _LESS_MEMORY = 0.9
 """What is left of the limit when scheduling again."""
 
 
-@register("latency-hiding-scheduler", preserves="bits")
+@register(
+    "latency-hiding-scheduler",
+    preserves="bits",
+    xla=XlaPass("LatencyHidingScheduler", "xla/service/latency_hiding_scheduler.h"),
+)
 class LatencyHidingScheduler(ModulePass):
     """Reorder scheduled computations so that work hides the latency of asynchronous operations.
 
@@ -62,6 +67,8 @@ class LatencyHidingScheduler(ModulePass):
     """
 
     Options: ClassVar[type[SchedulerConfig]] = SchedulerConfig
+
+    option_groups = LATENCY_HIDING_SCHEDULER
 
     options: SchedulerConfig
 
@@ -114,6 +121,8 @@ class ModuleScheduling:
 
         Of two ready instructions with `preferences` the larger is nearer to the end.
         """
+        if context.is_at_limit:
+            return False
         scheduler = self.scheduler
         asked = self._asked()
         if asked:
@@ -137,7 +146,10 @@ class ModuleScheduling:
                     instruction,
                     decision.sentence(scheduler.model.unit) if decision else NOT_SCHEDULED,
                 )
-        return self.orders() != before
+        changed = self.orders() != before
+        if changed:
+            context.apply(self.module.entry.root, "the module has another schedule", remark=False)
+        return changed
 
     def orders(self) -> dict[Computation, list[Instruction]]:
         """The present order of every computation that has one. O(instructions)."""

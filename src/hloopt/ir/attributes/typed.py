@@ -1,0 +1,66 @@
+"""Attributes of an instruction as values: one function per attribute that many modules read.
+
+An attribute that is absent is empty or false, as XLA takes it. Each distinct text is parsed once.
+All raise HloSyntaxError for a malformed value.
+"""
+
+from __future__ import annotations
+
+from hloopt.ir.attributes.values import (
+    ConvolutionLabels,
+    PaddingDimension,
+    Slice,
+    Window,
+    parse_dim_labels,
+    parse_int_lists,
+    parse_ints,
+    parse_padding,
+    parse_slices,
+    parse_window,
+)
+from hloopt.ir.instruction import Instruction
+
+
+def dimensions_of(instruction: Instruction) -> tuple[int, ...]:
+    """The `dimensions` of a broadcast, transpose, reduce, concatenate, sort, collective, …"""
+    return parse_ints(instruction.attributes.get("dimensions", "{}"))
+
+
+def window_of(instruction: Instruction) -> Window:
+    """The `window` of a convolution, reduce-window or select-and-scatter."""
+    return parse_window(instruction.attributes.get("window", "{}"))
+
+
+def labels_of(convolution: Instruction) -> ConvolutionLabels:
+    """The `dim_labels` of a convolution, which has to have some."""
+    return parse_dim_labels(convolution.attributes["dim_labels"])
+
+
+def slices_of(instruction: Instruction) -> tuple[Slice, ...]:
+    """Start, limit and stride of each dimension of a slice, which has to have them."""
+    return parse_slices(instruction.attributes["slice"])
+
+
+def padding_of(pad: Instruction) -> tuple[PaddingDimension, ...]:
+    """Low, high and interior padding of each dimension of a pad, which has to have them."""
+    return parse_padding(pad.attributes["padding"])
+
+
+def pairs_of(permute: Instruction) -> tuple[tuple[int, ...], ...]:
+    """The `source_target_pairs` of a collective-permute."""
+    return parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
+
+
+def direction_of(compare: Instruction) -> str:
+    """The `direction` of a compare: EQ, NE, LT, LE, GT, GE."""
+    return compare.attributes.get("direction", "")
+
+
+def fusion_kind_of(fusion: Instruction) -> str:
+    """The `kind` of a fusion: kLoop, kInput, kOutput, kCustom; empty for other instructions."""
+    return fusion.attributes.get("kind", "")
+
+
+def has_host_transfer(instruction: Instruction) -> bool:
+    """Whether a send or recv, or its done, is one with the host."""
+    return instruction.attributes.get("is_host_transfer") == "true"

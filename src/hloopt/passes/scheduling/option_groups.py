@@ -1,0 +1,70 @@
+"""The options of the latency-hiding scheduler by use, for its page in docs/passes/."""
+
+from __future__ import annotations
+
+LATENCY_HIDING_SCHEDULER = {
+    "Times": (
+        "preset",
+        "cost_model",
+        "target",
+        "profile",
+        "cost_table",
+        "pgle_accuracy_checker",
+        "enable_approx_costly_collectives",
+        "use_real_cost_model",
+    ),
+    "Overlap limits": (
+        "all_gather_overlap_limit",
+        "all_reduce_overlap_limit",
+        "all_to_all_overlap_limit",
+        "collective_broadcast_overlap_limit",
+        "collective_permute_overlap_limit",
+        "ragged_all_to_all_overlap_limit",
+        "reduce_scatter_overlap_limit",
+        "copy_overlap_limit",
+        "send_recv_overlap_limit",
+        "send_recv_host_overlap_limit",
+        "parallel_collective_overlap_limit",
+        "parallel_async_compute_limit",
+    ),
+    "Streams and resources": (
+        "separate_memcpy_stream",
+        "enable_collective_multi_streaming",
+        "resource_sharing",
+        "resource_serializing",
+        "enable_selective_resources",
+        "max_hops_to_closest_selective_overlap",
+        "track_sync_op_resource_usage",
+    ),
+    "Memory": (
+        "memory_limit",
+        "device_memory_size",
+        "memory_limit_slop_factor",
+        "hard_memory_limit",
+        "rerun",
+        "depth_based_memory_pressure_reduction",
+        "force_delay_over_memory_pressure",
+        "estimate_fragmentation_size",
+    ),
+    "Sends and receives": (
+        "schedule_send_recvs",
+        "force_send_recv_to_use_same_resource",
+        "enable_pipelined_p2p",
+        "pipeline_parallelism_opt_level",
+    ),
+    "Rules that choose among ready instructions": (
+        "aggressive_scheduling_policies",
+        "prioritize_async_depth_over_stall",
+        "enable_release_start_policy",
+        "collective_start_as_early_as_possible",
+        "enable_schedule_by_structure",
+        "top_down_scheduling",
+    ),
+    "Scheduling groups": (
+        "flexible_scheduling_annotation_scheduling",
+        "aggressive_flexible_annotation_scheduling",
+        "deannotate_group_if_blocked",
+    ),
+    "Search for a better schedule": ("search",),
+    "Explanations": ("explain", "log_computation_re"),
+}

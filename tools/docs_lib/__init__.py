@@ -1,0 +1,1 @@
+"""The pages of docs/ that are written from declarations, examples and tests."""
