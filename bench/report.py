@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inputs import MATMUL_SIZE, WHOLE_STEP
-from measure import (
+from figures import (
     FACTORS,
-    PASSES,
     Figures,
     InterpreterFigures,
     PassFigures,
@@ -17,6 +15,8 @@ from measure import (
     SchedulingFigures,
     TextFigures,
 )
+from inputs import MATMUL_SIZE, WHOLE_STEP
+from measure import PASSES
 
 _NAME_WIDTH = 24
 _ABSENT = "-"

@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import Figures
 from inputs import benchmark_files
 from measure import (
-    Figures,
     hloopt_command,
     measure_copies,
     measure_forms,

@@ -22,9 +22,10 @@ from hloopt.cli import cli
 from hloopt.explanations import codes, explain
 from hloopt.pass_framework.base import ModulePass
 from hloopt.pass_framework.conditions import CONDITIONS
-from hloopt.pass_framework.library import find_pipeline, pipeline_names
+from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import format_passes
 from hloopt.pass_framework.registry import PASSES, find_pass
+from hloopt.pass_framework.shipped import pipeline_names
 from hloopt.query.keys import FAMILIES, KEYS, Family, Key
 
 ROOT = Path(__file__).parent.parent

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hloopt.diagnostics import Defect, HloError, Source
 from hloopt.pass_framework.pipeline import FindPipeline, PassStep, Pipeline, PipelineStep
 from hloopt.pass_framework.pipeline_text import parse_passes
-from hloopt.pass_framework.runner import Observer, PipelineResult, PipelineRunner
+from hloopt.pass_framework.runner import Observer, PipelineRunner
+from hloopt.reports.outcome import Outcome
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.text.print_options import print_options
 
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
     from hloopt.interpreter.inputs import Fill
     from hloopt.ir.module import Module
-    from hloopt.memory.model import MemoryReport
     from hloopt.pass_framework.pipeline_yaml import Budget
     from hloopt.pass_framework.validation import Validator
-    from hloopt.reports.diff.findings import ModuleDiff
-    from hloopt.reports.schedule.comparison import ScheduleChange
     from hloopt.reports.schedule.run import Preset
 
 
@@ -86,27 +83,6 @@ def _finder() -> FindPipeline:
         return find_pipeline(name, budget=budget[0])
 
     return find
-
-
-@dataclass(slots=True, eq=False)
-class Outcome:
-    """The fate of one module."""
-
-    name: str
-    source: Source | None
-    """What the module was read from; without text for a proto."""
-    before: str
-    text: str
-    result: PipelineResult
-    changed: bool
-    seconds: dict[str, float] = field(default_factory=dict)
-    """By phase: read, passes, write, check (the result is parsed and verified), report."""
-    diff: ModuleDiff | None = None
-    memory: tuple[MemoryReport, MemoryReport] | None = None
-    """Before and after."""
-    schedule: ScheduleChange | None = None
-    """None where no schedule with asynchronous operations changed."""
-    notes: list[str] = field(default_factory=list)
 
 
 def optimize(

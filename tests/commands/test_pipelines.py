@@ -15,9 +15,10 @@ import yaml
 from hloopt.cli import main
 from hloopt.diagnostics import PipelineError
 from hloopt.driver import Settings
-from hloopt.pass_framework.library import find_pipeline, pipeline_names, shipped_folder
+from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import parse_seconds
 from hloopt.pass_framework.pipeline_text import format_passes, parse_passes
+from hloopt.pass_framework.shipped import pipeline_names, shipped_folder
 
 Capture = pytest.CaptureFixture[str]
 

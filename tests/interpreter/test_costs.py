@@ -6,7 +6,7 @@ from time import monotonic
 
 import numpy as np
 import pytest
-from tests.interpreter.devices import entry
+from tests.interpreter.several_devices import entry
 
 from hloopt.interpreter.costs import cost_of
 from hloopt.interpreter.errors import RunError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.interpreter.devices import entry
+from tests.interpreter.several_devices import entry
 
 from hloopt.equivalence import RunSettings
 from hloopt.interpreter.effects import RunRecord

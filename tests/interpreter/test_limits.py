@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.interpreter.devices import entry, run_on
+from tests.interpreter.several_devices import entry, run_on
 
 from hloopt.equivalence import RunSettings
 from hloopt.interpreter.errors import RunError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from tests.properties.consistency import assert_consistent
-from tests.properties.modules import module_texts
+from tests.properties.strategies.modules import module_texts
 
 from hloopt.ir.clone import clone_computation, clone_module
 from hloopt.text import PrintOptions, parse_module, print_module

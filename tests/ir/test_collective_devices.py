@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.interpreter.devices import entry
+from tests.interpreter.several_devices import entry
 
 from hloopt.ir import Instruction, Module
 from hloopt.ir.devices.collective_devices import device_groups, group_sizes

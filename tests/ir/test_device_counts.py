@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.interpreter.devices import entry
+from tests.interpreter.several_devices import entry
 
 from hloopt.ir.devices.device_counts import device_counts
 from hloopt.text import parse_module

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from hloopt.ir import Module
-from hloopt.ir.sources.source_stacks import Frame, Stack, stack_of
+from hloopt.ir.sources.source_stacks import stack_of
+from hloopt.ir.sources.stacks import Frame, Stack
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module

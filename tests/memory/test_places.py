@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from tests.memory.modules import module_text
-from tests.properties.modules import module_texts
+from tests.properties.strategies.modules import module_texts
 
 from hloopt.files import read_module
 from hloopt.ir import Module

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from tests.oracle.comparison import differences, without_leftovers
-from tests.properties.collective_modules import collective_module_texts
-from tests.properties.reducing_loops import reducing_loop_texts
-from tests.properties.reducing_programs import reducing_program_texts
+from tests.properties.strategies.collective_modules import collective_module_texts
+from tests.properties.strategies.reducing_loops import reducing_loop_texts
+from tests.properties.strategies.reducing_programs import reducing_program_texts
 
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.analysis.replication_truth import SETTINGS, check_claims
+from tests.analysis.replication.truth import SETTINGS, check_claims
 
 from corpus import choose_entries
 from hloopt.interpreter.errors import RunError

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.every_opcode import modules_of_all_opcodes
-from tests.properties.modules import module_texts
+from tests.properties.strategies.every_opcode import modules_of_all_opcodes
+from tests.properties.strategies.modules import module_texts
 from tests.query.programs import module
 
 from hloopt.diagnostics import HloError, render_error

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
-from tests.properties.reducing_loops import reducing_loop_texts
-from tests.properties.reducing_programs import reducing_program_texts
+from tests.properties.strategies.reducing_loops import reducing_loop_texts
+from tests.properties.strategies.reducing_programs import reducing_program_texts
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.pass_framework.base import PassContext

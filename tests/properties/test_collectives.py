@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.collective_modules import collective_module_texts
 from tests.properties.consistency import assert_consistent
+from tests.properties.strategies.collective_modules import collective_module_texts
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.pass_framework.base import PassContext

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from tests.properties.modules import sample
+from tests.properties.strategies.modules import sample
 
 _RUN_EVERYTHING = """
 import json, sys

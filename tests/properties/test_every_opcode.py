@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
-from tests.properties.every_opcode import modules_of_all_opcodes
 from tests.properties.laws import CASES, FULL, Subject, assert_laws, blocks
-from tests.properties.recipes import LITERALS, RECIPES
+from tests.properties.strategies.every_opcode import modules_of_all_opcodes
+from tests.properties.strategies.recipes import LITERALS, RECIPES
 
 from hloopt.ir import Module, Opcode
 from hloopt.ir.attributes.explicit import explicit_attributes

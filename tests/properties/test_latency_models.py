@@ -6,7 +6,7 @@ from math import isfinite
 
 import pytest
 from hypothesis import given, settings
-from tests.properties.every_opcode import modules_of_all_opcodes
+from tests.properties.strategies.every_opcode import modules_of_all_opcodes
 
 from hloopt.analysis.latency import CostTable, FixedModel, GpuFixedModel, LatencyModel, TableModel
 from hloopt.analysis.latency.profile import Profile, ProfileModel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties.modules import module_texts
+from tests.properties.strategies.modules import module_texts
 
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module

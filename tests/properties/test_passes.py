@@ -20,7 +20,7 @@ from tests.properties.laws import (
     prepare,
     run,
 )
-from tests.properties.modules import module_texts
+from tests.properties.strategies.modules import module_texts
 
 from corpus import CorpusEntry
 from hloopt.diagnostics import HloError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
-from tests.properties.pipelined_loops import HAS_SIDE_EFFECT, pipelined_programs
+from tests.properties.strategies.pipelined_loops import HAS_SIDE_EFFECT, pipelined_programs
 
 from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.equivalence import Reference, RunSettings

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import assume, given, settings
-from tests.analysis.replication_truth import check_claims
-from tests.properties.spmd_modules import spmd_module_texts
+from tests.analysis.replication.truth import check_claims
+from tests.properties.strategies.spmd_modules import spmd_module_texts
 
 from hloopt.interpreter.errors import RunError
 from hloopt.text import parse_module

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.async_modules import async_modules
 from tests.properties.schedule_checks import violations
+from tests.properties.strategies.async_modules import async_modules
 
 from corpus import CorpusEntry
 from hloopt.analysis.latency import CostTable, TableModel

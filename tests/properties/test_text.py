@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
-from tests.properties.modules import XLA_STYLE, module_texts
+from tests.properties.strategies.modules import XLA_STYLE, module_texts
 
 from hloopt.ir import Module
 from hloopt.text import PrintOptions, parse_module, parser, print_module

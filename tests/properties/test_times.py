@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
-from tests.properties.async_modules import async_modules
-from tests.properties.every_opcode import modules_of_all_opcodes
+from tests.properties.strategies.async_modules import async_modules
+from tests.properties.strategies.every_opcode import modules_of_all_opcodes
 
 from hloopt.analysis.latency import Time
 from hloopt.cost_models import CostModelChoice

@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.every_opcode import modules_of_all_opcodes
-from tests.properties.modules import XLA_STYLE, module_texts
+from tests.properties.strategies.every_opcode import modules_of_all_opcodes
+from tests.properties.strategies.modules import XLA_STYLE, module_texts
 from tests.query.brute_force import Line, Lines
 
 from hloopt.query import parse_selector

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.analysis.test_run_times import COLLECTIVES, SYNC, TRANSFER, WORK, calling, forms
+from tests.analysis.latency.test_run_times import COLLECTIVES, SYNC, TRANSFER, WORK, calling, forms
 
 from hloopt.analysis.latency import Origin
 from hloopt.cost_models import CostModelChoice

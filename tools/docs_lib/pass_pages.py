@@ -8,9 +8,10 @@ from pathlib import Path
 
 from docs_lib.examples import Example, Reason, example, reasons
 from hloopt.pass_framework.base import ModulePass
-from hloopt.pass_framework.library import find_pipeline, pipeline_names
+from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import OptionInfo, documented_options
 from hloopt.pass_framework.registry import ALIASES, find_pass
+from hloopt.pass_framework.shipped import pipeline_names
 from hloopt.preserves import EXPLAINED
 
 _COMPARED = {

@@ -7,11 +7,12 @@ import re
 
 from fuzz_lib.mutations import break_text
 from hloopt.diagnostics import HloError, PassFailure, PassRefused, Source, render_error
-from hloopt.pass_framework.library import find_pipeline, shipped_folder
+from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.pipeline_yaml import parse_pipeline
 from hloopt.pass_framework.registry import pass_names
 from hloopt.pass_framework.runner import PipelineRunner
+from hloopt.pass_framework.shipped import shipped_folder
 from hloopt.text import parse_module
 from sweep_lib.findings import Problem, TooSlow
 from sweep_lib.prints import FULL, Broken, check_print

@@ -179,3 +179,11 @@ ENTRY e {
 def by_passes(name: str, text: str, passes: str) -> Case:
     """The module that our passes make of one."""
     return Case(name, text, (), passes=passes)
+
+
+REDUCE = entry(
+    SQUARE,
+    "z = f32[] constant(0)",
+    "ROOT r = f32[6]{0} reduce(p, z), dimensions={0}, to_apply=sum",
+    before=SUM,
+)

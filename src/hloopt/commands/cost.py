@@ -22,11 +22,9 @@ from hloopt.commands.cost_model_options import cost_model_options, preset_option
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
-    from hloopt.reports.schedule.run import Preset, ScheduleSettings
-
-if TYPE_CHECKING:
     from hloopt.ir import Module
     from hloopt.reports.cost.findings import CostReport
+    from hloopt.reports.schedule.run import Preset, ScheduleSettings
     from hloopt.targets import Target
 
 
@@ -87,24 +85,15 @@ def command(
         return _show_times(files, settings, top, output_format, color)
     if cost_model.name or preset:
         raise click.UsageError("--cost-model and --preset are about times: say --latency, too")
-    from hloopt.cost_models import needs_target
-    from hloopt.files import find_inputs, load
-    from hloopt.reports.cost.findings import cost_to_json
-    from hloopt.targets import load_target
-
-    paths = find_inputs(files)
-    check_pictures({"html": html}, paths)
-    target = None if cost_model.target is None else load_target(cost_model.target)
-    if html is not None and target is None:
-        raise needs_target("the picture of --html")
-    with at_work(paths) as each:
-        reports = [(path, _analyze(load(path), target, cost_model)) for path in each]
+    reports = _reports(files, cost_model, html)
     if html is not None:
         from hloopt.reports.cost.page import cost_page
 
         if write_pictures({html: cost_page(reports[0][1])}):
             return 0
     if output_format == "json":
+        from hloopt.reports.cost.findings import cost_to_json
+
         print_json(
             [{"file": path, **cost_to_json(report, by, depth=depth)} for path, report in reports]
         )
@@ -115,6 +104,23 @@ def command(
     for report in print_titles(console, reports, files):
         render_cost(report, console, by=by, depth=depth, top=top)
     return 0
+
+
+def _reports(
+    files: tuple[str, ...], cost_model: CostModelChoice, html: str | None
+) -> list[tuple[str, CostReport]]:
+    """The costs of each file. Raises HloError where the picture lacks a target."""
+    from hloopt.cost_models import needs_target
+    from hloopt.files import find_inputs, load
+    from hloopt.targets import load_target
+
+    paths = find_inputs(files)
+    check_pictures({"html": html}, paths)
+    target = None if cost_model.target is None else load_target(cost_model.target)
+    if html is not None and target is None:
+        raise needs_target("the picture of --html")
+    with at_work(paths) as each:
+        return [(path, _analyze(load(path), target, cost_model)) for path in each]
 
 
 def _analyze(module: Module, target: Target | None, choice: CostModelChoice) -> CostReport:

@@ -49,7 +49,7 @@ def command(
     hloopt fmt --check dumps/
     hloopt fmt step.hlo --print canonical -o -
     """
-    from hloopt.files import STANDARD_STREAM, find_inputs, read_text_or_module, write_whole
+    from hloopt.files import STANDARD_STREAM, find_inputs, write_whole
     from hloopt.reports.console.text_diff import unified_diff
     from hloopt.text.print_options import print_options
 
@@ -64,19 +64,12 @@ def command(
         note_unreadable(options)
     changed, failed = [], 0
     for path in paths:
+        elsewhere = bool(output) or path == STANDARD_STREAM
         try:
-            found = read_text_or_module(path)
+            found = _read(path, takes_proto=writes and elsewhere)
             before = found.text if isinstance(found, Source) else ""
-            if not isinstance(found, Source) and not (
-                writes and (output or path == STANDARD_STREAM)
-            ):
-                raise HloError(
-                    f"{path} is an HLO proto, where text is needed",
-                    help="-o PATH writes its module as text",
-                    code="HLO012",
-                )
             text = _format(found, options, is_canonical=print_style is not None)
-            if writes and (output or path == STANDARD_STREAM or text != before):
+            if writes and (elsewhere or text != before):
                 write_whole(output or path, text)
         except HloError as error:
             print(render_error(error), file=sys.stderr)
@@ -93,6 +86,20 @@ def command(
     if failed:
         return EXIT_USAGE
     return EXIT_FOUND if changed and not writes else 0
+
+
+def _read(path: str, *, takes_proto: bool) -> Source | Module:
+    """The text of a file, or the module of a proto. Raises HloError."""
+    from hloopt.files import read_text_or_module
+
+    found = read_text_or_module(path)
+    if not isinstance(found, Source) and not takes_proto:
+        raise HloError(
+            f"{path} is an HLO proto, where text is needed",
+            help="-o PATH writes its module as text",
+            code="HLO012",
+        )
+    return found
 
 
 def _format(source: Source | Module, options: PrintOptions, *, is_canonical: bool) -> str:

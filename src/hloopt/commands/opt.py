@@ -29,8 +29,8 @@ from hloopt.commands.running import devices_option, fill_option, limit_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hloopt.driver import Outcome
     from hloopt.pass_framework.pipeline import Pipeline
+    from hloopt.reports.outcome import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 _REMARK_KINDS = ("applied", "missed", "analysis")

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
-    from hloopt.driver import Outcome, Settings
+    from hloopt.driver import Settings
+    from hloopt.reports.outcome import Outcome
 
 
 class Job(NamedTuple):

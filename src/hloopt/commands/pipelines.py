@@ -20,8 +20,9 @@ from hloopt.commands.common import (
 @color_option
 def command(name: str | None, schema: bool, output_format: str, color: str) -> int:
     """List the shipped pipelines, or show one (a name or a YAML file) as text for --passes."""
-    from hloopt.pass_framework.library import find_pipeline, pipeline_names
+    from hloopt.pass_framework.library import find_pipeline
     from hloopt.pass_framework.pipeline_text import format_passes
+    from hloopt.pass_framework.shipped import pipeline_names
 
     if schema:
         from hloopt.pass_framework.schema import pipeline_schema

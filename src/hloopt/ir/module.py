@@ -14,8 +14,8 @@ from hloopt.ir.names import NameTable
 from hloopt.ir.opcode import Opcode
 
 if TYPE_CHECKING:
-    from hloopt.ir.sources.source_stacks import Stacks
     from hloopt.ir.sources.stack_frames import CanonicalFrames
+    from hloopt.ir.sources.stacks import Stacks
 
 
 class Module:
@@ -50,7 +50,7 @@ class Module:
         self.stack_frames: str = ""
         """The four stack-frame tables as text; empty where there are none."""
         self.canonical_frames: tuple[int, CanonicalFrames] | None = None
-        """The result of `stack_frames.canonical_frames`, with the version it is of."""
+        """The result of `canonical_frames.canonical_frames`, with the version it is of."""
         self.stacks: Stacks | None = None
         """Results of `source_stacks.stack_of`, with the tables they are of."""
         self.computations: dict[str, Computation] = {}

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import os
-from functools import cache, partial
+from functools import partial
 
 from hloopt.diagnostics import PipelineError, Source, did_you_mean
 from hloopt.pass_framework.pipeline import Pipeline
 from hloopt.pass_framework.pipeline_yaml import Budget, parse_pipeline
-
-
-@cache
-def shipped_folder() -> str:
-    """The folder of shipped pipelines: in the package, or at the top of a source checkout."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    inside = os.path.join(package, "pipelines")
-    if os.path.isdir(inside):
-        return inside
-    return os.path.join(os.path.dirname(os.path.dirname(package)), "pipelines")
-
-
-def pipeline_names() -> list[str]:
-    """The names of the shipped pipelines, sorted."""
-    names = os.listdir(shipped_folder())
-    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
-
+from hloopt.pass_framework.registry import pass_names
+from hloopt.pass_framework.shipped import pipeline_names, shipped_folder
 
 _MOST_INSIDE = 50
 """Pipelines inside each other."""
@@ -65,8 +50,6 @@ def find_pipeline(
 
 def _hint(name: str) -> str:
     """A hint for the name of a pipeline that does not exist."""
-    from hloopt.pass_framework.registry import pass_names
-
     if name in pass_names():
         return f"it is a pass: --passes {name}, or `- {name}` in YAML"
     names = pipeline_names()

@@ -163,7 +163,7 @@ def _checked(name: str, home: str, found: object) -> type[ModulePass]:
 
 def _hint(key: str) -> str:
     """A hint for the name of a pass that does not exist."""
-    from hloopt.pass_framework.library import pipeline_names
+    from hloopt.pass_framework.shipped import pipeline_names
 
     if key in pipeline_names():
         text, yaml = f"`pipeline({key})` in --passes", f"`- pipeline: {key}` in YAML"

@@ -93,7 +93,7 @@ def decode_module(proto: Any) -> Module:
         raise HloSyntaxError(f"the entry has the id {proto.entry_computation_id}, no computation")
     module.entry = entry
     make_names_unique(module)
-    read_header(proto, module, decoder.shapes)
+    read_header(proto, module, decoder.shapes, decode_module)
     return module
 
 

@@ -59,7 +59,7 @@ def encode_module(module: Module, proto: Any) -> None:
         if module.is_scheduled and not computation.is_fusion:
             numbers = [instruction.id for instruction in target.instructions]
             proto.schedule.sequences[target.id].instruction_ids.extend(numbers)
-    write_header(module, proto)
+    write_header(module, proto, encode_module)
 
 
 def _encode_computation(computation: Computation, ids: dict[Computation, int], proto: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from hloopt.diagnostics import HloSyntaxError
@@ -41,8 +42,13 @@ def left_out(module: Module) -> list[str]:
     return [f"{name}={value}" for name, value in found if value is not None]
 
 
-def read_header(proto: Any, module: Module, shapes: ShapeReader) -> None:
-    """Set attributes and tables of `module` from an HloModuleProto. Raises HloSyntaxError."""
+def read_header(
+    proto: Any, module: Module, shapes: ShapeReader, read_module: Callable[[Any], Module]
+) -> None:
+    """Set attributes and tables of `module` from an HloModuleProto.
+
+    `read_module` is for the modules in a table. Raises HloSyntaxError.
+    """
     attributes = module.attributes
     if proto.HasField("schedule"):
         attributes["is_scheduled"] = "true"
@@ -64,7 +70,7 @@ def read_header(proto: Any, module: Module, shapes: ShapeReader) -> None:
         attributes["frontend_attributes"] = found
     if proto.original_value_recovery_table.entries:
         entries = proto.original_value_recovery_table.entries
-        attributes["origin_recovery_table"] = _read_recovery(entries)
+        attributes["origin_recovery_table"] = _read_recovery(entries, read_module)
     if proto.stack_frame_index.stack_frames:
         module.stack_frames = _read_frames(proto.stack_frame_index).format()
 
@@ -95,9 +101,8 @@ def _read_frames(proto: Any) -> StackFrames:
     )
 
 
-def _read_recovery(entries: Any) -> str:
+def _read_recovery(entries: Any, read_module: Callable[[Any], Module]) -> str:
     """The table as XLA prints it: modules stand indented in quotes."""
-    from hloopt.proto.decode import decode_module
     from hloopt.text import PrintOptions, print_module
 
     options = PrintOptions.default()._replace(print_large_constants=True)
@@ -107,7 +112,7 @@ def _read_recovery(entries: Any) -> str:
         new = format_original_array(entry.new_original_array)
         lines.append(f"  {old} : {new}")
         if entry.HasField("recovery_module"):
-            text = print_module(decode_module(entry.recovery_module), options)
+            text = print_module(read_module(entry.recovery_module), options)
             lines[-1] += ","
             escaped = text.replace("\\", "\\\\").replace('"', '\\"').splitlines()
             lines += ['  "', *(f"    {line}" if line else "" for line in escaped), "", '  "']
@@ -117,8 +122,11 @@ def _read_recovery(entries: Any) -> str:
 # -- writing --------------------------------------------------------------------------------------
 
 
-def write_header(module: Module, proto: Any) -> None:
-    """Set the fields that stand in the header's text. Raises HloSyntaxError."""
+def write_header(module: Module, proto: Any, write_module: Callable[[Module, Any], None]) -> None:
+    """Set the fields that stand in the header's text.
+
+    `write_module` is for the modules in a table. Raises HloSyntaxError.
+    """
     attributes = module.attributes
     kinds = enum_numbers("Kind")
     proto.input_output_alias.SetInParent()
@@ -145,7 +153,8 @@ def write_header(module: Module, proto: Any) -> None:
         found = parse_frontend_attributes(attributes["frontend_attributes"])
         proto.frontend_attributes.map.update(found)
     if "origin_recovery_table" in attributes:
-        _write_recovery(attributes["origin_recovery_table"], proto.original_value_recovery_table)
+        table = attributes["origin_recovery_table"]
+        _write_recovery(table, proto.original_value_recovery_table, write_module)
     if module.stack_frames:
         _write_frames(StackFrames.parse(module.stack_frames), proto.stack_frame_index)
 
@@ -170,8 +179,7 @@ _ARRAY = rf"\{{({STRING})\s*(?:\{{([\d,\s]*)\}})?\s*\}}"
 _RECOVERY = pattern(rf"{_ARRAY}\s*:\s*{_ARRAY}\s*(?:,\s*({STRING})\s*)?", re.S)
 
 
-def _write_recovery(text: str, proto: Any) -> None:
-    from hloopt.proto.encode import encode_module
+def _write_recovery(text: str, proto: Any, write_module: Callable[[Module, Any], None]) -> None:
     from hloopt.text import parse_module
 
     position = skip_trivia(text, 1)
@@ -189,7 +197,7 @@ def _write_recovery(text: str, proto: Any) -> None:
             array.instruction_name = parse_string(name)
             array.shape_index.extend(int(i) for i in (index or "").split(",") if i.strip())
         if entry[5]:
-            encode_module(parse_module(parse_string(entry[5])), target.recovery_module)
+            write_module(parse_module(parse_string(entry[5])), target.recovery_module)
     if text[position:] != "}":
         raise HloSyntaxError(
             f"expected an origin_recovery_table, found '{text[position : position + 40]}'"

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from hloopt.driver import Outcome
     from hloopt.pass_framework.applications import Applications
     from hloopt.pass_framework.base import Remark
     from hloopt.pass_framework.runner import PassRun
     from hloopt.pass_framework.validation import Validation
+    from hloopt.reports.outcome import Outcome
 
 RemarkFilters: TypeAlias = Sequence[tuple[str, str | None]]
 """The kinds of remarks asked for, each with the one pass it is asked of, or None."""
@@ -282,15 +282,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "passes": [_run_to_json(run) for run in outcome.result.runs],
         "warnings": outcome.result.warnings + outcome.notes,
         "remarks": [
-            {
-                "kind": remark.kind,
-                "pass": remark.pass_name,
-                "instruction": remark.instruction,
-                "line": line,
-                "source": remark.source,
-                "reason": remark.reason,
-            }
-            for remark, line in _remarks_asked_for(outcome, filters)
+            _remark_to_json(remark, line) for remark, line in _remarks_asked_for(outcome, filters)
         ],
         **_applications_to_json(outcome.result.applications),
         "seconds": outcome.seconds,
@@ -309,4 +301,15 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "schedule": (
             None if outcome.schedule is None else schedule_change_to_json(outcome.schedule)
         ),
+    }
+
+
+def _remark_to_json(remark: Remark, line: int | None) -> dict[str, object]:
+    return {
+        "kind": remark.kind,
+        "pass": remark.pass_name,
+        "instruction": remark.instruction,
+        "line": line,
+        "source": remark.source,
+        "reason": remark.reason,
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hloopt.analysis.source_lines import Basis, SourceLine
-from hloopt.ir.sources.source_stacks import Stack
+from hloopt.ir.sources.stacks import Stack
 from hloopt.reports.console.units import tail
 
 NO_SOURCE = "(no source)"

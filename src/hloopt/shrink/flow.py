@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import gcd
 from typing import TypeAlias
 
@@ -32,9 +32,12 @@ Relation: TypeAlias = "Callable[[Flow, Instruction], Leaves]"
 
 
 class Flow:
-    """The dimensions of all values of a module. Nearly linear in its leaves."""
+    """The dimensions of all values of a module, related by `relations`.
 
-    def __init__(self, module: Module) -> None:
+    Nearly linear in its leaves.
+    """
+
+    def __init__(self, module: Module, relations: Mapping[Opcode, Relation]) -> None:
         self.module = module
         self.facts = ValueFacts(module)
         keep_trips(module, self.facts)
@@ -49,7 +52,6 @@ class Flow:
         """Slices of one element of a dimension."""
         self.iotas: list[tuple[Instruction, int]] = []
         """What counts positions along a dimension."""
-        relations = _relations()
         for computation in computation_post_order(module):
             for instruction in stable_order(computation):
                 with explaining(instruction):
@@ -174,7 +176,8 @@ def ints(instruction: Instruction, name: str) -> tuple[int, ...]:
     return parse_ints(instruction.attributes.get(name, "{}"))
 
 
-_RELATIONS: dict[Opcode, Relation] = {}
+RELATIONS: dict[Opcode, Relation] = {}
+"""Those that are imported so far; `relations` imports all."""
 
 
 def relation(*opcodes: Opcode) -> Callable[[Relation], Relation]:
@@ -182,14 +185,8 @@ def relation(*opcodes: Opcode) -> Callable[[Relation], Relation]:
 
     def register(function: Relation) -> Relation:
         for opcode in opcodes:
-            assert opcode not in _RELATIONS, opcode
-            _RELATIONS[opcode] = function
+            assert opcode not in RELATIONS, opcode
+            RELATIONS[opcode] = function
         return function
 
     return register
-
-
-def _relations() -> dict[Opcode, Relation]:
-    from hloopt.shrink import accesses, arrays, collectives, control_flow  # noqa: F401  # register
-
-    return _RELATIONS

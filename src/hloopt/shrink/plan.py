@@ -13,6 +13,7 @@ from hloopt.shrink.errors import first_problem, not_too_deep
 from hloopt.shrink.factors import Factor, Rest, leaves, relate_rests, size_of
 from hloopt.shrink.flow import Flow
 from hloopt.shrink.new_sizes import NewSizes
+from hloopt.shrink.relations import RELATIONS
 from hloopt.shrink.rewrite import resized_module
 from hloopt.shrink.sizes import Work, choose_sizes
 
@@ -93,7 +94,7 @@ def plan_shrink(modules: Sequence[Module], budget: int = BUDGET) -> ShrinkPlan:
     what is malformed, or not followed.
     """
     with collector_paused():
-        flows = tuple(map(Flow, modules))
+        flows = tuple(Flow(module, RELATIONS) for module in modules)
     for flow in flows[1:]:
         _relate_entries(flows[0], flow)
     rests = [rest for flow in flows for rest in flow.rests]

@@ -12,8 +12,7 @@ from hloopt.ir.async_chains import async_followers, is_alone
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC_SUGAR, Opcode
-from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH
-from hloopt.text.async_sugar import attributes_of_start
+from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, attributes_of_start
 
 
 def wrapped_operation(start: Instruction, *, readable: bool) -> Instruction | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.async_chains import find_async_start
+from hloopt.ir.attributes.opcode_attributes import allowed_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
@@ -17,6 +18,12 @@ ATTRIBUTES_OF_BOTH = frozenset(
     ("metadata", "origin", "backend_config", "frontend_attributes", "statistics")
 )
 """Attributes of an asynchronous instruction that the wrapped operation gets as well."""
+
+
+def attributes_of_start(wrapped: Opcode) -> frozenset[str]:
+    """Attributes of an `X-start` that belong to the start alone."""
+    aliasing = {ALIASING} - allowed_attributes(wrapped).keys()
+    return frozenset((THREAD, "sharding", *aliasing))
 
 
 def complete_async(instruction: Instruction, calls: Sequence[Computation]) -> None:

@@ -7,38 +7,26 @@ result is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.async_chains import find_async_start
-from hloopt.ir.attributes.opcode_attributes import allowed_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.text.async_rules import (
-    ALIASING,
     ATTRIBUTES_OF_BOTH,
-    THREAD,
+    attributes_of_start,
     check_context_shape,
     thread_of,
 )
 from hloopt.text.fast_lane import link_called
+from hloopt.text.reading import Reading
 from hloopt.text.unwritten import unwritten_instruction, unwritten_parameter
-
-if TYPE_CHECKING:
-    from hloopt.text.parser import ModuleParser
 
 _PARAMETER = "async_param"
 
 
-def attributes_of_start(wrapped: Opcode) -> frozenset[str]:
-    """Attributes of an `X-start` that belong to the start alone."""
-    aliasing = {ALIASING} - allowed_attributes(wrapped).keys()
-    return frozenset((THREAD, "sharding", *aliasing))
-
-
 def read_async(
-    module_parser: ModuleParser,
+    reading: Reading,
     instruction: Instruction,
     wrapped: Opcode,
     references: dict[str, list[Computation]],
@@ -49,7 +37,7 @@ def read_async(
     """
     if instruction.opcode is Opcode.ASYNC_START:
         check_context_shape(instruction.shape, f"{wrapped}-start")
-        _wrap(module_parser, instruction, wrapped, references)
+        _wrap(reading, instruction, wrapped, references)
         return
     start = find_async_start(instruction)
     if start is None:
@@ -62,13 +50,13 @@ def read_async(
 
 
 def _wrap(
-    module_parser: ModuleParser,
+    reading: Reading,
     start: Instruction,
     wrapped: Opcode,
     references: dict[str, list[Computation]],
 ) -> None:
     attributes = dict(start.attributes)
-    computation = module_parser.async_wrapper(thread_of(start))
+    computation = reading.async_wrapper(thread_of(start))
     of_start_only = attributes_of_start(wrapped)
     operation = unwritten_instruction(
         computation,

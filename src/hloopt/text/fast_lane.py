@@ -77,10 +77,12 @@ _KINDS: dict[str, tuple[Opcode, int]] = {
 """What this lane reads: opcode and kind by name."""
 
 
-def read_computation(module: Module, text: str, start: int) -> tuple[Computation, int] | None:
-    """The computation that begins at `start`, added to `module`, and where it ends.
+def _extent(
+    module: Module, text: str, start: int
+) -> tuple[str | None, str, str | None, str, str, int] | None:
+    """The parts of the computation that begins at `start`, None where this lane does not read it.
 
-    None where this lane does not recognize it (or where it is wrong); `module` is then as it was.
+    They are its `ENTRY`, name, signature, the lines of its body, its thread, and where it ends.
     """
     head = _HEAD.match(text, start)
     if head is None:
@@ -90,13 +92,23 @@ def read_computation(module: Module, text: str, start: int) -> tuple[Computation
         return None
     body_start = head.end()
     brace = text.find("\n}", body_start - 1) + 1
-    body = text[body_start:brace]
-    count = body.count("\n")
-    end = brace + 1
-    suffix = _END.match(text, end)
+    suffix = _END.match(text, brace + 1)
     if suffix is None:
         return None
-    thread, end = "main" if suffix[1] is None else suffix[1], suffix.end()
+    thread = "main" if suffix[1] is None else suffix[1]
+    return is_entry, name, signature, text[body_start:brace], thread, suffix.end()
+
+
+def read_computation(module: Module, text: str, start: int) -> tuple[Computation, int] | None:
+    """The computation that begins at `start`, added to `module`, and where it ends.
+
+    None where this lane does not recognize it (or where it is wrong); `module` is then as it was.
+    """
+    extent = _extent(module, text, start)
+    if extent is None:
+        return None
+    is_entry, name, signature, body, thread, end = extent
+    count = body.count("\n")
     computation = Computation(module, name)
     scope: dict[str, Instruction] = {}
     callers: list[Instruction] = []

@@ -9,9 +9,9 @@ from hloopt.split import split_source
 from hloopt.text.comments import Comments, Element, Place, attach_comments
 from hloopt.text.header import format_header
 from hloopt.text.instruction_printer import InstructionPrinter
-from hloopt.text.parser import parse_module
+from hloopt.text.module_printer import printed_computations
+from hloopt.text.parser import parse_module, rewrite_module
 from hloopt.text.print_options import PrintOptions
-from hloopt.text.printer import printed_computations
 
 
 def format_source(source: Source, options: PrintOptions) -> str:
@@ -28,7 +28,9 @@ def _format_module(source: Source, options: PrintOptions) -> str:
     places: list[Place] | None = [] if "//" in source.text or "/*" in source.text else None
     module = parse_module(source, places)
     comments = attach_comments(source.text, places or [])
-    header = _with_comments(comments, module, format_header(module, options).rstrip(), "")
+    header = _with_comments(
+        comments, module, format_header(module, options, rewrite_module).rstrip(), ""
+    )
     blocks = ["\n".join(header)]
     printer = InstructionPrinter(options)
     for computation in printed_computations(module, options):

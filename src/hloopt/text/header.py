@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 from hloopt.text.cursor import RESERVED_NAMES
 from hloopt.text.print_options import PrintOptions
+
+if TYPE_CHECKING:
+    from hloopt.text.header_values import Rewrite
 
 HEADER_ATTRIBUTES = (
     *("is_scheduled", "input_output_alias", "buffer_donor", "alias_passthrough_params"),
@@ -32,7 +37,7 @@ _USUAL = {
 trust."""
 
 
-def check_header_value(key: str, text: str) -> None:
+def check_header_value(key: str, text: str, rewrite: Rewrite) -> None:
     """Raise HloSyntaxError where `text` cannot be the value of attribute `key`.
 
     Fast for what XLA printed: a header may have ten thousand entries.
@@ -46,19 +51,19 @@ def check_header_value(key: str, text: str) -> None:
     if usual is None or usual.fullmatch(text) is None:
         from hloopt.text.header_values import canonical_header_value
 
-        canonical_header_value(key, text)
+        canonical_header_value(key, text, rewrite)
 
 
-def format_header(module: Module, options: PrintOptions) -> str:
+def format_header(module: Module, options: PrintOptions, rewrite: Rewrite) -> str:
     """The header and the tables, without a line end."""
     if options.keep_text:
         header = module.header_text or _as_written(module)
         tables = module.stack_frames
     else:
-        header = _canonical(module, options)
+        header = _canonical(module, options, rewrite)
         tables = ""
         if module.stack_frames and options.print_metadata:
-            from hloopt.ir.sources.stack_frames import canonical_frames
+            from hloopt.ir.sources.canonical_frames import canonical_frames
 
             tables = canonical_frames(module).tables
     if tables and options.print_metadata:
@@ -77,7 +82,7 @@ def _name(module: Module) -> str:
     return f"%{module.name}" if module.name in RESERVED_NAMES else module.name
 
 
-def _canonical(module: Module, options: PrintOptions) -> str:
+def _canonical(module: Module, options: PrintOptions, rewrite: Rewrite) -> str:
     """The header as XLA writes it, its values looked into."""
     from hloopt.text.header_values import canonical_header_value
 
@@ -86,7 +91,7 @@ def _canonical(module: Module, options: PrintOptions) -> str:
     header = f"HloModule {_name(module) if options.print_ids else ''}"
     key_of_last = ""
     for key in HEADER_ATTRIBUTES:
-        value = canonical_header_value(key, values[key]) if key in values else None
+        value = canonical_header_value(key, values[key], rewrite) if key in values else None
         if value is not None:
             key_of_last = key
             separator = ",\n" if key == "debug_attributes" else ", "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir.attributes.formats import (
@@ -30,12 +31,18 @@ from hloopt.ir.shapes.entry_layout import format_entry_layout, parse_entry_layou
 from hloopt.ir.trivia import skip_trivia
 from hloopt.patterns import pattern
 
+Rewrite: TypeAlias = Callable[[str], str]
+"""From the text of a module to the text that XLA prints for it; raises HloSyntaxError."""
 
-def canonical_header_value(key: str, text: str) -> str | None:
+
+def canonical_header_value(key: str, text: str, rewrite: Rewrite) -> str | None:
     """The value `text` of a header's attribute as XLA prints it, None where XLA leaves it out.
 
-    Raises HloSyntaxError for a malformed value. O(length of the text).
+    `rewrite` is for the modules in a table. Raises HloSyntaxError for a malformed value. O(length
+    of the text).
     """
+    if key == "origin_recovery_table":
+        return _recovery_table(text, rewrite)
     return _CANONICAL[key](text)
 
 
@@ -89,7 +96,7 @@ _PLACE = rf"\{{\s*(?:({STRING})\s*(\{{[\d,\s]*\}})?)?\s*\}}"
 _RECOVERY = pattern(rf"\s*{_PLACE}\s*:\s*{_PLACE}\s*(?:,\s*({STRING}))?\s*", re.S)
 
 
-def _recovery_table(text: str) -> str | None:
+def _recovery_table(text: str, rewrite: Rewrite) -> str | None:
     """`{"old" {index}} : {"new" {index}}, "module"` over several lines, sorted, the first wins."""
     entries: dict[tuple[str, tuple[int, ...]], str] = {}
     position, end = 1, len(text) - 1
@@ -100,7 +107,7 @@ def _recovery_table(text: str) -> str | None:
             raise malformed('entries {"old" {index}} : {"new" {index}}, "module"', text[position:])
         position = skip_trivia(text, match.end())
         old, new = _place(match[1], match[2]), _place(match[3], match[4])
-        module = f",\n{_recovery_module(match[5])}" if match[5] else ""
+        module = f",\n{_recovery_module(match[5], rewrite)}" if match[5] else ""
         entries.setdefault(old, f"  {_format_place(old)} : {_format_place(new)}{module}\n")
     return "{\n" + "".join(entries[key] for key in sorted(entries)) + "}" if entries else None
 
@@ -114,15 +121,10 @@ def _format_place(place: tuple[str, tuple[int, ...]]) -> str:
     return f"{{{quote_string(name)}{' ' + format_ints(index) if index else ''}}}"
 
 
-def _recovery_module(quoted: str) -> str:
-    """The module in quotes, every line indented; large constants stay whole."""
-    from hloopt.text.parser import parse_module
-    from hloopt.text.print_options import PrintOptions
-    from hloopt.text.printer import print_module
-
-    options = PrintOptions.default()._replace(print_large_constants=True)
+def _recovery_module(quoted: str, rewrite: Rewrite) -> str:
+    """The module in quotes, every line indented."""
     try:
-        text = print_module(parse_module(parse_string(quoted)), options)
+        text = rewrite(parse_string(quoted))
     except HloSyntaxError as error:
         raise HloSyntaxError(f"the recovery module: {error.message}", help=error.help) from None
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -185,6 +187,5 @@ _CANONICAL: dict[str, Callable[[str], str | None]] = {
     "replica_count": integer_unless(1),
     "num_partitions": integer_unless(1),
     "frontend_attributes": frontend_attributes,
-    "origin_recovery_table": _recovery_table,
     "debug_attributes": _debug_attributes,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
 from hloopt.ir.computation import Computation
@@ -17,10 +17,8 @@ from hloopt.text.async_sugar import read_async
 from hloopt.text.cursor import IDENTIFIER, Cursor
 from hloopt.text.fast_lane import link_called, link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
+from hloopt.text.reading import Reading
 from hloopt.text.unwritten import unwritten_instruction, unwritten_parameter
-
-if TYPE_CHECKING:
-    from hloopt.text.parser import ModuleParser
 
 _OPCODE = pattern(r"[a-z][a-z0-9\-]*")
 _CALL_AHEAD = pattern(r"[a-z][a-z0-9\-]*\s*\(")
@@ -30,11 +28,20 @@ _MAXIMUM_NESTING = 200  # instructions written inside each other
 
 
 class InstructionParser:
-    """Reads the instructions of one computation from the module's cursor."""
+    """Reads the instructions of one computation from the module's cursor.
 
-    def __init__(self, module_parser: ModuleParser, computation: Computation) -> None:
-        self.module_parser = module_parser
-        self.cursor: Cursor = module_parser.cursor
+    `read_inline` reads a computation that is written in place of a name.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        computation: Computation,
+        read_inline: Callable[[Reading], Computation],
+    ) -> None:
+        self.reading = reading
+        self.cursor: Cursor = reading.cursor
+        self._read_inline = read_inline
         self.computation = computation
         self.scope: dict[str, Instruction] = {}
         self.root: Instruction | None = None
@@ -73,7 +80,7 @@ class InstructionParser:
             if self.root is not None:
                 raise cursor.error("a second ROOT in the computation", root_start, code="HLO113")
             self.root = instruction
-        self.module_parser.note_place(root_start, cursor.position, instruction)
+        self.reading.note_place(root_start, cursor.position, instruction)
 
     def parse_single(self) -> None:
         """A text that is one instruction; operands not defined become parameters."""
@@ -157,7 +164,7 @@ class InstructionParser:
         instruction.shape = shape
         try:
             if text in ASYNC_SUGAR:
-                read_async(self.module_parser, instruction, ASYNC_SUGAR[text][1], references)
+                read_async(self.reading, instruction, ASYNC_SUGAR[text][1], references)
             elif instruction.opcode is Opcode.ASYNC_START:
                 link_called(instruction, references)
             complete_async(instruction, references.get("calls", ()))
@@ -379,8 +386,8 @@ class InstructionParser:
     def _reference(self) -> Computation:
         start = self.cursor.position
         name = self.cursor.name("a computation name")
-        return self.module_parser.find_computation(name, start)
+        return self.reading.find_computation(name, start)
 
     def _inline(self) -> Computation:
         self.is_verbatim = False
-        return self.module_parser.nested_computation(self.cursor.position)
+        return self._read_inline(self.reading)

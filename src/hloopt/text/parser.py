@@ -6,7 +6,6 @@ here, token by token. Attributes stay text in both lanes; `verifier` reads them.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from hloopt.collector import collector_paused
@@ -15,17 +14,16 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
 from hloopt.ir.shapes.shape import Shape, agree
 from hloopt.patterns import pattern
-from hloopt.text.cursor import IDENTIFIER, Cursor
+from hloopt.text.cursor import IDENTIFIER
 from hloopt.text.fast_lane import read_computation
 from hloopt.text.header import HEADER_ATTRIBUTES, check_header_value
+from hloopt.text.reading import Reading
 from hloopt.text.unique_names import make_names_unique
 
 if TYPE_CHECKING:
-    from hloopt.text.comments import Element, Place
+    from hloopt.text.comments import Place
 
 _BARE_NAME = pattern(rf"%?{IDENTIFIER}")
-_THREAD = pattern(r",\s*execution_thread=")
-_MAXIMUM_NESTING = 64  # computations written inside each other
 
 
 def parse_module(source: Source | str, places: list[Place] | None = None) -> Module:
@@ -46,17 +44,20 @@ def parse_module(source: Source | str, places: list[Place] | None = None) -> Mod
             raise recognized(source) or error from None
 
 
-class ModuleParser:
-    """Reads one module; `cursor`, `module` and the lookups are shared with its parts.
+def rewrite_module(text: str) -> str:
+    """The text of a module, which is quoted in a header, as XLA writes it there.
 
-    To note `places`, all is read in the general lane.
+    Large constants stay whole. O(length of the text). Raises HloSyntaxError.
     """
+    from hloopt.text.module_printer import write_module
+    from hloopt.text.print_options import PrintOptions
 
-    def __init__(self, source: Source, places: list[Place] | None = None) -> None:
-        self.cursor = Cursor(source)
-        self.places = places
-        self.module = Module("", source)
-        self.depth = 0
+    options = PrintOptions.default()._replace(print_large_constants=True)
+    return write_module(parse_module(text), options, rewrite_module)
+
+
+class ModuleParser(Reading):
+    """Reads one module; its parts are read by functions that it hands itself to."""
 
     def parse(self) -> Module:
         cursor, module = self.cursor, self.module
@@ -104,7 +105,7 @@ class ModuleParser:
             start_of_value = cursor.position
             value = module.attributes[key] = cursor.value(key)
             try:
-                check_header_value(key, value)
+                check_header_value(key, value, rewrite_module)
             except HloSyntaxError as error:
                 raise cursor.error(
                     error.message, start_of_value, help=error.help, code="HLO108"
@@ -140,11 +141,12 @@ class ModuleParser:
         return self.cursor.text.startswith("{", self.cursor.after_trivia(match.end()))
 
     def _single_instruction(self) -> Module:
+        from hloopt.text.bodies import read_inline
         from hloopt.text.instruction_parser import InstructionParser
 
         module, cursor = self.module, self.cursor
         computation = Computation(module, "_")
-        parser = InstructionParser(self, computation)
+        parser = InstructionParser(self, computation, read_inline)
         parser.parse_single()
         cursor.skip()
         if not cursor.at_end():
@@ -169,6 +171,8 @@ class ModuleParser:
         if fast:
             computation, cursor.position = fast
             return computation
+        from hloopt.text.bodies import read_body  # few modules need it
+
         is_entry = cursor.accept_word("ENTRY")
         if is_entry and module.entry:
             raise cursor.error("a second ENTRY computation", start, code="HLO113")
@@ -183,7 +187,7 @@ class ModuleParser:
         self.note_place(start, cursor.position, computation)
         cursor.skip()
         open_brace = cursor.position
-        self._body(computation)
+        read_body(self, computation)
         if stated is not None and not agree(stated, computation.root.shape):
             raise cursor.error(
                 f"the signature of computation '%{name}' gives the shape {stated.text}, its root "
@@ -216,91 +220,3 @@ class ModuleParser:
         cursor.expect("->")
         stated = cursor.shape()
         return " " + cursor.text[start : cursor.position], stated
-
-    def _body(self, computation: Computation) -> None:
-        from hloopt.text.instruction_parser import InstructionParser  # few modules need it
-
-        cursor = self.cursor
-        cursor.skip()
-        open_brace = cursor.position
-        cursor.expect("{")
-        parser = InstructionParser(self, computation)
-        cursor.skip()
-        while not cursor.looking_at("}"):
-            if cursor.at_end():
-                raise cursor.error(
-                    f"the body of computation '%{computation.name}' is never closed",
-                    open_brace,
-                    code="HLO115",
-                )
-            parser.parse()
-            cursor.skip()
-        if parser.is_empty:
-            raise cursor.error(
-                f"computation '%{computation.name}' has no instruction", open_brace, code="HLO114"
-            )
-        cursor.position += 1
-        end = cursor.position
-        self.note_place(end - 1, end, (computation,))
-        cursor.skip()
-        if _THREAD.match(cursor.text, cursor.position):
-            cursor.expect(",")
-            cursor.attribute_name()
-            if not cursor.looking_at('"') and not cursor.looking_at("'"):
-                raise cursor.error(f"expected a string, found {cursor.found()}")
-            computation.execution_thread = cursor.string()
-        else:
-            cursor.position = end
-        parser.finish(is_pristine=True)
-
-    def note_place(self, start: int, end: int, element: Element) -> None:
-        """Note where an element of the module stands, if somebody wants to know."""
-        if self.places is not None:
-            from hloopt.text.comments import Place
-
-            self.places.append(Place(start, end, element))
-
-    def nested_computation(self, start: int) -> Computation:
-        """A computation written in place, at the cursor: `{ … }`."""
-        self.depth += 1
-        if self.depth > _MAXIMUM_NESTING:
-            raise self.cursor.error(
-                f"computations are nested more than {_MAXIMUM_NESTING} deep", start, code="HLO116"
-            )
-        computation = Computation(self.module, "_")
-        self._body(computation)
-        self.depth -= 1
-        computation.source_range = (start, self.cursor.position)
-        self._add_nameless(computation)
-        computation.is_pristine = False  # its text is part of the enclosing computation's
-        return computation
-
-    def find_computation(self, name: str, start: int) -> Computation:
-        """The computation called `name`, defined before the cursor."""
-        found = self.module.computations.get(name)
-        if found is None:
-            defined_later = re.compile(
-                rf"^\s*(?:ENTRY\s+)?%?{re.escape(name)}\s*(?:\([^\n]*\)\s*->[^\n]*)?\{{", re.M
-            ).search(self.cursor.text)
-            raise self.cursor.error(
-                f"computation '%{name}' is not defined before this call",
-                start,
-                help="a computation stands before its callers, so calls cannot form a cycle"
-                if defined_later
-                else did_you_mean(name, self.module.computations),
-                code="HLO104",
-            )
-        return found
-
-    def async_wrapper(self, thread: str) -> Computation:
-        """A new computation for the operation of an `X-start`."""
-        computation = Computation(self.module, "async_wrapped")
-        computation.is_sugar = True
-        computation.execution_thread = thread
-        self._add_nameless(computation)
-        return computation
-
-    def _add_nameless(self, computation: Computation) -> None:
-        """Add a computation that nothing in the text can refer to, until names are unique."""
-        computations = self.module.computations
-        computations[f"{{{len(computations)}}}"] = computation

@@ -34,10 +34,11 @@ def check_syntax(module: Module) -> None:
 
 def _check_header(module: Module) -> None:
     from hloopt.text.header_values import canonical_header_value
+    from hloopt.text.parser import rewrite_module
 
     for key, text in module.attributes.items():
         try:
-            canonical_header_value(key, text)
+            canonical_header_value(key, text, rewrite_module)
             if key == "input_output_alias":
                 _check_aliases(module, text)
         except HloSyntaxError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.properties.modules import module_texts
+from tests.properties.strategies.modules import module_texts
 from tests.reports.html.pages import Page, column_texts
 from tests.reports.memory.test_memory import TEXT
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from rich.console import Console
-from tests.properties.collective_modules import collective_module_texts
+from tests.properties.strategies.collective_modules import collective_module_texts
 from tests.reports.schedule.test_schedule import TEXT
 from tests.simulation.programs import ADD
 from tests.simulation.test_execution import LOOP, LOOP_ENTRY

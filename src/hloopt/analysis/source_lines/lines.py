@@ -14,7 +14,8 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import depth_first
-from hloopt.ir.sources.source_stacks import Stack, op_name_of, stack_of
+from hloopt.ir.sources.source_stacks import op_name_of, stack_of
+from hloopt.ir.sources.stacks import Stack
 
 Index = tuple[int, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from hloopt.ir.sources.source_stacks import Frame, Stack
+from hloopt.ir.sources.stacks import Frame, Stack
 
 
 class Basis(StrEnum):

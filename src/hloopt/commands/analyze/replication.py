@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -20,6 +20,8 @@ from hloopt.commands.common import (
 from hloopt.commands.running import devices_option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hloopt.analysis.replication import Axis
     from hloopt.analysis.stage import Stage
     from hloopt.ir.module import Module
@@ -65,66 +67,94 @@ def command(
     hloopt analyze replication step.hlo --annotate annotated.hlo
     """
     from hloopt.analysis.replication import Axis
-    from hloopt.analysis.stage import Stage
-    from hloopt.files import find_inputs, is_stdout, load, save
-    from hloopt.reports.stage_notices import partition_notices, render_notices
+    from hloopt.files import find_inputs, load
 
     paths = find_inputs(files)
     if annotate is not None and len(paths) > 1:
         raise click.UsageError(f"--annotate is for one file, not {len(paths)}")
     wanted = [Axis.REPLICAS] * cross_replica + [Axis.PARTITIONS] * cross_partition
-    found: list[tuple[str, str, tuple[str, ...], list[ReplicationReport]]] = []
+    found: list[tuple[str, _Findings]] = []
     with at_work(paths) as each:
         for path in each:
             module = load(path)
-            stage = Stage.of(module)
-            axes = [axis for axis in wanted or Axis if _is_told(stage, axis)]
-            reports = _reports(module, axes, counts, partial=partial)
-            found.append((path, module.name, partition_notices(stage), reports))
+            found.append((path, _analyze(module, wanted, counts, partial=partial)))
     if annotate is not None:
-        from hloopt.reports.replication.attributes import annotate_replication
-
-        for report in reports:
-            annotate_replication(module, report.analysis)
-        save(module, annotate)
-        if is_stdout(annotate):
-            if not reports:
-                _, _, notices, _ = found[0]
-                for notice in notices or [_nothing(wanted)]:
-                    say(notice)
+        _, findings = found[0]
+        if _annotate(module, findings, annotate, wanted):
             return 0
-        say(f"wrote {annotate}")
     if output_format == "json":
-        from hloopt.reports.replication.findings import replication_to_json
-
-        print_json(
-            [
-                {
-                    "file": path,
-                    "module": name,
-                    "notices": list(notices),
-                    "axes": [replication_to_json(r) for r in reports],
-                }
-                for path, name, notices, reports in found
-            ]
-        )
+        print_json([{"file": path, **_to_json(findings)} for path, findings in found])
         return 0
-    from hloopt.reports.replication.terminal import render_instructions, render_replication
-
     console = make_console(color)
-    titled = [(path, (notices, reports)) for path, _, notices, reports in found]
-    for notices, reports in print_titles(console, titled, files):
-        render_notices(notices, console)
-        if not reports and not notices:
-            console.print(_nothing(wanted))
-        for number, report in enumerate(reports):
-            if number:
-                console.print()
-            if instructions:
-                render_instructions(report, console)
-            else:
-                render_replication(report, console, top=top)
+    for findings in print_titles(console, found, files):
+        _render(findings, console, wanted, None if instructions else top)
     return 0
+
+
+class _Findings(NamedTuple):
+    """The findings on one module."""
+
+    name: str
+    notices: tuple[str, ...]
+    reports: list[ReplicationReport]
+    """By axis."""
+
+
+def _analyze(
+    module: Module, wanted: list[Axis], counts: tuple[int, int] | None, *, partial: bool
+) -> _Findings:
+    from hloopt.analysis.replication import Axis
+    from hloopt.analysis.stage import Stage
+    from hloopt.reports.stage_notices import partition_notices
+
+    stage = Stage.of(module)
+    axes = [axis for axis in wanted or Axis if _is_told(stage, axis)]
+    reports = _reports(module, axes, counts, partial=partial)
+    return _Findings(module.name, partition_notices(stage), reports)
+
+
+def _annotate(module: Module, findings: _Findings, place: str, wanted: list[Axis]) -> bool:
+    """Write the module with its findings; whether that is all there is to be written."""
+    from hloopt.files import is_stdout, save
+    from hloopt.reports.replication.attributes import annotate_replication
+
+    for report in findings.reports:
+        annotate_replication(module, report.analysis)
+    save(module, place)
+    if not is_stdout(place):
+        say(f"wrote {place}")
+        return False
+    if not findings.reports:
+        for notice in findings.notices or [_nothing(wanted)]:
+            say(notice)
+    return True
+
+
+def _to_json(findings: _Findings) -> dict[str, object]:
+    from hloopt.reports.replication.findings import replication_to_json
+
+    return {
+        "module": findings.name,
+        "notices": list(findings.notices),
+        "axes": [replication_to_json(report) for report in findings.reports],
+    }
+
+
+def _render(findings: _Findings, console: Console, wanted: list[Axis], top: int | None) -> None:
+    """Print a table of `top` rows per report; None: every instruction."""
+    from hloopt.reports.replication.terminal import render_instructions, render_replication
+    from hloopt.reports.stage_notices import render_notices
+
+    render_notices(findings.notices, console)
+    if not findings.reports and not findings.notices:
+        console.print(_nothing(wanted))
+    for number, report in enumerate(findings.reports):
+        if number:
+            console.print()
+        if top is None:
+            render_instructions(report, console)
+        else:
+            render_replication(report, console, top=top)
 
 
 def _reports(

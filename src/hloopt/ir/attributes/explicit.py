@@ -26,7 +26,7 @@ def explicit_attributes(instruction: Instruction) -> dict[str, str]:
         values["sharding"] = _spread(values["sharding"], max(len(instruction.shape.leaves()), 1))
     module = instruction.parent.module
     if "stack_frame_id" in values.get("metadata", ""):
-        from hloopt.ir.sources.stack_frames import canonical_frames
+        from hloopt.ir.sources.canonical_frames import canonical_frames
 
         values["metadata"] = canonical_frames(module).metadata(values["metadata"])
     return values

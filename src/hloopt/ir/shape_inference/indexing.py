@@ -158,6 +158,18 @@ def infer_gather(operation: Operation) -> Shape:
             f"or explicitly collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, "
             f"offset_dims={window}, collapsed_slice_dims={collapsed}."
         )
+    _check_slice_sizes(slice_sizes, operand, collapsed, indexing.operand_batching)
+    window_sizes = [
+        (slice_sizes[d], operand.dynamic[d] and slice_sizes[d] == operand.dimensions[d])
+        for d in taken[: len(window)]
+    ]
+    return _interleave(operand.type_name, window, window_sizes, batch)
+
+
+def _check_slice_sizes(
+    slice_sizes: _Dimensions, operand: Shape, collapsed: _Dimensions, batching: _Dimensions
+) -> None:
+    """Raise HloVerifyError where a slice does not fit, or fills a dimension that is left out."""
     for i, size in enumerate(slice_sizes):
         bound = operand.dimensions[i]
         if not (size >= 0 and (size <= bound or bound < 0)):
@@ -167,7 +179,7 @@ def infer_gather(operation: Operation) -> Shape:
             )
     for name, dimensions in (
         ("collapse slice dims", collapsed),
-        ("have batching dims", indexing.operand_batching),
+        ("have batching dims", batching),
     ):
         for position, d in enumerate(dimensions):
             if slice_sizes[d] > 1:
@@ -175,11 +187,6 @@ def infer_gather(operation: Operation) -> Shape:
                     f"Gather op can only {name} with bound 1 or 0, but bound is {slice_sizes[d]} "
                     f"for index {d} at position {position}."
                 )
-    window_sizes = [
-        (slice_sizes[d], operand.dynamic[d] and slice_sizes[d] == operand.dimensions[d])
-        for d in taken[: len(window)]
-    ]
-    return _interleave(operand.type_name, window, window_sizes, batch)
 
 
 def _interleave(
