@@ -143,7 +143,7 @@ def describe(choice: CostModelChoice) -> str:
 
 
 def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | None]:
-    """What times are by, as plain data: the model, its files, and the name of the target where
+    """The model of times as plain data: its name, its files, and the name of the target where
     the speed of light has a part in it. Raises HloError for a bad choice or target."""
     from hloopt.targets import load_target
 

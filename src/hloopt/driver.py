@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Settings(NamedTuple):
-    """What to run, and what to find out; picklable."""
+    """The settings of a run: what to run, and what to report; picklable."""
 
     pipelines: tuple[str, ...] = ()
     passes: str = ""
@@ -66,7 +66,7 @@ class Settings(NamedTuple):
         return Pipeline(name="command line", steps=(*steps, *rest))
 
     def print_options(self) -> PrintOptions:
-        """The way the result is written. Raises HloError."""
+        """The print options of the result. Raises HloError."""
         return print_options(self.print_style, self.print_changes)
 
 
@@ -251,7 +251,7 @@ def _compare_unverified(outcome: Outcome, before: Module, after: Module) -> bool
 def _scheduled_by(
     outcome: Outcome, pipeline: Pipeline
 ) -> tuple[CostModelChoice | None, Preset | None]:
-    """What the last scheduler of a pipeline went by: its schedule is judged by the same."""
+    """The configuration of a pipeline's last scheduler: its schedule is judged by the same."""
     if not any(run.name == _SCHEDULER and not run.failed for run in outcome.result.runs):
         return None, None
     chosen = [s.made.options for s in pipeline.passes() if s.made.name == _SCHEDULER]

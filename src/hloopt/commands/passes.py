@@ -93,8 +93,7 @@ def _describe(name: str, color: str) -> None:
 
 
 _LINE_WITHIN_PARAGRAPH = re.compile(r"(?<!\n)\n(?!\n|- | {4}) *")
-"""The place where a docstring breaks a line and a terminal need not: not before list items or
-code."""
+"""Line breaks in docstrings that a terminal need not keep: none before list items or code."""
 
 
 def _other_names(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the codes of errors mean: one text per code, `HLO101.md` beside this module.
+"""Explanations of error codes: one text per code, `HLO101.md` beside this module.
 
 The first line of a text is `# CODE: title`. The first fenced example makes the error, the others
 do not; tests run them.
@@ -20,7 +20,7 @@ FAMILIES = {
     "7": "Failing passes",
     "9": "Defects",
 }
-"""What the first digit of a code stands for."""
+"""The subject of a code by its first digit."""
 
 
 class Explanation(NamedTuple):

@@ -53,7 +53,7 @@ class Computation:
         self.is_sugar = False
         """Whether this is the wrapped computation of an `X-start` that was read as such."""
         self.source_range: tuple[int, int] | None = None
-        """The place where the module's source spells this computation; None where it was not
+        """The range of the module's source that spells this computation; None where it was not
         read."""
         self.is_pristine = False
         """Whether the computation is still exactly what its source says."""

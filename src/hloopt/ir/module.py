@@ -116,8 +116,7 @@ class Module:
         return self.span_of(next(iter(instruction.users))) if is_nameless else None
 
     def span_of_attribute(self, instruction: Instruction, name: str) -> Span | None:
-        """The place where the source gives `instruction` an attribute: its value.
-        O(computation)."""
+        """The span of an attribute's value of `instruction` in the source. O(computation)."""
         span = self.span_of(instruction)
         if span is None:
             return None

@@ -1,4 +1,4 @@
-"""The way each attribute of HLO text stands in an HloInstructionProto."""
+"""The attributes of HLO text in an HloInstructionProto: which field each stands in."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ _OF_OPCODE: dict[tuple[Opcode, str], Codec] = {
         "scatter_dimension_numbers.index_vector_dim"
     ),
 }
-"""The place where an attribute stands in another field than that of the same name elsewhere."""
+"""Attributes that stand in another field than those of the same name elsewhere."""
 
 _WITHOUT_FIELD = frozenset(("mode", "has_dynamic_root"))
 """Attributes that no message has: a mode is read and never printed."""
@@ -334,4 +334,4 @@ _SET_ALWAYS: dict[Opcode, dict[str, str]] = {
         if "replica_groups" in allowed_attributes(opcode)
     },
 }
-"""What XLA's messages hold even where the text does not say it."""
+"""Fields that XLA's messages have even where the text does not say it."""

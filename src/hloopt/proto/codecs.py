@@ -30,7 +30,7 @@ class Codec(NamedTuple):
 
 
 def _parent(path: str) -> tuple[Callable[[Any], Any], str]:
-    """What finds the message that has the last field of a dotted path, and that field."""
+    """A function that finds the message with the last field of a dotted path, and that field."""
     parents, _, field = path.rpartition(".")
     return (attrgetter(parents) if parents else lambda proto: proto), field
 

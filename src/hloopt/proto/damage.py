@@ -1,5 +1,5 @@
-"""The place where a file that cannot be decoded is damaged: the protobuf runtime only says that it
-is."""
+"""Damage in files that cannot be decoded: its byte and field, which protobuf's runtime does not
+tell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEEPEST = 100  # messages inside each other
 
 
 class _Damage(Exception):
-    """What is wrong, at which byte, in which field."""
+    """The error, with its byte and field."""
 
     def __init__(self, offset: int, what: str) -> None:
         super().__init__(what)
@@ -86,8 +86,7 @@ def _check(data: bytes, position: int, end: int, descriptor: Any, depth: int) ->
 def _check_field(
     data: bytes, position: int, end: int, field: Any, wire_type: int, depth: int
 ) -> int:
-    """The place where the value at `position` ends; `field` is None for one that is not in the
-    schema."""
+    """The end of the value at `position`; `field` is None for one that is not in the schema."""
     if wire_type == _VARINT:
         return _varint(data, position, end)[1]
     if wire_type == _BYTES:

@@ -15,7 +15,7 @@ _PLAIN = (
 
 
 def read_metadata(proto: Any) -> OpMetadata:
-    """What the OpMetadata `proto` says; a payload stands in the message itself."""
+    """The metadata of the OpMetadata `proto`; a payload stands in the message itself."""
     fields = {field.name: value for field, value in proto.ListFields() if field.name in _PLAIN}
     if proto.profile_type:
         fields["profile_type"] = tuple(proto.profile_type)

@@ -232,7 +232,7 @@ class _Reader:
         return Word(self.text[start : self.position], False, self.span(start, self.position))
 
     def end_of_word(self, start: int, separator: str) -> int:
-        """The place where a value without quotes ends: brackets in it are closed."""
+        """The end of a value without quotes: brackets in it are closed."""
         opened: list[int] = []
         ends = f",){separator}"
         position = start

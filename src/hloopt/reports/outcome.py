@@ -19,7 +19,7 @@ class Outcome:
 
     name: str
     source: Source | None
-    """What the module was read from; without text for a proto."""
+    """The source the module was read from; without text for a proto."""
     before: str
     text: str
     result: PipelineResult

@@ -1,4 +1,4 @@
-"""What a pipeline did to a module: passes, difference, memory, schedule; remarks, times."""
+"""The report of a pipeline on a module: passes, difference, memory, schedule; remarks, times."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _changed(run: PassRun) -> Text:
 
 
 def render_warnings(outcome: Outcome, console: Console) -> None:
-    """What went not quite as wanted."""
+    """Notes on what did not go as wanted."""
     for warning in [*outcome.result.warnings, *outcome.notes]:
         console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
 
@@ -248,7 +248,7 @@ def render_timing(outcome: Outcome, console: Console) -> None:
 
 
 def render_statistics(outcome: Outcome, console: Console) -> None:
-    """What the passes counted, over all runs."""
+    """The statistics of the passes, over all runs."""
     totals: dict[tuple[str, str], int] = {}
     for run in outcome.result.runs:
         for what, number in run.statistics.items():

@@ -12,7 +12,7 @@ from hloopt.options import Bytes, PassOptions, Seconds, option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions(PassOptions):
-    """The way to look for a schedule that is better than that of the rules."""
+    """Options of the search for a schedule that is better than that of the rules."""
 
     budget: Seconds = option(Seconds(30), "how long to look, such as 30s or 2min")
     iterations: int | None = option(

@@ -1,11 +1,12 @@
-"""The way operations on parts of arrays relate dimensions: slices, pads, gathers, scatters."""
+"""Relations of dimensions by operations on parts of arrays: slices, pads, gathers, scatters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from hloopt.ir.attributes.values import parse_int, parse_padding, parse_slices
+from hloopt.ir.attributes.typed import padding_of, slices_of
+from hloopt.ir.attributes.values import parse_int
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.shrink.counters import is_index
@@ -37,7 +38,7 @@ def _concatenate(flow: Flow, instruction: Instruction) -> Leaves:
 def _slice(flow: Flow, instruction: Instruction) -> Leaves:
     (operand,) = instruction.operands
     (result,) = flow.fresh(instruction.shape)
-    slices = parse_slices(instruction.attributes["slice"])
+    slices = slices_of(instruction)
     for d, (one, source) in enumerate(zip(slices, flow.of(operand), strict=True)):
         if one.stride == 1 and result[d].size == 1 < source.size:
             if flow.facts.of(operand).computed:
@@ -57,7 +58,7 @@ def _slice(flow: Flow, instruction: Instruction) -> Leaves:
 @relation(Opcode.PAD)
 def _pad(flow: Flow, instruction: Instruction) -> Leaves:
     (result,) = flow.fresh(instruction.shape)
-    padding = parse_padding(instruction.attributes["padding"])
+    padding = padding_of(instruction)
     source = flow.of(instruction.operands[0])
     for d, (one, a, b) in enumerate(zip(padding, source, result, strict=True)):
         if one.interior:
@@ -228,7 +229,8 @@ def _relate_indexed(
     sizes: Mapping[int, int],
     indexed: Sequence[int],
 ) -> None:
-    """What windows smaller than the operand are moved along stays, but for indices from outside.
+    """Keep dimensions along which windows smaller than the operand move, but for indices from
+    outside.
 
     Those are in a range that nobody knows, so that any size is as good. `sizes` are those of the
     window by operand dimension, `indexed` the dimensions it is moved along.

@@ -1,15 +1,13 @@
-"""The way operations on whole arrays relate dimensions: elementwise, reshapes, sums."""
+"""Relations of dimensions by operations on whole arrays: elementwise, reshapes, sums."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hloopt.ir.attributes.typed import labels_of, padding_of, window_of
 from hloopt.ir.attributes.values import (
     parse_bool,
-    parse_dim_labels,
     parse_int,
-    parse_padding,
-    parse_window,
 )
 from hloopt.ir.attributes.values.windows import WindowDimension
 from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
@@ -155,7 +153,7 @@ def _has_equal_part(flow: Flow, operand: Instruction, dimension: int) -> bool:
             for part in operand.operands
         )
     if operand.opcode is Opcode.PAD:
-        padding = parse_padding(operand.attributes["padding"])[dimension]
+        padding = padding_of(operand)[dimension]
         value = operand.operands[1]
         is_zero = value.opcode is Opcode.CONSTANT and value.payload.strip() in ("0", "-0")
         return max(padding.low, padding.high) > 0 and not is_zero
@@ -195,8 +193,8 @@ def _dot(flow: Flow, instruction: Instruction) -> Leaves:
 
 @relation(Opcode.CONVOLUTION)
 def _convolution(flow: Flow, instruction: Instruction) -> Leaves:
-    labels = parse_dim_labels(instruction.attributes["dim_labels"])
-    window = parse_window(instruction.attributes.get("window", "{}"))
+    labels = labels_of(instruction)
+    window = window_of(instruction)
     (result,) = flow.fresh(instruction.shape)
     (source, kernel) = (flow.of(operand) for operand in instruction.operands)
     lhs, rhs = instruction.operands
@@ -230,7 +228,7 @@ def _convolution(flow: Flow, instruction: Instruction) -> Leaves:
 @relation(Opcode.REDUCE_WINDOW)
 def _reduce_window(flow: Flow, instruction: Instruction) -> Leaves:
     inputs = instruction.operands[: len(instruction.operands) // 2]
-    window = parse_window(instruction.attributes.get("window", "{}")).dimensions
+    window = window_of(instruction).dimensions
     results = flow.fresh(instruction.shape)
     for operand, result in zip(inputs, results, strict=True):
         flow.join([flow.of(inputs[0])], [flow.of(operand)], instruction)
@@ -263,7 +261,7 @@ def _relate_window(
 @relation(Opcode.SELECT_AND_SCATTER)
 def _select_and_scatter(flow: Flow, instruction: Instruction) -> Leaves:
     operand, source = (flow.of(o) for o in instruction.operands[:2])
-    window = parse_window(instruction.attributes.get("window", "{}")).dimensions
+    window = window_of(instruction).dimensions
     for d, (a, b) in enumerate(zip(operand, source, strict=True)):
         if window and window[d] != _TRIVIAL:
             flow.stay([a, b], instruction, "the window of a select-and-scatter")

@@ -1,4 +1,4 @@
-"""The way collectives relate the dimensions of arrays."""
+"""Relations of dimensions by collectives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way parameters, constants, tuples, calls and loops hand dimensions on."""
+"""Relations of dimensions by parameters, constants, tuples, calls and loops."""
 
 from __future__ import annotations
 

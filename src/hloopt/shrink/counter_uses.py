@@ -110,7 +110,7 @@ class _Uses:
                 keep([counted.trips], reason)
 
     def _made_of_layers(self, body: Computation, counted: CountedLoop) -> set[Instruction]:
-        """What depends, in any trip, on layers that the loop goes over."""
+        """The instructions that depend, in any trip, on layers that the loop goes over."""
         trips = leaves([counted.trips])
         waiting = [read for read, factor in self._reads if leaves([factor]) == trips]
         elements: dict[int, list[Instruction]] = {}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from hloopt.analysis.loops.expressions import constant_value
 from hloopt.analysis.loops.induction import comparison_of
 from hloopt.analysis.loops.sources import only_caller
+from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.shrink.factors import Factor, equate
@@ -77,7 +78,7 @@ def counted_loop(loop: Instruction) -> CountedLoop | None:
 def computed_counter(
     instruction: Instruction, operands: Sequence[Counter | None]
 ) -> Counter | None:
-    """What an instruction makes of counters: the same, or one with another offset."""
+    """The counter that an instruction makes of counters: the same, or one with another offset."""
     opcode = instruction.opcode
     if opcode is Opcode.COPY:
         return operands[0]
@@ -102,7 +103,7 @@ def is_never(condition: Instruction, counter: Counter | None) -> bool:
         counter is not None
         and counter.indexes(counter.trips.size)
         and condition.opcode is Opcode.COMPARE
-        and condition.attributes.get("direction") == "LT"
+        and direction_of(condition) == "LT"
         and constant_value(condition.operands[1]) == 0
     )
 

@@ -1,4 +1,4 @@
-"""What to say of modules that cannot be shrunk."""
+"""Errors for modules that cannot be shrunk."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _cannot_shrink(instruction: Instruction, error: Exception) -> RunError:
 
 
 def first_problem(module: Module) -> RunError | None:
-    """What the verifier says of a module. O(instructions)."""
+    """The verifier's errors for a module. O(instructions)."""
     for problem in verify_module(module, ANY_TARGET):
         message = f"cannot shrink {module.name}: {problem.message}"
         return RunError(message, span=problem.span, help=problem.help, code=_CODE)

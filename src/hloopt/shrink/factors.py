@@ -24,7 +24,7 @@ class Factor:
         self.reason = reason
         """The reason why the size has to stay; empty where it need not."""
         self.parts: tuple[Factor, ...] = ()
-        """What it was split into, major first."""
+        """The factors it was split into, major first."""
         self.same: Factor | None = None
         """The factor it was merged into."""
 

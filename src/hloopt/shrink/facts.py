@@ -1,4 +1,4 @@
-"""What is known of values whatever the inputs: what they are multiples of, and by what computed.
+"""Facts about values whatever the inputs: their divisors, and what computes them.
 
 Offsets of slices can be scaled where they are known to be multiples of the slice.
 """
@@ -32,14 +32,14 @@ _LONGEST_LITERAL = 1 << 20
 
 
 class Fact(NamedTuple):
-    """What is known of an array."""
+    """The facts about an array."""
 
     divisor: int
     """All its elements are multiples of this; of 0, where all are zero."""
     computed: bool
     """Whether it is the same whatever the parameters of the module are."""
     counter: Counter | None = None
-    """What it is in terms of a loop's counter, for a scalar."""
+    """Its value in terms of a loop's counter, for a scalar."""
 
 
 _UNKNOWN = Fact(1, False)

@@ -51,7 +51,7 @@ class Flow:
         self.points: list[tuple[Instruction, int]] = []
         """Slices of one element of a dimension."""
         self.iotas: list[tuple[Instruction, int]] = []
-        """What counts positions along a dimension."""
+        """Values that count positions along a dimension."""
         for computation in computation_post_order(module):
             for instruction in stable_order(computation):
                 with explaining(instruction):

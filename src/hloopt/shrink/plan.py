@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import counted
-from hloopt.ir.attributes.values import parse_slices
+from hloopt.ir.attributes.typed import slices_of
 from hloopt.ir.module import Module
 from hloopt.shrink.errors import first_problem, not_too_deep
 from hloopt.shrink.factors import Factor, Rest, leaves, relate_rests, size_of
@@ -49,7 +49,8 @@ class ShrinkPlan:
         return shrunk
 
     def describe(self) -> list[str]:
-        """What gets smaller, and what stays and why, for people; largest first."""
+        """The dimensions that get smaller, and those that stay and why, for people; largest
+        first."""
         lines = [_change(before, after) for before, after in self._totals()]
         lines += self._what_shrinks()
         lines += self._what_stays()
@@ -85,7 +86,7 @@ class ShrinkPlan:
 
 @not_too_deep()
 def plan_shrink(modules: Sequence[Module], budget: int = BUDGET) -> ShrinkPlan:
-    """The way to make modules small enough to run, each computing at most `budget` elements.
+    """The plan that makes modules small enough to run, each computing at most `budget` elements.
 
     Modules get one plan: those that compute the same from the same parameters still do when they
     are shrunk, and still have parameters and results of equal shapes. That is so because a size
@@ -151,7 +152,7 @@ def _settle(flow: Flow) -> None:
         minor = leaves([flow.of(instruction)[dimension]])[1:]
         flow.stay(minor, instruction, "iota along part of a dimension")
     for instruction, dimension in flow.points:
-        position = parse_slices(instruction.attributes["slice"])[dimension].start
+        position = slices_of(instruction)[dimension].start
         for factor in reversed(leaves([flow.of(instruction.operands[0])[dimension]])):
             position, digit = divmod(position, factor.size)
             if digit not in (0, factor.size - 1):

@@ -7,12 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from hloopt.ir.attributes.shapes import parse_shapes
+from hloopt.ir.attributes.typed import padding_of, slices_of, window_of
 from hloopt.ir.attributes.values import (
     format_ints,
     parse_ints,
-    parse_padding,
-    parse_slices,
-    parse_window,
 )
 from hloopt.ir.clone import clone_module
 from hloopt.ir.computation import Computation
@@ -69,7 +67,7 @@ class _Resizing:
         self.sizes = sizes
         self.computation = computation
         self.inserted: dict[Instruction, list[Instruction]] = {}
-        """What has to come right before an instruction."""
+        """The instructions that have to come right before an instruction."""
 
     def resize(self, original: Instruction, copy: Instruction) -> None:
         """Give the copy of an instruction its new sizes, in its shape and its attributes."""
@@ -100,7 +98,7 @@ class _Resizing:
         operand = original.operands[0]
         whole = self.sizes.of(self.flow.of(operand))
         slices = []
-        for d, (start, limit, stride) in enumerate(parse_slices(original.attributes["slice"])):
+        for d, (start, limit, stride) in enumerate(slices_of(original)):
             if (original, d) in self.flow.blocks:
                 start = self.scaled(original, d, start)
                 limit = start + shape.dimensions[d]
@@ -114,7 +112,7 @@ class _Resizing:
 
     def pad(self, original: Instruction, copy: Instruction, shape: Shape) -> None:
         texts = []
-        for d, one in enumerate(parse_padding(original.attributes["padding"])):
+        for d, one in enumerate(padding_of(original)):
             low, high = (self.scaled(original, d, amount) for amount in (one.low, one.high))
             texts.append(f"{low}_{high}_{one.interior}" if one.interior else f"{low}_{high}")
         copy.set_attribute("padding", "x".join(texts))
@@ -131,7 +129,7 @@ class _Resizing:
         copy.set_attribute("slice_sizes", format_ints(new))
 
     def reduce_window(self, original: Instruction, copy: Instruction, shape: Shape) -> None:
-        window = parse_window(original.attributes.get("window", "{}")).dimensions
+        window = window_of(original).dimensions
         if not any((original, d) in self.flow.windows for d in range(len(window))):
             return
         sizes, strides, pads = [], [], []

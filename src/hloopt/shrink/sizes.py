@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
+from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS, Opcode
@@ -52,7 +53,7 @@ class Work:
 
 
 def _elements(flow: Flow, computation: Computation) -> Counter[Dimensions]:
-    """What one run of a computation takes, by the dimensions that it is multiplied by."""
+    """The work of one run of a computation, by the dimensions that it is multiplied by."""
     terms: Counter[Dimensions] = Counter()
     for instruction in computation.instructions:
         if instruction.opcode in _COSTS_NOTHING:
@@ -100,7 +101,7 @@ def _trips(instruction: Instruction) -> int:
     if stated:
         return int(stated[2])
     test = instruction.called[1].root
-    if test.opcode is Opcode.COMPARE and test.attributes.get("direction") == "LT":
+    if test.opcode is Opcode.COMPARE and direction_of(test) == "LT":
         bound = test.operands[1]
         if bound.opcode is Opcode.CONSTANT and bound.payload.strip().isdecimal():
             return max(int(bound.payload), 1)

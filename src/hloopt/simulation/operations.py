@@ -23,8 +23,8 @@ class Stream(NamedTuple):
 
 
 SYNCHRONOUS = Stream("synchronous", None)
-"""What runs collectives that the main stream waits for at once: those that are not split, and those
-whose start waits."""
+"""Collectives that the main stream waits for at once: those that are not split, and those whose
+start waits."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,5 +1,4 @@
-"""The rules by which an asynchronous instruction is printed as `X-start`, `X-update` or `X-done`,
-and how.
+"""The printing of asynchronous instructions as `X-start`, `X-update` or `X-done`.
 
 XLA prints the short form of every wrapped computation of parameters and a root, whatever its text
 then loses (the order of operands, attributes of the parts). Where the text is to be read again it
@@ -16,7 +15,7 @@ from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, attributes_of_start
 
 
 def wrapped_operation(start: Instruction, *, readable: bool) -> Instruction | None:
-    """What an async-start and its followers run, if they have a short form.
+    """The operation that an async-start and its followers wrap, if they have a short form.
 
     With `readable` only a short form that says all. O(operands of the start and of what follows).
     """

@@ -25,7 +25,8 @@ _STRING_OR_COMMENT = pattern(
 """XLA's own comments, `/*index=5*/`, are written anew and not kept."""
 
 Element = Module | Instruction | Computation | tuple[Computation]
-"""What has a line: the header, an instruction, the first or (in a tuple) last of a computation."""
+"""The owner of a line: the header, an instruction, the first or (in a tuple) last of a
+computation."""
 
 
 class Place(NamedTuple):

@@ -86,7 +86,7 @@ class Cursor:
             raise self.error(f"expected '{token}', found {self.found()}")
 
     def found(self) -> str:
-        """What stands here, for messages."""
+        """The token at the cursor, for messages."""
         token = _WORD_AT.match(self.text, self.position)
         return f"'{token[0][:40]}'" if token else "the end of the text"
 

@@ -74,7 +74,7 @@ def _kind(opcode: Opcode) -> int:
 _KINDS: dict[str, tuple[Opcode, int]] = {
     name: (opcode, _kind(opcode)) for name, opcode in OPCODES.items()
 }
-"""What this lane reads: opcode and kind by name."""
+"""Opcodes that this lane reads: opcode and kind by name."""
 
 
 def _extent(

@@ -33,11 +33,11 @@ class _Kind(NamedTuple):
     what: str
     help: str
     text: re.Pattern[str] | None = None
-    """How a text begins, after white space and comments."""
+    """The beginning of a text, after white space and comments."""
     contains: re.Pattern[str] | None = None
-    """What else such a text has."""
+    """Another mark of such a text."""
     data: re.Pattern[bytes] | None = None
-    """How other data begin."""
+    """The first bytes of other data."""
     name: re.Pattern[str] | None = None
 
 

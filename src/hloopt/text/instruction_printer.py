@@ -116,7 +116,8 @@ class InstructionPrinter:
         )
 
     def _wrapped_operation(self, instruction: Instruction) -> Instruction | None:
-        """What an asynchronous instruction runs, if it has a short form. Once per async-start."""
+        """The operation that an asynchronous instruction wraps, if it has a short form. Once per
+        async-start."""
         from hloopt.ir.async_chains import find_async_start
         from hloopt.text.async_printing import wrapped_operation
 

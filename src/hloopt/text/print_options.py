@@ -1,4 +1,4 @@
-"""What the printer writes: styles and options, named as in XLA's HloPrintOptions."""
+"""Print options and styles, named as in XLA's HloPrintOptions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hloopt.diagnostics import HloError, did_you_mean
 
 
 class PrintOptions(NamedTuple):
-    """The way a module is written. Field names and defaults are XLA's but for the first four."""
+    """Print options of a module. Field names and defaults are XLA's but for the first four."""
 
     keep_text: bool = False
-    """What nobody changed keeps the text it was read from."""
+    """Instructions that were not changed keep the text they were read from."""
     keep_order: bool = False
     """Computations and instructions stay in the order of the text where that is possible."""
     always_readable: bool = False
@@ -85,7 +85,7 @@ class PrintOptions(NamedTuple):
 
     @classmethod
     def short_parsable(cls) -> PrintOptions:
-        """What a reader needs, in few words: no metadata, no control dependencies."""
+        """Short text for readers: no metadata, no control dependencies."""
         return cls(
             print_percent=False,
             print_program_shape=False,
@@ -112,7 +112,8 @@ class PrintOptions(NamedTuple):
 
     @classmethod
     def fingerprint(cls) -> PrintOptions:
-        """What a computation depends on: `canonical` without ids, with essential constants only."""
+        """Text that depends on the computation alone: `canonical` without ids, with essential
+        constants only."""
         return cls.canonical()._replace(
             print_only_essential_constants=True,
             print_infeed_outfeed_config=False,

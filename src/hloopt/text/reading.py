@@ -25,7 +25,7 @@ class Reading:
         self.places = places
         self.module = Module("", source)
         self.depth = 0
-        """How many computations are written around the cursor inside each other."""
+        """The number of computations around the cursor, written inside each other."""
 
     def note_place(self, start: int, end: int, element: Element) -> None:
         """Note where an element of the module stands, if somebody wants to know."""

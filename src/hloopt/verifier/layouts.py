@@ -148,7 +148,7 @@ def check_reshape(instruction: Instruction, setting: Setting) -> None:
 
 
 def _strides_by_position(shape: Shape) -> list[tuple[int, int]]:
-    """The place where elements lie: by dimension, most major first, its size and its stride in
+    """The layout of elements in memory: by dimension, most major first, its size and its stride in
     memory, neighbours that are dense in both orders taken together."""
     stride_of: dict[int, int] = {}
     stride = 1

@@ -67,7 +67,8 @@ def option_infos() -> Iterator[OptionInfo]:
 ANY_TARGET = VerifierOptions(
     allow_mixed_precision=True, supported_unbounded_dynamic_ops="all", allow_dead_code=True
 )
-"""What some compiler accepts on the way: to load and transform modules wherever they come from."""
+"""Options that accept what some compiler accepts: to load and transform modules wherever they come
+from."""
 
 
 class Setting(NamedTuple):

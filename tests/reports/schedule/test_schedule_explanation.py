@@ -49,7 +49,7 @@ def test_an_explanation_says_what_was_ready_and_which_rule_decided() -> None:
     assert "%work" in text
     assert "the best of 2 candidates" in text
     assert "lost to %work by kLessStall" in text
-    assert "* kLessStall: what can run soonest" in text
+    assert "* kLessStall: prefer what can run soonest" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
 

@@ -24,7 +24,7 @@ from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
 def command(
     before: str, after: str | None, schedule: ScheduleOptions, output_format: str, color: str
 ) -> int:
-    """What pipelining, combining and scheduling of collectives buy.
+    """Show how much of each collective other work hides, and what passes change about it.
 
     For each computation that has collectives, of a loop one trip: the bytes they move (of the
     larger of operands and result), how many of these are hidden, that is move while nothing waits

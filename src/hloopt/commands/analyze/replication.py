@@ -55,7 +55,7 @@ def command(
     output_format: str,
     color: str,
 ) -> int:
-    """What is the same on all devices, and what computing it everywhere costs.
+    """Show the values that are the same on all devices, and the cost of computing them everywhere.
 
     Compared are replicas, or partitions: those there are several of, unless an option says
     which. Redundant work is what devices compute alike at some cost; parameters, constants and

@@ -21,7 +21,7 @@ def op_name_of(instruction: Instruction) -> str:
 
 
 def stack_of(instruction: Instruction) -> Stack | None:
-    """The place where an instruction's own metadata says it came from; None where it does not.
+    """The source stack in an instruction's own metadata; None where there is none.
 
     The file and line in the metadata, if there are any, then the stack frames of the module. A
     stack ends before a frame that is not in the tables or comes a second time. O(frames), once

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloopt.diagnostics import counted
-from hloopt.ir.attributes.values import format_ints, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.channels import unused_channel_ids
 from hloopt.ir.instruction import Instruction
@@ -63,9 +64,9 @@ def why_not(gather: Instruction) -> str | None:
     broadcast = gather.operands[0]
     if broadcast.opcode is not Opcode.BROADCAST:
         return f"it gathers %{broadcast.name}, which is no broadcast"
-    dimension = parse_ints(gather.attributes["dimensions"])[0]
+    dimension = dimensions_of(gather)[0]
     count = broadcast.shape.element_count()
-    if dimension not in parse_ints(broadcast.attributes["dimensions"]):
+    if dimension not in dimensions_of(broadcast):
         count //= broadcast.shape.dimensions[dimension] or 1
     if count <= broadcast.operands[0].shape.element_count():
         return f"%{broadcast.name} has no more elements than its operand in other dimensions"
@@ -79,8 +80,8 @@ def why_not(gather: Instruction) -> str | None:
 def _reorder(gather: Instruction, channels: Iterator[int]) -> None:
     """Replace an all-gather of a broadcast. O(rank + users)."""
     broadcast = gather.operands[0]
-    dimension = parse_ints(gather.attributes["dimensions"])[0]
-    spread = parse_ints(broadcast.attributes["dimensions"])
+    dimension = dimensions_of(gather)[0]
+    spread = dimensions_of(broadcast)
     if dimension in spread:
         result = _gather_own(gather, broadcast, spread.index(dimension), channels)
     else:
@@ -156,5 +157,5 @@ def _gather(
 
 def _factor(gather: Instruction) -> int:
     """The number of operands the result holds."""
-    dimension = parse_ints(gather.attributes["dimensions"])[0]
+    dimension = dimensions_of(gather)[0]
     return gather.shape.dimensions[dimension] // gather.operands[0].shape.dimensions[dimension]

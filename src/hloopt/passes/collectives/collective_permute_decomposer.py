@@ -11,7 +11,7 @@ from hloopt.analysis.async_operations import SEND_RECV, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
-from hloopt.ir.attributes.values import parse_int_lists
+from hloopt.ir.attributes.typed import pairs_of
 from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.collective_devices import transfer_mode
@@ -198,7 +198,7 @@ def _channel(instruction: Instruction) -> str:
 
 
 def _pairs(permute: Instruction) -> tuple[tuple[int, int], ...]:
-    lists = parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
+    lists = pairs_of(permute)
     return tuple((source, target) for source, target in lists)
 
 

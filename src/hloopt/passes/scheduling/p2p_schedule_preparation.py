@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from hloopt.analysis.async_operations import OWN_DONES, SYNC_COLLECTIVES, async_form
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.transfers import PIPELINE
 from hloopt.ir.instruction import Instruction
@@ -129,7 +130,7 @@ def _channels(module: Module) -> Iterator[_Channel]:
     found: dict[str, dict[Computation, dict[Opcode, list[Instruction]]]] = {}
     for instruction in module.instructions():
         if instruction.opcode in _STEPS and "channel_id" in instruction.attributes:
-            if instruction.attributes.get("is_host_transfer") == "true":
+            if has_host_transfer(instruction):
                 continue
             sites = found.setdefault(instruction.attributes["channel_id"], {})
             site = sites.setdefault(instruction.parent, {})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.attributes.values import format_ints, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -134,7 +135,7 @@ def _combined(instruction: Instruction) -> _Recipe | None:
 
 
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
-    return parse_ints(instruction.attributes.get("dimensions", "{}"))
+    return dimensions_of(instruction)
 
 
 def _why_not(instruction: Instruction, recipe: _Recipe) -> str | None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.side_effects import SideEffects, has_own_side_effect
 from hloopt.ir.attributes import values as attribute_values
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.computation import Computation
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
@@ -250,7 +252,7 @@ class DeadCode:
             root.opcode is not Opcode.TUPLE
             or fusion.is_root
             or not fusion.users
-            or fusion.attributes.get("kind") == "kCustom"
+            or fusion_kind_of(fusion) == "kCustom"
             or "output_to_operand_aliasing" in fusion.attributes
             or "sharding" in root.attributes
             or fusion.has_control_dependencies
@@ -302,7 +304,7 @@ def _return_smaller_tuple(fusion: Instruction, kept: list[int]) -> None:
 
 def _is_sharding_mark(instruction: Instruction) -> bool:
     """Whether a custom call shards a value that is needed all the same."""
-    if instruction.attributes.get("custom_call_target") != '"Sharding"':
+    if custom_call_target(instruction) != "Sharding":
         return False
     operand = instruction.operands[0]
     return operand.is_root or operand.opcode is Opcode.PARAMETER or len(operand.users) > 1

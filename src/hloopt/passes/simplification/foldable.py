@@ -8,7 +8,8 @@ from functools import lru_cache
 from math import prod
 
 from hloopt.diagnostics import counted
-from hloopt.ir.attributes.values import parse_ints, parse_window
+from hloopt.ir.attributes.typed import window_of
+from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import ELIDED
@@ -184,7 +185,7 @@ def _operations(instruction: Instruction, operand: int, result: int) -> int:
         case Opcode.CONVOLUTION:
             return result * instruction.operands[1].shape.element_count()
         case Opcode.REDUCE_WINDOW | Opcode.SELECT_AND_SCATTER:
-            window = parse_window(instruction.attributes.get("window", "{}"))
+            window = window_of(instruction)
             return max(operand, result) * prod(d.size for d in window.dimensions)
         case opcode if opcode in _APPLIES:
             return max(operand, result)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hloopt.analysis.loops.sources import only_caller
-from hloopt.ir.attributes.values import format_ints, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -75,7 +76,7 @@ def _scatter_behind(value: Instruction) -> Instruction | None:
 
 def _swap(scatter: Instruction, transpose: Instruction) -> None:
     convert = transpose.operands[0]
-    order = parse_ints(transpose.attributes["dimensions"])
+    order = dimensions_of(transpose)
     value, parent = scatter.operands[0], scatter.parent
     reduction = scatter.called[0]
     if convert is not scatter:
@@ -85,7 +86,7 @@ def _swap(scatter: Instruction, transpose: Instruction) -> None:
             Opcode.CONVERT, value.shape.with_element_type(type_name), [value], name=convert.name
         )
     turned = _transposed(value, transpose)
-    (dimension,) = parse_ints(scatter.attributes["dimensions"])
+    (dimension,) = dimensions_of(scatter)
     moved = parent.add(
         Opcode.REDUCE_SCATTER,
         transpose.shape,
@@ -105,7 +106,7 @@ def _swap(scatter: Instruction, transpose: Instruction) -> None:
 
 def _transposed(value: Instruction, like: Instruction) -> Instruction:
     """A transpose of another value, in the same order and layout."""
-    order = parse_ints(like.attributes["dimensions"])
+    order = dimensions_of(like)
     shape = value.shape
     dimensions = tuple(shape.dimensions[dimension] for dimension in order)
     turned = array_shape(like.shape.type_name, dimensions, layout=like.shape.layout)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.ir.attributes.values import format_ints, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -148,7 +149,7 @@ class _Mover:
         if source.opcode is not Opcode.BROADCAST:
             return source.opcode is Opcode.CONSTANT
         (operand,) = source.operands
-        filled = parse_ints(source.attributes.get("dimensions", "{}"))
+        filled = dimensions_of(source)
         if list(filled) != sorted(filled):
             return False
         if order is None:
@@ -224,7 +225,7 @@ def _keeps(dimensions: Sequence[int], old: Sequence[int], new: Sequence[int]) ->
 
 
 def _order(transpose: Instruction) -> tuple[int, ...]:
-    return parse_ints(transpose.attributes["dimensions"])
+    return dimensions_of(transpose)
 
 
 def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:

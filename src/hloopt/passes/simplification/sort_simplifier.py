@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import counted
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -56,7 +56,7 @@ class SortSimplifier(ModulePass):
 
 
 def _has_nothing_to_sort(sort: Instruction) -> bool:
-    (dimension,) = parse_ints(sort.attributes["dimensions"])
+    (dimension,) = dimensions_of(sort)
     return sort.operands[0].shape.dimensions[dimension] in (0, 1)
 
 

@@ -34,8 +34,8 @@ class Call:
     """Cycles since the caller began."""
     end: float
     frames: list[tuple[Frame, int]]
-    """What runs in each trip, in order, and in how many trips: of a loop the condition runs once
-    more than the body."""
+    """The slices of each trip, in order, and the number of trips: the condition of a loop runs once
+    more than its body."""
     trips: int
     """Of a loop how often the body runs; else 1."""
     scale: float
@@ -64,7 +64,7 @@ class Frame:
     """The number of times its time passes in a run of the module: its runs, and more where they are
     slowed down."""
     first: float = inf
-    """The time when it runs first, in cycles since the module began."""
+    """The time at which it runs first, in cycles since the module began."""
     slices: list[Slice] = field(default_factory=list)
     """By lane, then by begin."""
     calls: list[Call] = field(default_factory=list)

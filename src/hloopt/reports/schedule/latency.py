@@ -71,8 +71,8 @@ class LatencyReport:
     """The preset whose streams say what runs beside the rest."""
     unit: CycleUnit
     instructions: list[TimedRow]
-    """What the main stream does or waits for at once, most time first; without loops, conditionals
-    and calls, whose parts are here."""
+    """The work of the main stream and what it waits for at once, most time first; of loops,
+    conditionals and calls the parts."""
     operations: list[TimedRow]
     """The operations that run beside others, most time first."""
     notices: tuple[str, ...]

@@ -224,7 +224,7 @@ def _operation(
 
 
 def _span(operation: Operation, offset: float) -> list[float]:
-    """The time when it begins, is waited for, and ends, the first time that it runs."""
+    """The times at which it begins, is waited for, and ends, the first time that it runs."""
     needed = min(operation.needed, operation.finish)
     return [_rounded(offset + time) for time in (operation.begin, needed, operation.finish)]
 

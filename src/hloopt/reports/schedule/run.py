@@ -58,8 +58,8 @@ def preset_of(module: Module) -> Preset:
 
 
 def common_preset(modules: Iterable[Module]) -> Preset:
-    """Whose scheduler versions of one module are for: XLA:GPU's if any tells so; passes add what
-    tells."""
+    """The preset whose scheduler versions of one module are for: XLA:GPU's if any tells so; passes
+    add what tells."""
     return "xla-gpu" if common_backend(modules) is GPU else "xla-generic"
 
 

@@ -27,7 +27,8 @@ class ReadyNode(NamedTuple):
 
     instruction: Instruction
     ready_time: float
-    """The time when it can run without a stall, in the model's unit from where scheduling began."""
+    """The time at which it can run without a stall, in the model's unit, from where scheduling
+    began."""
     obstacle: str
     """The reason why it was not among the candidates, in XLA's word; empty if it was."""
 
@@ -42,7 +43,7 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The way one instruction was chosen."""
+    """The decision by which one instruction was chosen."""
 
     instruction: Instruction
     step: int

@@ -16,7 +16,7 @@ class LiveBuffer(NamedTuple):
     """Memory in use at the peak."""
 
     instruction: Instruction
-    """The place where it begins."""
+    """The instruction at which it begins."""
     until: Instruction | None
     """The last to read it, up to where it lives."""
     size: int
@@ -63,7 +63,7 @@ class Peak:
 
 
 def _highest(life: BufferLife, computation: Computation) -> tuple[Instruction, Computation | None]:
-    """The place where a computation needs most, and the callee if it is inside of one."""
+    """The instruction at which a computation needs most, and the callee if it is inside of one."""
     pressure = Pressure(life)
     highest = -1
     found: tuple[Instruction, Computation | None] | None = None

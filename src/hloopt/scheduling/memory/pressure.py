@@ -86,7 +86,7 @@ class Pressure:
 
 @dataclass(slots=True)
 class BufferLife:
-    """The place where the buffers of a module begin by its present schedule.
+    """The live ranges of a module's buffers by its present schedule.
 
     Buffers are numbered as in `Buffers.all`. Those outside of the default memory space do not
     count, nor do those that begin with a parameter of the entry. O(slots of all instructions).
@@ -133,7 +133,7 @@ class BufferLife:
         return max((state.peak for state in self.states.values()), default=0)
 
     def first_definition(self, buffer: int) -> Instruction:
-        """The place where a buffer begins."""
+        """The instruction that defines a buffer."""
         return self._first[buffer] or self.flow.definer[self.buffers.all[buffer].values[0]]
 
     def last_user(self, buffer: int) -> Instruction | None:

@@ -16,8 +16,7 @@ _DELAYED = (Opcode.CUSTOM_CALL, Opcode.ASYNC_START, Opcode.ASYNC_DONE)
 
 
 class Hints(NamedTuple):
-    """The place where an instruction should go; "early" and "delay" in terms of scheduling bottom
-    up."""
+    """The hint on an instruction's place; "early" and "delay" are meant as scheduling bottom up."""
 
     force_early: bool = False
     """As near to the end of the program as possible."""

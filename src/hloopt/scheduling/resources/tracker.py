@@ -233,7 +233,7 @@ class ResourceTracker:
     # -- what targets add -----------------------------------------------------------------------
 
     def hints(self, instruction: Instruction, *, is_start: bool, is_done: bool) -> Hints:
-        """The place where an instruction should go. Raises PassRefused for a malformed hint."""
+        """The hint on an instruction's place. Raises PassRefused for a malformed one."""
         return hints_of(instruction, is_start=is_start, is_done=is_done)
 
     def overlap_check(self) -> OverlapCheck | None:

@@ -12,7 +12,7 @@ from hloopt.scheduling.state.state import SchedulingState
 
 
 def prefer_compute_for_copies(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Valuable work while a copy is under way."""
+    """Prefer valuable work while a copy is in flight."""
     remaining = state.resources.remaining
     is_open = any(
         resource.hazard is Hazard.SELECTIVE and remaining[number] < (resource.limit or 0)
@@ -24,14 +24,14 @@ def prefer_compute_for_copies(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def delay_start_for_compute(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Not a start while its resource is not short: it then begins early in the program."""
+    """Avoid a start while its resource is not short: it then begins early in the program."""
     if _some_occupy(state, nodes):
         return nodes
     return [node for node in nodes if not _is_free_start(state, node)] or nodes
 
 
 def delay_start_for_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Of several such starts, the deepest."""
+    """Of several such starts prefer the deepest."""
     if _some_occupy(state, nodes) or not all(_is_free_start(state, node) for node in nodes):
         return nodes
     deepest = max(state.graph.depth[node] for node in nodes)
@@ -39,7 +39,7 @@ def delay_start_for_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def delay_move_to_host(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Not what begins to write a slice of an array, on the host for example."""
+    """Avoid what begins to write a slice of an array, on the host for example."""
     if _starts_early(state.config) and _some_occupy(state, nodes):
         return nodes
     instructions = state.graph.instructions

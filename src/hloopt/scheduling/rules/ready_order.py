@@ -16,8 +16,7 @@ from hloopt.scheduling.rules.rule import Nodes
 from hloopt.scheduling.state.state import SchedulingState
 
 _LAST = ("kAsyncDepth", "kUnlockDone")
-"""The place where the rules begin that order peers; without aggressive policies the second is the
-first."""
+"""The first of the rules that order peers; without aggressive policies the second is the first."""
 
 
 class ReadyOrder:

@@ -43,25 +43,25 @@ def _largest(nodes: Nodes, keys: Sequence[float]) -> Nodes:
 
 
 def force_early(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What has to go to the end of the program."""
+    """Prefer what is forced to the end of the program."""
     flags = state.graph.force_early
     return _without(nodes, flags) if state.top_down else _with(nodes, flags)
 
 
 def force_delay(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Not what has to go to the beginning of the program."""
+    """Avoid what is forced to the beginning of the program."""
     flags = state.graph.force_delay
     return _with(nodes, flags) if state.top_down else _without(nodes, flags)
 
 
 def force_delay_priority(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Of what is delayed, what asks for less."""
+    """Of delayed nodes prefer the one whose hint asks for less delay."""
     keys = [state.graph.delay_priority[node] for node in nodes]
     return _largest(nodes, keys) if state.top_down else _smallest(nodes, keys)
 
 
 def preference(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """The larger of two preferences."""
+    """Prefer the larger of two preferences."""
     preferences = state.graph.preference
     if any(node not in preferences for node in nodes):
         return nodes
@@ -75,7 +75,7 @@ def prefers_some(state: SchedulingState, nodes: Nodes) -> bool:
 
 
 def force_delay_after_target(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Not what a flexible group let go, which is to come early in the program."""
+    """Avoid what a flexible group let go: it is to come early in the program."""
     flags = state.graph.delay_after_target
     return _with(nodes, flags) if state.top_down else _without(nodes, flags)
 
@@ -84,28 +84,28 @@ def force_delay_after_target(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def no_increase_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Above the limit, what frees most; what does not add memory before what does."""
+    """Above the memory limit prefer what frees most, and what adds none to what adds some."""
     if not state.memory.is_over_limit:
         return nodes
     return _smallest(nodes, [min(state.memory.outlook(node)[0], 1) for node in nodes])
 
 
 def depth_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Above the limit, what is deepest in the graph."""
+    """Above the memory limit prefer what is deepest in the graph."""
     if not state.memory.is_over_limit:
         return nodes
     return _largest(nodes, [state.graph.graph_depth[node] for node in nodes])
 
 
 def decrease_memory_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Above the limit, what changes the usage for the better."""
+    """Above the memory limit prefer the better change of usage."""
     if not state.memory.is_over_limit:
         return nodes
     return _smallest(nodes, [state.memory.outlook(node)[0] for node in nodes])
 
 
 def memory_peak_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Near the limit, what stays below it all the time."""
+    """Near the memory limit prefer what stays below it throughout."""
     if not state.memory.is_near_limit:
         return nodes
     room = state.memory.limit - state.memory.usage
@@ -113,7 +113,7 @@ def memory_peak_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def decrease_memory(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Near the limit, what frees memory."""
+    """Near the memory limit prefer what frees memory."""
     if not state.memory.is_near_limit:
         return nodes
     return [node for node in nodes if state.memory.outlook(node)[0] < 0] or nodes
@@ -123,12 +123,12 @@ def decrease_memory(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def delay_async_start(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Not a start; not a done top down."""
+    """Avoid starts; top down avoid dones."""
     return _without(nodes, state.graph.is_done if state.top_down else state.graph.is_start)
 
 
 def schedule_done(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What occupies a resource, so that other work can hide its latency."""
+    """Prefer what occupies a resource, so that other work can hide its latency."""
     if state.top_down:
         flags = state.graph.is_start
         return [n for n in nodes if flags[n] and state.facts.occupies_any[n]] or nodes
@@ -162,7 +162,7 @@ def done_fact(state: SchedulingState, node: int) -> Hashable:
 
 
 def delay_done_of_delayed_start(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Of dones of one kind, not that whose start is delayed."""
+    """Of dones of one kind avoid those whose start is delayed."""
     instructions, is_done = state.graph.instructions, state.graph.is_done
     kinds = {instructions[node].opcode if is_done[node] else None for node in nodes}
     if len(kinds) > 1 or None in kinds:
@@ -183,20 +183,20 @@ def delayed_done_fact(state: SchedulingState, node: int) -> Hashable:
 
 
 def release_nonextendable(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What has held a resource longest that has to be given back in time."""
+    """Prefer what has longest held a resource that has to be given back in time."""
     now, ready, flags = state.clock.now, state.clock.ready_time, state.facts.releases_nonextendable
     return _largest(nodes, [max(now - ready[n], 0.0) if flags[n] else 0.0 for n in nodes])
 
 
 def schedule_start(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """A permute whose latency is over, the one that was over last."""
+    """Prefer a collective-permute whose latency is over; of several the one that was over last."""
     now, ready, releases = state.clock.now, state.clock.ready_time, state.graph.releases
     due = [node for node in nodes if ready[node] <= now and PERMUTE in releases[node]]
     return _largest(due, [ready[node] - now for node in due]) if due else nodes
 
 
 def start_at_zero_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Not a start that no other operation is before, unless others wait for its resource."""
+    """Avoid a start that no other operation is before, unless others wait for its resource."""
     depth, releases = state.direction.async_depth, state.facts.releases_any
     if not state.resources.constrained:
         return [n for n in nodes if depth[n] or not releases[n]] or nodes
@@ -206,19 +206,19 @@ def start_at_zero_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def less_stall(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What can run soonest."""
+    """Prefer what can run soonest."""
     now, ready = state.clock.now, state.clock.ready_time
     chosen = [node for node in nodes if ready[node] <= now]
     return chosen or _smallest(nodes, [ready[node] for node in nodes])
 
 
 def less_serial_conflict(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What has fewest operations in flight on its serial resources."""
+    """Prefer what has fewest operations in flight on its serial resources."""
     return _smallest(nodes, [state.resources.serial_conflicts(node) for node in nodes])
 
 
 def free_backedup_resource(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What gives back a resource that others wait for."""
+    """Prefer what gives back a resource that others wait for."""
     if not state.resources.constrained:
         return nodes
     releases = state.facts.releases_any
@@ -226,12 +226,12 @@ def free_backedup_resource(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def async_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What has the longest chain of operations still before it."""
+    """Prefer what has the longest chain of asynchronous operations still before it."""
     return _largest(nodes, [state.direction.async_depth[node] for node in nodes])
 
 
 def avoid_waste(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What takes just as long as it is until the next node becomes ready, and is no start."""
+    """Prefer what takes just as long as until the next node becomes ready, and is not a start."""
     if not state.clock.becoming_ready:
         return nodes
     gap = state.clock.becoming_ready[0] - state.clock.now
@@ -250,12 +250,12 @@ def has_some_releases(state: SchedulingState, nodes: Nodes) -> bool:
 
 
 def unlock_done(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What a done comes right before."""
+    """The instructions that a done comes right before."""
     return _with(nodes, state.facts.unlocks)
 
 
 def not_valuable_for_selective_overlap(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Not valuable work while a selective resource is about to be used."""
+    """Keep valuable work while a selective resource is about to be used."""
     selective = state.selective
     if selective is None or selective.releasers or len(nodes) != 2:
         return nodes
@@ -270,10 +270,10 @@ def may_be_kept(state: SchedulingState, nodes: Nodes) -> bool:
 
 
 def creates_more_ready_nodes(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What more nodes wait for, and for nothing else."""
+    """Prefer what makes more nodes ready: those that wait for nothing else."""
     return _largest(nodes, [state.ready.creates_ready[node] for node in nodes])
 
 
 def original_order(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """What came last in the incoming schedule."""
+    """Prefer what came last in the incoming schedule."""
     return [min(nodes) if state.top_down else max(nodes)]

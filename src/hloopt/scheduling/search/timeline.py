@@ -31,7 +31,7 @@ class Timeline:
         self.waiting = 0
         """All waiting, by weight."""
         self._started = [0] * pairs
-        """The time when each pair's operation begins."""
+        """The time at which each pair's operation begins."""
         self._late = [0] * (len(events) + 1)
         """All waiting before each event."""
         self._open = [0] * (len(events) + 1)

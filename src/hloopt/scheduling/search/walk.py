@@ -43,7 +43,7 @@ class Walk:
         self._rng = Random(seed)
         self._proposals = Proposals(self.order, free_work, self._rng)
         self._base, self._base_nodes = self.best, self.best_nodes
-        """The place where the walk stands: what is waited there, and the order."""
+        """The present state of the walk: its waiting time and order."""
         self._left = _DESCENT
         """Steps before the end of the descent, which at first is from the plain order."""
 

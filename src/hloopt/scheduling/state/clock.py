@@ -61,7 +61,7 @@ class Clock:
             heappop(becoming_ready)
 
     def _earliest(self, node: int) -> float:
-        """The time when a node can run without a stall, by all that is behind it."""
+        """The time at which a node can run without a stall, by all that is behind it."""
         time, ready_time = self.now, self.ready_time
         for behind, latency in zip(self._behind[node], self._behind_latency[node], strict=True):
             if ready_time[behind] + latency > time:

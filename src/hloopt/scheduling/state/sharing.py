@@ -22,7 +22,7 @@ class SharedResource(Generic[Operation]):
 
     operations: list[Operation] = field(default_factory=list)
     finish: list[float] = field(default_factory=list)
-    """The time when each is finished, ascending."""
+    """The finish time of each, ascending."""
 
     def add(self, operation: Operation, latency: float, now: float) -> None:
         """Begin an operation that would take `latency` alone. O(operations)."""
@@ -65,7 +65,7 @@ class SharedResource(Generic[Operation]):
         return True
 
     def finish_of(self, operation: Operation) -> float | None:
-        """The time when an operation will be finished; None if it is not known."""
+        """The finish time of an operation; None if it is not known."""
         if operation not in self.operations:
             return None
         return self.finish[self.operations.index(operation)]
@@ -91,7 +91,7 @@ class Sharing:
         """By the node that will give back what it holds: resources, each with the operation."""
 
     def finish(self, node: int) -> float:
-        """The time when the last of the operations ends that a node gives the resources of back."""
+        """The finish time of the last operation whose resources a node releases."""
         times = [self._resources[r].finish_of(edge) for r, edge in self._held.get(node, ())]
         return max((time for time in times if time is not None), default=0.0)
 

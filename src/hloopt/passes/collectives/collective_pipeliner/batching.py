@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from hloopt.ir.attributes.values import format_ints, parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
+from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import SUNK
 from hloopt.ir.instruction import Instruction
@@ -109,21 +110,21 @@ class Batch:
         return self._make(
             value,
             list(map(self.all_trips, value.operands)),
-            {"dimensions": format_ints(d + 1 for d in parse_ints(value.attributes["dimensions"]))},
+            {"dimensions": format_ints(d + 1 for d in dimensions_of(value))},
         )
 
     def _reduce(self, value: Instruction) -> Instruction:
-        dimensions = format_ints(d + 1 for d in parse_ints(value.attributes["dimensions"]))
+        dimensions = format_ints(d + 1 for d in dimensions_of(value))
         return self._make(value, self._first_stacked(value), {"dimensions": dimensions})
 
     def _transpose(self, value: Instruction) -> Instruction:
-        order = (0, *(d + 1 for d in parse_ints(value.attributes["dimensions"])))
+        order = (0, *(d + 1 for d in dimensions_of(value)))
         operands = [self.all_trips(value.operands[0])]
         return self._make(value, operands, {"dimensions": format_ints(order)})
 
     def _broadcast(self, value: Instruction) -> Instruction:
         (operand,) = value.operands
-        dimensions = [d + 1 for d in parse_ints(value.attributes.get("dimensions", "{}"))]
+        dimensions = [d + 1 for d in dimensions_of(value)]
         if operand in self._same:
             operands = [self._same[operand]]
         else:

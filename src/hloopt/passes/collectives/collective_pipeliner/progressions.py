@@ -8,6 +8,7 @@ from hloopt.analysis.loops.expressions import constant_value
 from hloopt.analysis.loops.induction import MIRRORED, initial_value
 from hloopt.analysis.loops.integers import holds, is_integer, wrap
 from hloopt.analysis.loops.sources import source_of
+from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.collectives.collective_pipeliner.counted_loop import CountedLoop
@@ -118,7 +119,7 @@ class Progressions:
             case Opcode.MULTIPLY, [Progression() as a, Progression() as b] if not a.step * b.step:
                 return Progression(a.first * b.first, a.first * b.step + a.step * b.first)
             case Opcode.COMPARE, [Progression() as a, Progression() as b]:
-                return self._compared(value.attributes.get("direction", ""), a, b)
+                return self._compared(direction_of(value), a, b)
             case Opcode.SELECT, [Progression(first, 0), on_true, on_false]:
                 return on_true if first else on_false
         return None

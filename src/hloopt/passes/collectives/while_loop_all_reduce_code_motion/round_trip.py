@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
@@ -52,7 +52,7 @@ def _move_of(operation: Instruction) -> _Move | None:
                 opcode, (before.dimensions, before.layout), (after.dimensions, after.layout)
             )
         case Opcode.TRANSPOSE as opcode:
-            order = parse_ints(operation.attributes["dimensions"])
+            order = dimensions_of(operation)
             return _Move(opcode, tuple(range(len(order))), order)
         case Opcode.DYNAMIC_SLICE | Opcode.DYNAMIC_UPDATE_SLICE as opcode:
             return _Move(opcode, (), (operation,))

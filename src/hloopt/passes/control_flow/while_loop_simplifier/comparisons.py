@@ -6,6 +6,7 @@ from hloopt.analysis.loops.expressions import constant_value
 from hloopt.analysis.loops.induction import MIRRORED, plus_constant
 from hloopt.analysis.loops.integers import holds, wrap
 from hloopt.analysis.loops.trip_count import LoopTrips
+from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.control_flow.while_loop_simplifier.state import MayApply, is_read_by_element
@@ -60,7 +61,7 @@ def _verdict(
 
     None where that differs or is not known.
     """
-    direction = compare.attributes.get("direction", "")
+    direction = direction_of(compare)
     left, right = compare.operands
     for value, other, seen_from in (
         (left, right, direction),
