@@ -11,6 +11,7 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
