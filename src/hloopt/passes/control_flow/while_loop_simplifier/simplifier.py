@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -100,7 +101,7 @@ class _Simplifier:
         if shared is None and self._carry_less():
             return
         has_constants = shared is None and self._did(
-            propagate_constants(loop), "elements of its state are constants"
+            propagate_constants(loop), "element", "of its state replaced by constants"
         )
         trips = loop_trips(loop)
         reason = why_not_remove(loop, trips, self._effects)
@@ -119,30 +120,34 @@ class _Simplifier:
     def _carry_less(self) -> bool:
         loop = self._loop
         return (
-            self._did(merge_repeated_elements(loop), "elements of its state were equal to others")
-            or self._did(flatten_state(loop), "arrays are its state, which was of nested tuples")
+            self._did(
+                merge_repeated_elements(loop), "element", "of its state merged with equal ones"
+            )
+            or self._did(flatten_state(loop), "array", "made of its state of nested tuples")
             or self._did(
                 remove_dead_elements(loop, self._effects),
-                "elements of its state were unused or never changed",
+                "element",
+                "of its state removed: unused or never changed",
             )
-            or self._did(remove_constants(loop), "elements of its state were constants")
+            or self._did(remove_constants(loop), "element", "of its state removed: constant")
         )
 
     def _simplify_counters(self, trips: LoopTrips) -> bool:
         return (
             self._options.simplify_compare_instrs
             and self._did(
-                simplify_comparisons(self._loop, trips), "comparisons always come out the same"
+                simplify_comparisons(self._loop, trips), "comparison", "replaced by constants"
             )
         ) or self._did(
             merge_induction_variables(self._loop),
-            "induction variables are computed from another one",
+            "induction variable",
+            "now computed from another one",
         )
 
-    def _did(self, count: int, what: str) -> bool:
+    def _did(self, count: int, what: str, done: str) -> bool:
         if count:
-            self._context.applied(self._loop, f"{count} {what}")
-            self._context.count(what, count)
+            self._context.applied(self._loop, f"{counted(count, what)} {done}")
+            self._context.count(f"{what}s {done}", count)
         return count > 0
 
 
