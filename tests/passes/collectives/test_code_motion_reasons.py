@@ -1,4 +1,4 @@
-"""Conditions that keep while-loop-all-reduce-code-motion from moving what it finds, with remarks."""
+"""Conditions under which while-loop-all-reduce-code-motion moves nothing, with their remarks."""
 
 from __future__ import annotations
 

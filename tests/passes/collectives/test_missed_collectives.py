@@ -238,7 +238,8 @@ def test_slices_of_other_shapes_are_not_added_before() -> None:
             ],
         ),
         (
-            "a1 = f32[4] all-reduce(x), to_apply=sum\nROOT a2 = f32[4] all-reduce(a1), to_apply=sum",
+            "a1 = f32[4] all-reduce(x), to_apply=sum\n"
+            "ROOT a2 = f32[4] all-reduce(a1), to_apply=sum",
             {},
             [
                 "%a2, the next, depends on %a1 or others combined with that",

@@ -117,6 +117,11 @@ class _Run:
     def _way_out(self) -> str:
         """What to do where no ready node may be taken."""
         state = self.state
+        if all(state.obstacle(node) == "kAnnotationNotReady" for node in state.ready):
+            return (
+                "scheduling groups wait for each other: "
+                "legalize-scheduling-annotations{run_verification=true} names two of them"
+            )
         for node in state.ready:
             short = state.shortage(node)
             if short is None:
