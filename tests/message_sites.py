@@ -12,13 +12,15 @@ from typing import NamedTuple
 _SHORT = 10
 """Characters. Shorter parts of a message do not tell it from others on their own."""
 _NOT_MESSAGES = frozenset(
-    # Help texts, names of counters, expressions, progress.
-    ("option", "count", "compile", "_on_progress")
+    ("option", "count", "compile", "_on_progress")  # help, counters, expressions, progress
 )
 """What is called with texts that are not messages."""
+_HELP_TEXTS = frozenset(("OPTION_DOCS", "_ALIAS_INFO", "_REGIONS", "_SKIP", "_THREADS"))
+"""Names of help texts."""
 _NO_MESSAGE_KEYWORDS = frozenset(("help", "has", "attributes"))
 _SAYS = frozenset(("missed", "applied", "analysis"))
-_PROSE = re.compile(r"[a-z]{2,}[,;:]? | [a-z]{2,}")
+_PROSE = re.compile(r"[^\\\\]*([a-z]{2,}[,;:]? | [a-z]{2,})[^\\\\]*")
+"""Several words. A backslash is one of a regular expression."""
 
 
 class Message(NamedTuple):
@@ -46,10 +48,10 @@ def messages(root: Path) -> Iterator[Message]:
 def _texts(node: ast.AST, *, is_said: bool = False) -> Iterator[ast.Constant | ast.JoinedStr]:
     match node:
         case ast.Constant(value=str(text)):
-            if is_said or _PROSE.search(text):
+            if is_said or _PROSE.fullmatch(text):
                 yield node
         case ast.JoinedStr():
-            if is_said or _PROSE.search("{}".join(_parts(node))):
+            if is_said or _PROSE.fullmatch("{}".join(_parts(node))):
                 yield node
             for value in node.values:
                 if isinstance(value, ast.FormattedValue):
@@ -60,8 +62,8 @@ def _texts(node: ast.AST, *, is_said: bool = False) -> Iterator[ast.Constant | a
             yield from _texts(test)
         case ast.Call():
             yield from _texts_of_call(node)
-        case ast.Assign(targets=[ast.Name(id="OPTION_DOCS")]):
-            pass  # help texts
+        case ast.Assign(targets=[ast.Name(id=name)]) if name in _HELP_TEXTS:
+            pass
         case ast.IfExp():
             yield from _texts(node.test)
             for branch in (node.body, node.orelse):
@@ -101,7 +103,7 @@ class Expectations:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._texts = [text for path in paths for text in _expected(path)]
-        self._all = "\n".join(self._texts)
+        self._all = "\n".join(["", *self._texts, ""])
         self._fragments = {
             text.strip()
             for text in self._texts
@@ -111,14 +113,36 @@ class Expectations:
     def have(self, message: Message) -> bool:
         """Whether a test expects the message.
 
-        By one of its parts, or a fragment of it with several words; where the parts are short, by
-        all of them in order.
+        One of its parts, the end or the beginning of one, or a fragment of it with several words;
+        where the parts are short, all of them in order.
         """
         long = [part.strip() for part in message.parts if len(part.strip()) >= _SHORT]
         if long:
-            return any(p in self._all or any(f in p for f in self._fragments) for p in long)
+            return any(map(self._has_part, long))
         parts = [re.escape(part) for part in message.parts if part.strip()]
         return re.search(".*".join(parts), self._all) is not None
+
+    def _has_part(self, part: str) -> bool:
+        return (
+            part in self._all
+            or any(fragment in part for fragment in self._fragments)
+            or any(part.startswith(found) for found in self._lines_from(part[:_SHORT]))
+            or any(part.endswith(found) for found in self._lines_to(part[-_SHORT:]))
+        )
+
+    def _lines_from(self, begin: str) -> Iterator[str]:
+        """What follows `begin` in a line, with it."""
+        at = self._all.find(begin)
+        while at >= 0:
+            yield self._all[at : self._all.index("\n", at)].rstrip()
+            at = self._all.find(begin, at + 1)
+
+    def _lines_to(self, end: str) -> Iterator[str]:
+        """What precedes `end` in a line, with it."""
+        at = self._all.find(end)
+        while at >= 0:
+            yield self._all[self._all.rindex("\n", 0, at) + 1 : at + len(end)].lstrip()
+            at = self._all.find(end, at + 1)
 
 
 @cache
