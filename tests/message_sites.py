@@ -113,12 +113,12 @@ class Expectations:
     def have(self, message: Message) -> bool:
         """Whether a test expects the message.
 
-        One of its parts, the end or the beginning of one, or a fragment of it with several words;
+        Its longest part, the end or the beginning of it, or a fragment of it with several words;
         where the parts are short, all of them in order.
         """
-        long = [part.strip() for part in message.parts if len(part.strip()) >= _SHORT]
-        if long:
-            return any(map(self._has_part, long))
+        longest = max((part.strip() for part in message.parts), key=len)
+        if len(longest) >= _SHORT:
+            return self._has_part(longest)
         parts = [re.escape(part) for part in message.parts if part.strip()]
         return re.search(".*".join(parts), self._all) is not None
 

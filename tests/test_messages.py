@@ -13,7 +13,7 @@ ROOMS = {
     "passes/collectives": ("passes/collectives", "golden"),
     "passes/control_flow": ("passes/control_flow", "golden"),
     "passes/copy_insertion": ("passes/copy_insertion", "golden"),
-    "passes/rewriting": ("passes/rewriting", "golden"),
+    "passes/rewriting": ("passes", "golden"),
     "passes/scheduling": ("passes/scheduling", "golden"),
     "passes/simplification": ("passes/simplification", "golden"),
     "verifier": ("verifier", "text", "golden"),

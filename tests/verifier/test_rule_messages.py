@@ -2,45 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-
-from hloopt.ir import Opcode
-from hloopt.text import parse_module
-from hloopt.verifier import VerifierOptions, verify_module
-
-CALLEES = """
-neg { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }
-fused { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }
-both { v = f32[8] parameter(0)  w = f32[8] parameter(1)  ROOT n = f32[8] add(v, w) }
-sum { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT a = f32[] add(x, y) }
-step { x = f32[] parameter(0)  y = f32[] parameter(1)  a = f32[] add(x, y)
-  ROOT t = (f32[], f32[]) tuple(a, a) }
-"""
-ALIAS = "output_to_operand_aliasing="
-BUFFER = 'c = b(f32[8]) custom-call(), custom_call_target="CreateBuffer"\n'
-PAIRS = "frontend_attributes={_xla_send_recv_source_target_pairs=%s}"
-IN_PLACE = "source_target_pairs={{0,1}}, slice_sizes={{4}}"
-OFFSETS = "z = s32[] constant(0)\no = (s32[]) tuple(z)\n"
-
-
-def problems(body: str, header: str = "", options: VerifierOptions | None = None) -> list[str]:
-    """What the verifier says of an entry computation with these lines, without the places."""
-    named = re.findall(r"(?:to_apply|calls|body|condition|computation|computations)=\{?(\w+)", body)
-    needed = [c for c in re.split(r"\n(?=\w)", CALLEES) if c.split(" ")[0].strip() in named]
-    text = f"""HloModule m{f", {header}" if header else ""}
-{"".join(f"{callee.strip()}{chr(10)}" for callee in needed)}
-ENTRY e {{
-  p = f32[8] parameter(0)
-  h = bf16[8] parameter(1)
-  k = token[] parameter(2)
-  b = pred[] parameter(3)
-  {body}
-}}
-"""
-    found = [error.message for error in verify_module(parse_module(text), options)]
-    return [re.sub(r"^%[\w.-]+: ", "", message) for message in found]
+from tests.verifier.entry_problems import ALIAS, BUFFER, IN_PLACE, OFFSETS, problems
 
 
 def ragged(sizes: str) -> str:
@@ -82,6 +45,11 @@ def ragged(sizes: str) -> str:
             "The async-done expects the operands of the previous async instruction to be fully "
             "bound: 0 of 1 are",
         ),
+        (
+            "s = ((f32[8]), f32[8]) async-start(h), calls=neg\nd = f32[8] async-done(s)",
+            "The async-start expects the shape of operand 0 to match the async shape at index "
+            "{0, 0} (bf16[8] vs f32[8])",
+        ),
         # buffers
         (
             BUFFER + 'a = (b(f32[8]), b(f32[8])) custom-call(c), custom_call_target="f", '
@@ -95,6 +63,11 @@ def ragged(sizes: str) -> str:
         (
             'r = u32[] custom-call(), custom_call_target="GetRngSeed"',
             "GetRngSeed custom call must return U64 type, not u32[]",
+        ),
+        (
+            BUFFER + 'a = f32[8] custom-call(c, p), custom_call_target="Unpin", '
+            f"{ALIAS}{{{{}}: (0, {{}})}}",
+            "custom-call to Unpin must have one operand",
         ),
         # calls
         (
@@ -116,11 +89,42 @@ def ragged(sizes: str) -> str:
             "d = token[] send-done(s), channel_id=2",
             "Expected to have the same channel id as %s",
         ),
+        (
+            "c = f32[8] conditional(b, p, p), true_computation=both, false_computation=neg",
+            "Expected computation both called from c to have 1 parameters, has 2",
+        ),
+        (
+            "f = bf16[8] fusion(p), kind=kLoop, calls=fused",
+            "Fused computation shape (f32[8]{0}) is not equal to the fusion shape (bf16[8]{0})",
+        ),
+        (
+            "f = f32[8] fusion(p), kind=kLoop, calls=both",
+            "Fused parameter count (2) is greater than the number of operands (1) passed to the "
+            "fusion instruction",
+        ),
+        (
+            "f = f32[8] fusion(p), kind=kLoop, calls=fused\n"
+            "g = f32[8] fusion(f), kind=kLoop, calls=fused",
+            "Instruction of fused computation does not match: %fused belongs to fusion %f",
+        ),
+        (
+            "w = f32[8] while(p), body=neg, condition=shown, sharding={replicated}",
+            "Inconsistent while sharding among instructions: %w {replicated}, %v.1 {manual}",
+        ),
         # collectives
         (
             "a = (f32[8], bf16[8]) all-to-all(p, h), replica_groups={{0,1}}",
             "HLO all-to-all has operands with different shapes: the 0th operand shape f32[8]{0}, "
             "but the 1th operand has shape bf16[8]{0}",
+        ),
+        (
+            "a = f32[8] all-reduce(p), to_apply=sum, replica_groups={{0,1},{4}}",
+            "Replica 4 is out of range (should be in [0, 3) range) in instruction's replica-groups",
+        ),
+        (
+            "a = f32[24] all-gather(p), dimensions={0}, replica_groups={{0,1}}",
+            "shard_count = 3, subgroup_size = 2: dimension 0 grows or shrinks by another factor "
+            "than the replica groups have members",
         ),
         (
             "r = f32[8] ragged-all-to-all(p, p), replica_groups={{0,1}}",
@@ -219,111 +223,3 @@ def ragged(sizes: str) -> str:
 )
 def test_what_a_rule_says(body: str, message: str) -> None:
     assert message in problems(body)
-
-
-@pytest.mark.parametrize(
-    ("body", "header", "layout_sensitive", "message"),
-    [
-        (
-            "m = f32[8] negate(p)\nROOT t = (f32[8], f32[8]) tuple(m, m)",
-            "input_output_alias={ {0}: (0, {}), {1}: (0, {}) }",
-            False,
-            "input_output_alias of output {1}: Input 0 at index {} is already aliased with another "
-            "output",
-        ),
-        (
-            "n = f32[8] negate(p)",
-            "buffer_donor={ (2, {}) }",
-            False,
-            "buffer_donor: parameter 2 has no array at index {}",
-        ),
-        (
-            "n = f32[8] negate(p)",
-            "input_output_alias={ {}: (1, {}, must-alias) }",
-            False,
-            "input_output_alias of output {}: Shape and memory space of the result f32[8]{0} must "
-            "be the same as the shape and memory space of aliased Input 1 at index {} "
-            "(bf16[8]{0})",
-        ),
-        (
-            "n = f32[8] negate(p)",
-            "input_output_alias={ {}: (1, {}) }",
-            True,
-            "input_output_alias of output {}: Expected aliased Input 1 at index {} and output to "
-            "have the same size: bf16[8]{0} and f32[8]{0}",
-        ),
-        (
-            "n = f32[8] negate(p), sharding={devices=[4]<=[4]}",
-            "num_partitions=2",
-            False,
-            "Invalid sharding for instruction: tile_assignment should have 2 devices but has 4",
-        ),
-        (
-            "n = f32[8] negate(p), sharding={devices=[1]0}",
-            "num_partitions=2",
-            False,
-            "Invalid sharding for instruction: tile_assignment should have 2 devices but has 1",
-        ),
-        (
-            "z = s32[] constant(0)\nd = f32[4]{0:S(5)} dynamic-slice(p, z), dynamic_slice_sizes={4}",
-            "",
-            True,
-            "DynamicSlice instruction shouldn't change layout memory space from device to host: "
-            "f32[8]{0} to f32[4]{0:S(5)}",
-        ),
-        (
-            "z = f32[] constant(0)\n"
-            "s = (f32[8], f32[]) scan(p, z), dimensions={0}, num_carries=1, to_apply=step",
-            "",
-            True,
-            "Non-associative scan reached layout-sensitive HloVerifier; the pass ScanExpander "
-            "turns it into a loop",
-        ),
-    ],
-)
-def test_what_a_rule_says_with_a_header_or_option(
-    body: str, header: str, layout_sensitive: bool, message: str
-) -> None:
-    options = VerifierOptions(layout_sensitive=layout_sensitive)
-    assert message in problems(body, header, options)
-
-
-@pytest.mark.parametrize(
-    ("second", "message"),
-    [
-        (
-            f"t = (f32[8], u32[], token[]) send(p, k), channel_id=1, {PAIRS % '{{0,1}}'}\n"
-            "e.1 = token[] send-done(t), channel_id=1",
-            "Expected recv to match send %s, which is scheduled before",
-        ),
-        (
-            "t = (f32[8], u32[], token[]) recv(k), channel_id=1, "
-            f"{PAIRS % '{{0,1},{0,2}}'}\ne.1 = (f32[8], token[]) recv-done(t), channel_id=1",
-            "Expected send and recv instructions to have unique source and target pairs (the "
-            "other one is %s)",
-        ),
-    ],
-)
-def test_schedules_that_wait_for_ever(second: str, message: str) -> None:
-    pairs = "{{0,1},{0,2}}" if "unique" in message else "{{0,1}}"
-    body = (
-        f"s = (f32[8], u32[], token[]) send(p, k), channel_id=1, {PAIRS % pairs}\n"
-        f"d = token[] send-done(s), channel_id=1\n{second}"
-    )
-    options = VerifierOptions(verify_no_collective_deadlocks=True)
-    assert message in problems(body, "is_scheduled=true", options)
-
-
-def test_an_async_start_without_a_tuple() -> None:
-    """Text and protos cannot say it; a pass could leave it behind."""
-    module = parse_module(
-        "neg { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }\n"
-        "ENTRY e { p = f32[8] parameter(0)  s = ((f32[8]), f32[8]) async-start(p), calls=neg  "
-        "ROOT d = f32[8] async-done(s) }"
-    )
-    (start,) = module.instructions(Opcode.ASYNC_START)
-    start.set_shape(start.operands[0].shape)
-    (error,) = verify_module(module)
-    assert error.message == (
-        "%s: The async-start expects a tuple of operands and results, found f32[8]"
-    )
