@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.verifier.entry_problems import PAIRS, problems
 
-from hloopt.ir import Opcode
+from hloopt.ir import Instruction, Module
 from hloopt.text import parse_module
 from hloopt.verifier import VerifierOptions, verify_module
 
@@ -137,16 +137,46 @@ def test_a_name_that_is_not_that_of_the_schedule() -> None:
     ]
 
 
+# -- what no text says, but a pass could leave behind ---------------------------------------------
+
+CALLS = """neg { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }
+abs { v = f32[8] parameter(0)  ROOT n = f32[8] abs(v) }
+run { v = f32[8] parameter(0)  ROOT n = f32[8] sine(v) }
+ENTRY e {
+  p = f32[8] parameter(0)
+  s = ((f32[8]), f32[8]) async-start(p), calls=run
+  d = f32[8] async-done(s)
+  a = f32[8] call(d), to_apply=abs
+  ROOT f = f32[8] fusion(a), kind=kLoop, calls=neg
+}"""
+
+
+def instruction(module: Module, name: str) -> Instruction:
+    return next(i for i in module.entry.instructions if i.name == name)
+
+
+def messages(module: Module) -> list[str]:
+    return [error.message for error in verify_module(module)]
+
+
 def test_an_async_start_without_a_tuple() -> None:
-    """Text and protos cannot say it; a pass could leave it behind."""
-    module = parse_module(
-        "neg { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }\n"
-        "ENTRY e { p = f32[8] parameter(0)  s = ((f32[8]), f32[8]) async-start(p), calls=neg  "
-        "ROOT d = f32[8] async-done(s) }"
-    )
-    (start,) = module.instructions(Opcode.ASYNC_START)
+    module = parse_module(CALLS)
+    start = instruction(module, "s")
     start.set_shape(start.operands[0].shape)
-    (error,) = verify_module(module)
-    assert error.message == (
+    assert messages(module) == [
         "%s: The async-start expects a tuple of operands and results, found f32[8]"
-    )
+    ]
+
+
+def test_callers_of_no_computation_or_of_several() -> None:
+    module = parse_module(CALLS)
+    instruction(module, "s").set_called(())
+    fusion = instruction(module, "f")
+    fusion.set_called((*fusion.called, *instruction(module, "a").called))
+    found = messages(module)
+    assert "%d: async-done calls no computation" in found
+    assert "%f: a fusion calls one computation" in found
+
+
+def test_a_module_without_an_entry() -> None:
+    assert messages(Module("m")) == ["module m has no entry computation"]

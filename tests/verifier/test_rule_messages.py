@@ -111,7 +111,24 @@ def ragged(sizes: str) -> str:
             "w = f32[8] while(p), body=neg, condition=shown, sharding={replicated}",
             "Inconsistent while sharding among instructions: %w {replicated}, %v.1 {manual}",
         ),
+        (
+            'c = f32[8] call(p), to_apply=neg, is_composite=true, frontend_attributes={a="b"}',
+            "A composite call op must have frontend attributes with a composite.name",
+        ),
+        (
+            "m = f32[8] map(p), dimensions={0}, to_apply=sum",
+            "Expected computation sum called from m to have 1 parameters, has 2",
+        ),
+        (
+            "s = (f32[8], u32[], token[]) send(p, k), channel_id=1\n"
+            "d = (f32[8], token[]) recv-done(s), channel_id=1",
+            "The operand of a recv-done instruction needs to be recv, found send",
+        ),
         # collectives
+        (
+            "a = f32[16] all-gather(p), dimensions={0}, use_global_device_ids=true",
+            "Cannot have use_global_device_ids=true without channel_id",
+        ),
         (
             "a = (f32[8], bf16[8]) all-to-all(p, h), replica_groups={{0,1}}",
             "HLO all-to-all has operands with different shapes: the 0th operand shape f32[8]{0}, "
@@ -206,6 +223,14 @@ def ragged(sizes: str) -> str:
             "d = f32[4,4] scaled-dot(l, l, m, m), lhs_contracting_dims={}, "
             "rhs_contracting_dims={}",
             "Scaled dot expects one contracting dimension, operand l has 0",
+        ),
+        (
+            "n = bf16[8] copy(p)",
+            "Expected instruction to have shape equal to f32[8], actual shape is bf16[8]",
+        ),
+        (
+            'ROOT c = b(f32[8]) custom-call(), custom_call_target="CreateBuffer"',
+            "buffers aren't allowed in this context: b(f32[8]{0}) of the entry computation",
         ),
         # shardings
         (
