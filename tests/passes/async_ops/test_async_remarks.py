@@ -90,3 +90,15 @@ def test_a_text_that_names_no_group() -> None:
     with pytest.raises(PassRefused) as refused:
         create_pass("legalize-scheduling-annotations").run(parse_module(text), PassContext())
     assert refused.value.message == "'%a': _scheduling_group_id=\"first\" is no scheduling group"
+
+
+@pytest.mark.parametrize(
+    ("disabled", "remark"), [((), "%s: asynchronous"), (("all-reduce",), "%s: synchronous")]
+)
+def test_how_a_collective_is_to_run(disabled: tuple[str, ...], remark: str) -> None:
+    text = module(
+        "s = ((f32[4]), f32[4]) async-start(p), calls=run ROOT d = f32[4] async-done(s)",
+        "run { x = f32[4] parameter(0) ROOT a = f32[4] all-reduce(x), to_apply=sum }",
+    )
+    found = applied("async-collective-annotator", text, disable_async_collectives=disabled)
+    assert found == [remark]

@@ -114,3 +114,20 @@ def test_equal_fusions_are_marked() -> None:
         ("applied", "a", "marked as equal to %a"),
         ("applied", "b", "marked as equal to %a"),
     ]
+
+
+def test_a_call_that_runs_asynchronously_is_not_split() -> None:
+    text = (
+        SIMPLE + "run { y = f32[4] parameter(0) ROOT k = (f32[4]) call(y), to_apply=f }\n"
+        "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), (f32[4])) async-start(p), calls=run "
+        "ROOT d = (f32[4]) async-done(s) }"
+    )
+    found = reasons_to_stay("call-splitter", text, boundary=lambda i: i.opcode == "cosine")
+    assert found == ["it runs asynchronously"]
+
+
+def test_large_computations_are_not_compared() -> None:
+    steps = " ".join(f"n{i} = f32[4] negate(n{i - 1})" for i in range(1, 300))
+    text = f"f {{ n0 = f32[4] parameter(0) {steps} ROOT r = f32[4] negate(n299) }}\n" + CALL
+    found = reasons_to_stay("computation-deduplicator", text)
+    assert found == ["%f has 301 instructions, more than 128 are not compared"]

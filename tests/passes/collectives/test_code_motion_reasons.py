@@ -59,6 +59,12 @@ def stays(
             "it is not a sum",
         ),
         (
+            SUMMED.replace("to_apply=sum", "to_apply=sum, control-predecessors={s}")
+            + "n = f32[4] add(s, r)",
+            "f32[4]",
+            "it has control dependencies",
+        ),
+        (
             "v = c64[4] complex(x, x) r = c64[4] all-reduce(v), GROUPS, to_apply=pair "
             "n = c64[4] add(s, r)",
             "c64[4]",
@@ -181,6 +187,17 @@ NEXT = "tuple(next, x, n)"
             "the condition of %w0 reads element 2",
         ),
         (
+            ADDED,
+            [
+                (
+                    "ROOT t = (s32[], f32[4], f32[4]) tuple(next, x, n)",
+                    "t = (s32[], f32[4], f32[4]) tuple(next, x, n) "
+                    "ROOT u = (s32[], f32[4], f32[4]) copy(t)",
+                )
+            ],
+            "the root of %body is no tuple",
+        ),
+        (
             ADDED + "every = (s32[], f32[4], f32[4]) copy(p)",
             [],
             "%every uses the whole state of the loop",
@@ -275,6 +292,7 @@ def test_scatters_that_stay(
 def test_a_scatter_of_complex_numbers_stays() -> None:
     body = SCATTERED.replace("f32[4]", "c64[4]").replace("x),", "y),")
     body = body.replace("z = f32[]", "z = c64[]").replace("constant(0) o", "constant((0, 0)) o")
+    body = body.replace("scatter(own, at", "scatter(s, at")
     body = "y = c64[4] complex(x, x) " + body.replace("to_apply=sum", "to_apply=pair")
     assert stays(body, "c64[4]") == ["values of type c64 are not accumulated"]
 

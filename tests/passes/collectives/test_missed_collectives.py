@@ -26,6 +26,10 @@ def entry(body: str, *, replicas: int = 4, partitions: int = 1) -> str:
             "it or what is broadcast has a dynamic dimension",
         ),
         (
+            "ROOT g = (f32[16], f32[16]) all-gather(x, y), dimensions={0}",
+            "it has 2 operands",
+        ),
+        (
             "b = f32[4,3] broadcast(x), dimensions={0} "
             "ROOT g = f32[16,3] all-gather(b), dimensions={0}, control-predecessors={y}",
             "it or its broadcast has control dependencies",
@@ -143,6 +147,10 @@ def test_all_reduces_that_are_not_folded(inner: str, outer: str, reason: str) ->
         (
             "ROOT r = f32[4] all-reduce(x), to_apply=sum, replica_groups={{0,1},{2},{3}}",
             "its replica groups have different sizes",
+        ),
+        (
+            "ROOT r = f32[4] all-reduce(x), to_apply=sum, control-predecessors={y}",
+            "it has control dependencies",
         ),
     ],
 )
@@ -303,6 +311,7 @@ def test_collectives_in_loops_are_not_combined_with_that_off() -> None:
 @pytest.mark.parametrize(
     ("replicas", "channel", "reason"),
     [
+        (2, ", control-predecessors={one}", "it has control dependencies"),
         (70000, "", "which of 70,000 devices meet in others is not looked at"),
         (2, ", channel_id=1", "its pairs are cross_partition and would be cross_replica in a send"),
     ],
@@ -311,3 +320,23 @@ def test_permutes_that_are_not_split(replicas: int, channel: str, reason: str) -
     body = f"r = f32[4] collective-permute(v), source_target_pairs={{{{0,1}}}}{channel}"
     text = HEADER % (replicas, 1) + LOOP % body
     assert reasons_to_stay("collective-permute-decomposer", text) == [reason]
+
+
+def test_permutes_of_several_values_are_not_split() -> None:
+    body = """rs = (f32[4], f32[4]) collective-permute(v, v), source_target_pairs={{0,1}}
+    r = f32[4] get-tuple-element(rs), index=0"""
+    text = HEADER % (2, 1) + LOOP % body
+    assert reasons_to_stay("collective-permute-decomposer", text) == ["it has 2 operands"]
+
+
+def test_an_all_reduce_that_others_use_is_not_folded() -> None:
+    text = entry(
+        f"inner = f32[4] all-reduce(x), to_apply=sum, {ROWS}\n"
+        f"outer = f32[4] all-reduce(inner), to_apply=sum, {COLUMNS}\nROOT t = tuple(inner, outer)"
+    )
+    assert reasons_to_stay("all-reduce-folder", text) == ["not only %outer uses it"]
+
+
+def test_a_gather_with_control_dependencies_stands_for_no_other() -> None:
+    text = entry("ROOT g = f32[16] all-gather(x), dimensions={0}, control-predecessors={y}")
+    assert reasons_to_stay("all-gather-cse", text) == ["it has control dependencies"]
