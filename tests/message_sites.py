@@ -102,47 +102,18 @@ class Expectations:
     """The texts that tests expect: CHECK lines of golden tests, strings of those in Python."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._texts = [text for path in paths for text in _expected(path)]
-        self._all = "\n".join(["", *self._texts, ""])
-        self._fragments = {
-            text.strip()
-            for text in self._texts
-            if "\n" not in text and " " in text.strip() and len(text.strip()) >= _SHORT
-        }
+        self._texts = "\n".join(text for path in paths for text in _expected(path))
 
     def have(self, message: Message) -> bool:
         """Whether a test expects the message.
 
-        Its longest part, the end or the beginning of it, or a fragment of it with several words;
-        where the parts are short, all of them in order.
+        Its longest part; where that is short, all parts in order.
         """
         longest = max((part.strip() for part in message.parts), key=len)
         if len(longest) >= _SHORT:
-            return self._has_part(longest)
+            return longest in self._texts
         parts = [re.escape(part) for part in message.parts if part.strip()]
-        return re.search(".*".join(parts), self._all) is not None
-
-    def _has_part(self, part: str) -> bool:
-        return (
-            part in self._all
-            or any(fragment in part for fragment in self._fragments)
-            or any(part.startswith(found) for found in self._lines_from(part[:_SHORT]))
-            or any(part.endswith(found) for found in self._lines_to(part[-_SHORT:]))
-        )
-
-    def _lines_from(self, begin: str) -> Iterator[str]:
-        """What follows `begin` in a line, with it."""
-        at = self._all.find(begin)
-        while at >= 0:
-            yield self._all[at : self._all.index("\n", at)].rstrip()
-            at = self._all.find(begin, at + 1)
-
-    def _lines_to(self, end: str) -> Iterator[str]:
-        """What precedes `end` in a line, with it."""
-        at = self._all.find(end)
-        while at >= 0:
-            yield self._all[self._all.rindex("\n", 0, at) + 1 : at + len(end)].lstrip()
-            at = self._all.find(end, at + 1)
+        return re.search(".*".join(parts), self._texts) is not None
 
 
 @cache

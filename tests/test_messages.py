@@ -76,11 +76,9 @@ def test_what_a_message_is(tmp_path: Path, line: str, texts: list[str]) -> None:
     ("text", "is_expected"),
     [
         ("missed %a: it reads %x in the body of loop %w, which stores it", True),
-        ("the body of", True),
-        ("it reads %x in the body", True),
+        ("in the body of loop %", True),
+        ("it reads %x in the body", False),
         ("%w, which stores it", False),
-        ("the body", False),
-        ("something else entirely", False),
     ],
 )
 def test_what_expects_a_message(tmp_path: Path, text: str, is_expected: bool) -> None:

@@ -121,6 +121,15 @@ def test_what_the_figures_rest_on(text: str, assumption: str) -> None:
     assert assumption in analyze_memory(parse_module(text)).assumptions
 
 
+def test_an_argument_and_a_result_in_the_memory_of_collectives() -> None:
+    text = module_text(
+        "x = f32[64] parameter(0)", "r = f32[64] all-reduce(x), to_apply=sum", before=SUM
+    )
+    backend = gpu_backend(GpuMemoryFlags.on(["xla_gpu_enable_nccl_user_buffers"]))
+    last = analyze_memory(parse_module(text), backend=backend).assumptions[-1]
+    assert last.startswith("2 arguments, constants or results lie in the memory of collectives: ")
+
+
 def test_one_result_in_the_memory_of_collectives() -> None:
     text = module_text(
         "x = f32[64] parameter(0)", "n = f32[64] negate(x)",

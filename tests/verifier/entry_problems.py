@@ -12,6 +12,8 @@ neg { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }
 fused { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }
 both { v = f32[8] parameter(0)  w = f32[8] parameter(1)  ROOT n = f32[8] add(v, w) }
 shown { v = f32[8] parameter(0), sharding={manual}  ROOT n = pred[] constant(true) }
+wide { v = f32[8] parameter(0)  c = f32[8] copy(v)  ROOT n = f32[8] negate(c) }
+side { v = f32[8] parameter(0)  ROOT n = f32[8] negate(v) }, execution_thread="side"
 sum { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT a = f32[] add(x, y) }
 step { x = f32[] parameter(0)  y = f32[] parameter(1)  a = f32[] add(x, y)
   ROOT t = (f32[], f32[]) tuple(a, a) }

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.verifier.entry_problems import PAIRS, problems
 
+from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Module
 from hloopt.text import parse_module
 from hloopt.verifier import VerifierOptions, verify_module
+from hloopt.verifier.verify import VerifiedState, verify_changes
 
 
 @pytest.mark.parametrize(
@@ -180,3 +182,21 @@ def test_callers_of_no_computation_or_of_several() -> None:
 
 def test_a_module_without_an_entry() -> None:
     assert messages(Module("m")) == ["module m has no entry computation"]
+
+
+@pytest.mark.parametrize(
+    ("count", "more"), [(2, " (and 1 more problem)"), (3, " (and 2 more problems)")]
+)
+def test_the_first_of_several_problems_counts_the_others(count: int, more: str) -> None:
+    lines = "  ".join(f"i{n} = pred[4] iota(), iota_dimension=0" for n in range(count))
+    module = parse_module(f"ENTRY e {{ {lines} ROOT p = f32[] parameter(0) }}")
+    with pytest.raises(HloError) as raised:
+        verify_changes(module, VerifiedState(), VerifierOptions())
+    assert raised.value.message.endswith(f", got PRED{more}")
+
+
+def test_an_entry_that_something_calls() -> None:
+    module = parse_module(CALLS)
+    call = instruction(module, "a")
+    call.set_called((module.entry,))
+    assert "%a calls the entry computation %e" in messages(module)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.passes.collectives.loop_of_buffers import REDUCED, STORED, loop, reasons
 
+from hloopt.diagnostics import HloError
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
@@ -74,6 +75,14 @@ def test_loops_that_are_not_pipelined(changes: dict[str, Any], reason: str) -> N
             {"process_different_sized_ops": False},
             "%fill, which its value is formatted with, is a scalar, and "
             "process_different_sized_ops is off",
+        ),
+        (
+            "ar = f32[4,8] get-tuple-element(p), index=3\n"
+            "row = f32[1,8] slice(ar), slice={[0:1],[0:8]}\n"
+            "stored = f32[4,8] dynamic-update-slice(x, row, i, zero)",
+            "stored, y",
+            {"should_process": lambda value: value.name == "ar"},
+            "it reads the whole state of the loop, which cannot hold itself for the next trip",
         ),
         # Its uses
         (
@@ -239,3 +248,11 @@ def test_the_first_of_two_fills_a_loop(options: dict[str, Any]) -> None:
         ("missed", "second"),
     ]
     assert context.remarks[1].reason == "not pipelined: max_pipelining_per_loop is reached"
+
+
+def test_a_level_below_zero() -> None:
+    with pytest.raises(HloError) as raised:
+        create_pass("collective-pipeliner", {"level_to_operate_on": -1})
+    assert "option 'level_to_operate_on' takes no negative number, as -1 is" in (
+        raised.value.message
+    )

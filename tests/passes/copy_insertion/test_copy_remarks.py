@@ -104,3 +104,15 @@ def test_a_transfer_under_way_that_something_else_reads() -> None:
     assert refused.value.message == "Non-copyable op must have a single user."
     assert refused.value.help is not None
     assert refused.value.help.startswith("%s has 2: only its done may use it, or one tuple")
+
+
+def test_a_call_graph_that_is_not_flat() -> None:
+    text = """f { x = f32[] parameter(0)  ROOT n = f32[] negate(x) }
+    ENTRY e {
+      x = f32[] parameter(0)
+      a = f32[] call(x), to_apply=f
+      ROOT b = f32[] call(a), to_apply=f
+    }"""
+    with pytest.raises(PassRefused) as refused:
+        create_pass("copy-insertion").run(parse_module(text), PassContext())
+    assert refused.value.message == "Call graph must be flattened before copy insertion."

@@ -165,6 +165,11 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
     assert refusal(scheduled(f"{GATHER}ROOT r = tuple(d, q)"), **options).message == message
 
 
+def test_a_module_without_a_schedule() -> None:
+    text = scheduled(f"{GATHER}ROOT r = tuple(d, q)").replace("is_scheduled=true, ", "")
+    assert refusal(text).message == "it needs a module with a schedule"
+
+
 def test_a_group_that_needs_more_than_the_limit() -> None:
     refused = refusal(scheduled(f"{GROUPED}ROOT r = tuple(d, q)"), all_gather_overlap_limit=0)
     assert refused.message == (
@@ -179,8 +184,8 @@ def test_groups_that_wait_for_each_other() -> None:
         f"ROOT c = f32[16] negate(b){group(1)}"
     )
     refused = refusal(text)
-    assert "FindAndExtractBestNodeAvailable failed to find a node to schedule" in refused.message
-    assert "c: Skipped due to kAnnotationNotReady." in refused.message
+    begin = "FindAndExtractBestNodeAvailable failed to find a node to schedule, skipped nodes: "
+    assert refused.message == f"{begin}c: Skipped due to kAnnotationNotReady.; "
     assert refused.help == (
         "scheduling groups wait for each other: "
         "legalize-scheduling-annotations{run_verification=true} names two of them"
