@@ -143,6 +143,13 @@ def test_loops_that_are_not_pipelined(changes: dict[str, Any], reason: str) -> N
             "%stored is more than one element of %next",
         ),
         (
+            REDUCED + "f = f32[] constant(0)\nnew = f32[4,8] broadcast(f), dimensions={}\n"
+            "stored = f32[4,8] dynamic-update-slice(new, ar, i, zero)",
+            "stored, y",
+            {},
+            "buffer %new of %stored is no element of the loop's state",
+        ),
+        (
             REDUCED + "look = f32[4,8] negate(x)\nf = f32[] constant(0)\n"
             "new = f32[4,8] broadcast(f), dimensions={}\n"
             "stored = f32[4,8] dynamic-update-slice(new, ar, i, zero), "
