@@ -7,7 +7,7 @@ from tests.properties.consistency import assert_consistent
 from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
 
@@ -19,3 +19,14 @@ def run_checked(name: str, text: str, *, changes: bool = True, **options: object
     assert verify_module(module) == []
     assert_consistent(module)
     return module
+
+
+def reasons_to_stay(name: str, text: str, **options: object) -> list[str]:
+    """The remarks of a pass that leaves a valid module as it is: why it missed what is there."""
+    module, context = parse_module(text), PassContext(name)
+    assert verify_module(module) == []
+    before = print_module(module)
+    assert not create_pass(name, options).run(module, context)
+    assert print_module(module) == before
+    assert {remark.kind for remark in context.remarks} <= {"missed"}
+    return [remark.reason for remark in context.remarks]

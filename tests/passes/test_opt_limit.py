@@ -97,22 +97,22 @@ def _golden_cases() -> dict[str, list[Case]]:
         for given in dict.fromkeys(re.findall(r'--passes (?:"([^"]+)"|(\S+))', lines)):
             try:
                 parse_module(text)
-                step = _step("".join(given))
+                step = step_of("".join(given))
             except HloError:
                 continue  # an input, or an option, that is wrong on purpose
             cases.setdefault(step.made.name, []).append(Case(text, step))
     return cases
 
 
-def _cases(name: str) -> list[Case]:
+def pass_cases(name: str) -> list[Case]:
     golden = _golden_cases()
     if name in _LIKE:
-        return [Case(case.text, _step(name)) for case in golden[_LIKE[name]]]
-    own = [Case(text, _step(given)) for given, text in _OWN.items()]
+        return [Case(case.text, step_of(name)) for case in golden[_LIKE[name]]]
+    own = [Case(text, step_of(given)) for given, text in _OWN.items()]
     return golden.get(name, []) + [case for case in own if case.step.made.name == name]
 
 
-def _step(given: str) -> PassStep:
+def step_of(given: str) -> PassStep:
     return next(parse_passes(given, find_pipeline).passes())
 
 
@@ -155,5 +155,5 @@ def _total(case: Case) -> int:
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_stops_at_any_number_of_applications(name: str) -> None:
-    totals = [_total(case) for case in _cases(name)]
+    totals = [_total(case) for case in pass_cases(name)]
     assert any(totals), "no input on which the pass does anything"

@@ -28,8 +28,6 @@ def check_operand_aliasing(instruction: Instruction, setting: Setting) -> None:
     Layouts count where the verifier is layout-sensitive. Outputs of an async-start are counted
     in its own shape; its operands are those of the computation it wraps.
     """
-    if instruction.opcode is Opcode.CALL:
-        raise HloVerifyError("A call may not have an output-to-operand aliasing set.")
     operands = [operand.shape for operand in instruction.operands]
     result = instruction.shape
     if instruction.opcode is Opcode.ASYNC_START and instruction.called:

@@ -200,8 +200,6 @@ def check_source_target_pairs(instruction: Instruction, setting: Setting) -> Non
     The in-place form, with offsets, lets a device send twice where the lists of offsets say so.
     """
     pairs = pairs_of(instruction)
-    if any(len(pair) != 2 for pair in pairs):
-        raise HloVerifyError("source_target_pairs holds something that is no pair")
     limit = _mode(instruction, setting).device_count
     for what, devices in (("Source", [s for s, _ in pairs]), ("Target", [t for _, t in pairs])):
         _check_range(what, devices, limit)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hloopt.diagnostics import HloError, HloVerifyError
+from hloopt.diagnostics import HloError
 from hloopt.ir.attributes.text import split_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction, without_references
 from hloopt.ir.literals.plain_literals import is_plain_scalar
 from hloopt.ir.opcode import (
     ASYNC,
-    CONTROL_FLOW_CALLERS,
     ELEMENTWISE_BINARY,
     ELEMENTWISE_UNARY,
-    EMBEDDED_CALLERS,
     Opcode,
 )
 from hloopt.ir.operand_rules import check_operands
@@ -36,9 +34,6 @@ _METADATA = pattern(
 _CHANNEL = pattern(r"\bchannel_id=\d{1,18}(?!\d)")
 
 _NEVER_ABOUT_RULES = frozenset(("metadata", "backend_config", "statistics"))
-_MUST_CALL = (CONTROL_FLOW_CALLERS | EMBEDDED_CALLERS) - {
-    *(Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE, Opcode.CUSTOM_CALL, Opcode.TOPK)
-}
 _KEEPS_SHAPE = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) - {
     *(Opcode.COMPARE, Opcode.COMPLEX, Opcode.REAL, Opcode.IMAG, Opcode.IS_FINITE),
     *(Opcode.BITCAST_CONVERT, Opcode.STOCHASTIC_CONVERT, Opcode.REDUCE_PRECISION),
@@ -216,8 +211,6 @@ class InstructionRules:
 
     def _check_rules(self, instruction: Instruction, attributes: Mapping[str, str]) -> None:
         opcode = instruction.opcode
-        if opcode in _MUST_CALL and not instruction.called:
-            raise HloVerifyError(f"{opcode} calls no computation")
         operands = [operand.shape for operand in instruction.operands]
         before, after = self._rules(opcode)
         is_odd, is_mixed = self._look_at(instruction.shape, operands)

@@ -132,7 +132,7 @@ INSTRUCTION_RULES: tuple[Rule, ...] = (
     _rule("async_chains:check_async", *ASYNC),
     _rule(
         "aliasing:check_operand_aliasing",
-        *(Opcode.CUSTOM_CALL, Opcode.FUSION, Opcode.CALL, Opcode.ASYNC_START),
+        *(Opcode.CUSTOM_CALL, Opcode.FUSION, Opcode.ASYNC_START),
         has="output_to_operand_aliasing",
     ),
     _rule("calls:check_composite", Opcode.CALL, has="is_composite"),

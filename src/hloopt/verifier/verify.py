@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from hloopt.diagnostics import HloError, HloVerifyError
+from hloopt.diagnostics import HloError, HloVerifyError, counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -133,7 +133,8 @@ def verify_changes(module: Module, state: VerifiedState, options: VerifierOption
     errors = verify_module(module, options, state)
     if errors:
         first = errors[0]
-        more = f" (and {len(errors) - 1} more problems)" if len(errors) > 1 else ""
+        others = len(errors) - 1
+        more = f" (and {counted(others, 'more problem')})" if others else ""
         raise HloVerifyError(
             first.message + more, span=first.span, help=first.help, code=first.code
         )

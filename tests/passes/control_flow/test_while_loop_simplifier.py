@@ -278,3 +278,17 @@ ENTRY main {{
     module, changed, _ = run(parse_module(text))
     assert changed is merges
     assert reference.compare(module) is None
+
+
+def test_a_loop_of_one_trip_that_asks_to_stay() -> None:
+    mark = "skip-simplify-while-loops_trip-count-one"
+    body = (
+        f"  y2 = f32[4] negate(y)\n  x2 = f32[4] negate(x)\n  ROOT t = {STATE} tuple(next, x2, y2)"
+    )
+    entry = GIVES_X.format(f', frontend_attributes={{{mark}="true"}}').replace(
+        "  ROOT r = f32[4] get-tuple-element(w), index=1", f"  ROOT r = {STATE} copy(w)"
+    )
+    module, changed, context = simplified(body=body, entry=entry, trips=1)
+    assert not changed
+    assert the_loop(module).name == "w"
+    assert context.remarks[-1].reason == f"it is marked {mark}=true"

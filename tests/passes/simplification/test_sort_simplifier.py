@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.passes.checked_run import run_checked
+from tests.passes.checked_run import reasons_to_stay, run_checked
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
@@ -185,3 +185,24 @@ def test_any_sort_still_computes_the_same(
     module = parse_module(text)
     create_pass(PASS).run(module, PassContext())
     assert reference.compare(module) is None
+
+
+@pytest.mark.parametrize(
+    ("attribute", "reason"),
+    [
+        ("sharding={maximal device=0}", "its sharding differs from that of %p"),
+        ("control-predecessors={n}", "a control predecessor of it may depend on %p"),
+    ],
+)
+def test_sorts_of_one_element_that_its_operand_cannot_replace(attribute: str, reason: str) -> None:
+    body = (
+        f"n = f32[N] negate(p) ROOT s = f32[N] sort(p), dimensions={{0}}, to_apply=d, {attribute}"
+    )
+    comparator = "d { a = f32[] parameter(0) b = f32[] parameter(1) "
+    comparator += "ROOT r = pred[] compare(a, b), direction=LT }\nENTRY"
+    text = (
+        sorts(body, 1)
+        .replace("ENTRY", comparator)
+        .replace("p = f32[1] parameter(0)", "p = f32[1] parameter(0), sharding={replicated}")
+    )
+    assert reasons_to_stay(PASS, text.replace(COMPARATOR, "")) == [reason]

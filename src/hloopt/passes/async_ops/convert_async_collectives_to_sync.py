@@ -137,11 +137,11 @@ def _why_not(start: Instruction) -> str | None:
     """The reason why no synchronous collective can do what a start does; None where one can."""
     if start.opcode is not Opcode.ASYNC_START:
         if any(operand.shape.is_tuple for operand in start.operands):
-            return "it has tuples as operands, which no synchronous collective has"
+            return "it has tuples as operands, as a collective-permute in place"
         return None
     operation = wrapped(start)
     if operation.operands != operation.parent.parameters:
-        return "what it wraps is more than one collective of its operands"
+        return "the collective it wraps does not take its operands one by one, in order"
     return None
 
 

@@ -113,8 +113,6 @@ def _split_groups(
     first: _Groups = []
     second: _Groups = []
     for group in device_groups(reduced, grid):
-        if max(group) >= grid.device_count:
-            return f"it names device {max(group)}, and there are {grid.device_count}"
         rows = _rows(group, shards)
         if isinstance(rows, str):
             return rows

@@ -130,21 +130,17 @@ class _SpecialCases:
             return
         root, facts = computation.root, self.facts
         may_repeat = None if computation.is_entry else self._merging_slots(computation)
-        if may_repeat is not None and not may_repeat and not self.flow.unions:
+        if may_repeat is not None and not may_repeat:
             return
         aliased = self._aliased_slots() if computation.is_entry else set()
         first: dict[int, int] = {}
         for slot, held in enumerate(self.flow.held[root]):
             if held < 0:
                 continue
-            value = facts.value_of(root, slot)
-            if value is None:
-                self._add(root, slot, "what it holds depends on the caller")
             for member in self.flow.members((held,)):
                 buffer = facts.buffer_of(member)[0]
                 if buffer in first and (may_repeat is None or slot in may_repeat):
-                    is_kept = slot in aliased and value is not None
-                    repeated = first[buffer] if is_kept else slot
+                    repeated = first[buffer] if slot in aliased else slot
                     self._add(root, repeated, "another part of the result lies in the same place")
                 first.setdefault(buffer, slot)
                 if computation.is_entry and facts.is_read_only(member):

@@ -82,7 +82,7 @@ class Decision:
             for rule in rules
         ]
         before = len(self.comparisons) - len(self.decided)
-        indirect = f"; {before} comparisons before, among others" if before else ""
+        indirect = f"; {counted(before, 'comparison')} before, among others" if before else ""
         return (
             f"of {counted(len(self.comparisons) + 1, 'candidate')} better than {', '.join(won)}"
             + (indirect + held)

@@ -121,7 +121,13 @@ class _Run:
     def _way_out(self) -> str:
         """Advice for a computation of which no ready node may be taken."""
         state = self.state
-        for node in state.ready.nodes:
+        ready = state.ready.nodes
+        if all(state.obstacle(node) == "kAnnotationNotReady" for node in ready):
+            return (
+                "scheduling groups wait for each other: "
+                "legalize-scheduling-annotations{run_verification=true} names two of them"
+            )
+        for node in ready:
             short = state.resources.shortage(node)
             if short is None:
                 continue

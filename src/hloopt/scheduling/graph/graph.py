@@ -209,11 +209,14 @@ class ScheduleGraph:
                 if not waiting[after]:
                     order.append(after)
         if len(order) < len(waiting):
-            stuck = next(node for node, count in enumerate(waiting) if count)
+            # Of all edges only those between transfers and loops can make a cycle.
+            stuck = (self.instructions[node] for node, count in enumerate(waiting) if count)
+            loop = next(i for i in stuck if i.opcode is Opcode.WHILE)
             raise PassRefused(
-                f"'%{self.instructions[stuck].name}' cannot be scheduled: it has to come before "
-                "an operation overwrites what it reads, and depends on that operation",
-                span=self.computation.module.span_of(self.instructions[stuck]),
+                f"'%{loop.name}' cannot be scheduled: a transfer has to end before this loop, and "
+                "depends on it",
+                help="a send-done ends before the loops that depend on the recv-done it waits for",
+                span=self.computation.module.span_of(loop),
             )
         return order
 

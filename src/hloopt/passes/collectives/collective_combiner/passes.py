@@ -103,7 +103,7 @@ class _Combiner(ModulePass):
             for collective in found.members:
                 context.missed(collective, found.why_alone)
             return
-        what = f"combined with {len(found.members) - 1} others"
+        what = f"combined with {counted(len(found.members) - 1, 'other')}"
         if not context.apply(found.members[0], what, remark=False):
             return
         combined = combine(found.members)

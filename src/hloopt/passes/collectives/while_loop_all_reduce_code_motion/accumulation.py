@@ -89,8 +89,6 @@ class _Search:
         stack: list[tuple[Instruction, tuple[Instruction, ...]]] = [(self.collective, ())]
         while stack:
             value, way = stack.pop()
-            if value.is_root:
-                raise NotMovable(f"%{value.name} is the root")
             for user in reversed(value.users):
                 if user.opcode is Opcode.ADD:
                     self.found.append(self._accumulation(user, value, way))

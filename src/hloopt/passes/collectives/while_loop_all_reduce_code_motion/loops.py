@@ -101,8 +101,11 @@ def is_zero(value: Instruction) -> bool:
 
 
 def only_user(value: Instruction) -> Instruction:
-    """The one user of a value. Raises NotMovable if it has none, several, or is the root."""
-    if len(value.users) == 1 and not value.is_root:
+    """The one user of a value, which is not the root. Raises NotMovable if it has none, or several.
+
+    The root of a loop's body is a tuple.
+    """
+    if len(value.users) == 1:
         return next(iter(value.users))
-    users = "is not used" if not value.users else "has several users"
-    raise NotMovable(f"%{value.name} {'is the root' if value.is_root else users}")
+    users = "has several users" if value.users else "is not used"
+    raise NotMovable(f"%{value.name} {users}")

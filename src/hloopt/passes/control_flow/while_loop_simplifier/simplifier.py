@@ -8,6 +8,7 @@ from functools import partial
 
 from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -114,7 +115,7 @@ class _Simplifier:
         if shared is None and self._carry_less():
             return
         has_constants = shared is None and self._did(
-            propagate_constants, "elements of its state are constants"
+            propagate_constants, "element", "of its state replaced by constants"
         )
         trips = loop_trips(loop)
         reason = why_not_remove(loop, trips, self._effects)
@@ -132,36 +133,36 @@ class _Simplifier:
 
     def _carry_less(self) -> bool:
         return (
-            self._did(merge_repeated_elements, "elements of its state were equal to others")
-            or self._did(flatten_state, "arrays are its state, which was of nested tuples")
+            self._did(merge_repeated_elements, "element", "of its state merged with equal ones")
+            or self._did(flatten_state, "array", "made of its state of nested tuples")
             or self._did(
                 partial(remove_dead_elements, effects=self._effects),
-                "elements of its state were unused or never changed",
+                "element",
+                "of its state removed: unused or never changed",
             )
-            or self._did(remove_constants, "elements of its state were constants")
+            or self._did(remove_constants, "element", "of its state removed: constant")
         )
 
     def _simplify_counters(self, trips: LoopTrips) -> bool:
         return (
             self._options.simplify_compare_instrs
             and self._did(
-                partial(simplify_comparisons, trips=trips), "comparisons always come out the same"
+                partial(simplify_comparisons, trips=trips), "comparison", "replaced by constants"
             )
         ) or self._did(
-            merge_induction_variables,
-            "induction variables are computed from another one",
+            merge_induction_variables, "induction variable", "now computed from another one"
         )
 
-    def _did(self, simplify: Callable[[Instruction, MayApply], int], what: str) -> bool:
+    def _did(self, simplify: Callable[[Instruction, MayApply], int], what: str, done: str) -> bool:
         """Simplify the loop, where that applies and may be done; whether it did."""
 
         def may_apply() -> bool:
-            return self._context.apply(self._loop, f"simplified: {what}", remark=False)
+            return self._context.apply(self._loop, f"simplified: {what}s {done}", remark=False)
 
         count = simplify(self._loop, may_apply)
         if count:
-            self._context.applied(self._loop, f"{count} {what}")
-            self._context.count(what, count)
+            self._context.applied(self._loop, f"{counted(count, what)} {done}")
+            self._context.count(f"{what}s {done}", count)
         return count > 0
 
 
