@@ -258,6 +258,44 @@ def test_a_buffer_that_becomes_another_element_stays() -> None:
     ]
 
 
+READ_AGAIN = """
+  other = f32[4,8] get-tuple-element(p), index=1
+  held = f32[4,8] opt-barrier(x)
+  seen = f32[4,8] add({read}, y)"""
+
+
+@pytest.mark.parametrize("direction", ["forward", "forward-sink"])
+@pytest.mark.parametrize(
+    ("read", "into", "reason"),
+    [
+        ("x", "x", "%held reads buffer %x of %stored, too"),
+        ("held", "x", "%held reads buffer %x of %stored, too"),
+        ("x", "held", "%seen reads buffer %x of %stored, too"),
+        ("held", "held", "%seen reads buffer %held of %stored, too"),
+        ("other", "held", "%other reads the buffer of %stored, too"),
+    ],
+)
+def test_a_buffer_that_a_trip_reads_stays(
+    direction: str, read: str, into: str, reason: str
+) -> None:
+    """The trip would not see what the trip before stored."""
+    body = STORED.replace("(x, ar", f"({into}, ar") + READ_AGAIN.format(read=read)
+    lines = body.split("\n")
+    text = loop("\n".join([*lines[2:], *lines[:2]]), ends="stored, seen")
+    _, remarks = pipelined(text, changes=False, pipelining_direction=direction)
+    assert remarks == [f"missed %ar: not pipelined: {reason}"]
+
+
+def test_a_new_buffer_whose_last_value_a_trip_reads_stays() -> None:
+    body = """  ar = f32[1,8] all-reduce(part), replica_groups={}, to_apply=sum
+  none = f32[] constant(2)
+  new = f32[4,8] broadcast(none), dimensions={}
+  stored = f32[4,8] dynamic-update-slice(new, ar, i, zero), frontend_attributes={always_sink="1"}
+  seen = f32[4,8] add(x, y)"""
+    _, remarks = pipelined(loop(body, ends="stored, seen"), changes=False)
+    assert remarks == ["missed %ar: not pipelined: %x reads in the loop what %stored stores"]
+
+
 def test_what_is_stored_in_new_buffers_waits_for_the_last_trip() -> None:
     body = """  ar = f32[1,8] all-reduce(part), replica_groups={}, to_apply=sum
   none = f32[] constant(2)
@@ -350,6 +388,27 @@ def test_a_loop_that_is_the_root_gives_what_it_gave(direction: str) -> None:
 def test_options_that_could_move_nothing_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(HloError, match=said):
         create_pass("collective-pipeliner", options)
+
+
+@pytest.mark.parametrize("reuses", [True, False])
+def test_the_new_stores_come_after_and_before_what_the_old_ones_did(reuses: bool) -> None:
+    body = """  before = f32[1,8] negate(part)
+  ar = f32[1,8] all-reduce(part), replica_groups={}, to_apply=sum
+  stored = f32[4,8] dynamic-update-slice(x, ar, i, zero), control-predecessors={before}
+  after = f32[1,8] abs(part), control-predecessors={stored}"""
+    entry = """  begun = f32[4,8] negate(x0)
+  w = {state} while(init), condition=condition, body=body
+  x1 = f32[4,8] get-tuple-element(w), index=1, control-predecessors={{begun}}
+  ended = f32[4,8] abs(x0), control-predecessors={{x1}}
+  ROOT r = (f32[4,8], f32[4,8]) tuple(x1, ended)"""
+    module, _ = pipelined(loop(body, entry=entry), reuse_pipelined_op_buffer=reuses)
+    [pipelined_loop] = the_loops(module)
+    around = {"body": ("before", "after"), "main": ("begun", "ended")}
+    for computation in (pipelined_loop.called[0], module.entry):
+        before, after = around[computation.name]
+        last = [i for i in computation.instructions if i.opcode is Opcode.DYNAMIC_UPDATE_SLICE][-1]
+        assert [i.name for i in last.control_predecessors] == [before]
+        assert [i.name for i in last.control_successors] == [after]
 
 
 def test_channels() -> None:
