@@ -254,6 +254,32 @@ def test_above_the_memory_limit_what_adds_least_is_scheduled_first() -> None:
     assert not comes_last(memory_limit=1)
 
 
+@pytest.mark.parametrize(
+    ("limit", "at_limit", "on_the_other_side"),
+    [
+        (128, "q large small.2 w part small.1 p s d r", "w part small.1 q large small.2 p s d r"),
+        (192, "q large small.2 w part small.1 p s d r", "w part small.1 q large small.2 p s d r"),
+        (256, "q large small.2 p s d w part small.1 r", "q large small.2 w part small.1 p s d r"),
+        (448, "p s q large small.2 w part small.1 d r", "q large small.2 p s w part small.1 d r"),
+    ],
+)
+def test_usage_at_the_memory_limit(limit: int, at_limit: str, on_the_other_side: str) -> None:
+    """128 bytes in use are over a limit of 128, and not over half of 256; what makes them 192 or
+    256 fits into as many."""
+    other = limit + 4 if limit == 128 else limit - 4
+    for size, order in ((limit, at_limit), (other, on_the_other_side)):
+        module = parse_module(scheduled(MEMORY))
+        options = {"memory_limit": size}
+        create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+        assert " ".join(names(module)) == order
+
+
+def test_what_frees_memory_goes_last_not_what_changes_nothing() -> None:
+    module = parse_module(scheduled(MEMORY))
+    create_pass("latency-hiding-scheduler", {"memory_limit": 160}).run(module, PassContext())
+    assert " ".join(names(module)) == "w part small.1 q large small.2 p s d r"
+
+
 def test_reruns_end_when_the_peak_fits() -> None:
     for limit in (1, 4096, 1 << 30):
         schedule(scheduled(MEMORY), memory_limit=limit, rerun=3, estimate_fragmentation_size=True)

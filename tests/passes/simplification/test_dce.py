@@ -76,6 +76,29 @@ def test_control_successors_of_the_element_move_to_the_fusion() -> None:
     assert [i.name for i in after.control_predecessors] == ["f"]
 
 
+def test_what_others_run_after_or_before_stays() -> None:
+    text = """
+ENTRY e {
+  p = f32[] parameter(0)
+  first = f32[] sine(p)
+  then = f32[] cosine(p), control-predecessors={first}
+  free = f32[] tan(p)
+  ROOT r = f32[] negate(p)
+}"""
+    assert names(clean(text)) == ["p", "first", "then", "r"]
+    clean(text.replace(", control-predecessors={first}", ""))
+    started = """
+ENTRY e {
+  p = f32[8] parameter(0)
+  first = f32[8] sine(p)
+  s = (f32[8], f32[8], u32[]) copy-start(p), control-predecessors={first}
+  d = f32[8] copy-done(s)
+  ROOT r = f32[8] negate(p)
+}"""
+    clean(started, changes=False)
+    assert names(clean(started.replace(", control-predecessors={first}", ""))) == ["p", "r"]
+
+
 def test_async_operands_and_shapes_follow_a_removed_parameter() -> None:
     module = clean(
         """
