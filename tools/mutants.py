@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from mutants_lib.coverage_map import CoverageMap, record
+from mutants_lib.coverage_map import CoverageMap, is_test, record
 from mutants_lib.operators import Mutant, mutants_of
 from mutants_lib.rooms import ROOMS, files_of
 from mutants_lib.sampling import draw
@@ -123,7 +123,7 @@ def _test_files(paths: Sequence[str]) -> list[str]:
         place = _ROOT / path
         if not place.exists():
             raise ValueError(f"there is no {path} to take tests from")
-        found.update([place] if place.is_file() else place.rglob("test_*.py"))
+        found.update([place] if place.is_file() else filter(is_test, place.rglob("*")))
     return sorted(file.relative_to(_ROOT).as_posix() for file in found)
 
 

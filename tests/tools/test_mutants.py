@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mutants_lib import trial
-from mutants_lib.coverage_map import CoverageMap, RecordedTest, record
+from mutants_lib.coverage_map import CoverageMap, RecordedTest, is_test, record
 from mutants_lib.operators import Mutant, mutants_of
 from mutants_lib.rooms import ROOMS, files_of
 from mutants_lib.sampling import draw
@@ -127,6 +127,20 @@ def test_what_runs_on_import_is_tried_on_all_tests_of_its_file() -> None:
     assert coverage.tests_of(mutants[2]) == [first, second]
     assert coverage.tests_of(mutants[3]) == [first]
     assert coverage.tests_of(mutants[4]) == [first], "a line that the tracer does not see"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tests/tools/test_mutants.py", True),
+        ("tests/memory/modules.py", False),
+        ("tests/golden/opt/remarks.hlo", True),
+        ("tests/golden/opt/inputs/remarks.hlo", False),
+        ("tests/golden/README.md", False),
+    ],
+)
+def test_files_of_tests(path: str, expected: bool) -> None:
+    assert is_test(Path(path)) == expected
 
 
 def test_answers_are_kept_as_long_as_they_hold(tmp_path: Path) -> None:

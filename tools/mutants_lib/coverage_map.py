@@ -15,7 +15,7 @@ from mutants_lib.trees import Trees
 
 SELECTION = ["-m", "not slow and not oracle"]
 """Options of pytest for the tests that `make test` runs."""
-_FILES_AT_ONCE = 8
+_FILES_AT_ONCE = 16
 _LONGEST = 1800.0  # seconds for the tests of so many files
 
 
@@ -72,7 +72,7 @@ def record(
         path
         for top in ("src", "tests", "pipelines", "testdata")
         for path in sorted((root / top).rglob("*"))
-        if path.is_file() and path.suffix != ".pyc" and not path.name.startswith("test_")
+        if path.is_file() and path.suffix != ".pyc" and not (top == "tests" and is_test(path))
     )
     for stale in set(folder.glob("*")) - {folder / common}:
         shutil.rmtree(stale)
@@ -91,6 +91,13 @@ def record(
             log(f"recorded {tests} tests")
     together = hashlib.sha256("".join([common, *digests.values()]).encode()).hexdigest()[:16]
     return CoverageMap((test for path in answers.values() for test in _read(path)), together)
+
+
+def is_test(path: Path) -> bool:
+    """Whether pytest collects tests of a file below tests/: a module, or HLO with RUN lines."""
+    if path.suffix == ".py":
+        return path.name.startswith("test_")
+    return path.suffix == ".hlo" and path.parent.name != "inputs"
 
 
 def digest_of(paths: Iterable[Path]) -> str:
