@@ -12,6 +12,8 @@ from hloopt.text import parse_module, print_module
 
 HEADER = """HloModule m, replica_count=%d, num_partitions=%d
 sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }
+last { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] negate(b) }
 both { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] and(a, b) }
 """
 
@@ -46,6 +48,54 @@ def test_groups_that_make_up_no_larger_ones_are_not_folded() -> None:
     )
     reason = "its groups and those of %two make up no larger ones"
     assert missed("all-reduce-folder", text) == [reason]
+
+
+FIRST = "replica_groups={{0,1},{2,3}}, to_apply=sum"
+SECOND = "replica_groups={{0,2},{1,3}}, to_apply=sum"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rest", "reason"),
+    [
+        (FIRST, SECOND, "ROOT t = (f32[4], f32[4]) tuple(one, two)", "not only %two uses it"),
+        (FIRST + ", control-predecessors={x}", SECOND, "",
+         "%one has several operands or control dependencies"),
+        (FIRST, SECOND + ", control-predecessors={x}", "",
+         "%two has several operands or control dependencies"),
+        (FIRST + ", constrain_layout=true", SECOND, "", "the layout of %one is constrained"),
+        (FIRST, SECOND + ", constrain_layout=true", "", "the layout of %two is constrained"),
+        (FIRST, SECOND.replace("sum", "most"), "", "%two reduces in another way"),
+        (FIRST.replace("sum", "last"), SECOND.replace("sum", "last"), "",
+         "%two reduces in another way"),
+        (FIRST + ", channel_id=1, use_global_device_ids=true", SECOND, "",
+         "its mode is flattened_id, that of %two is cross_replica"),
+        ("to_apply=sum", SECOND, "", "%one lists no groups"),
+        (FIRST, "to_apply=sum", "", "%two lists no groups"),
+        (FIRST, "replica_groups={{0,1},{2,3}}, to_apply=sum", "",
+         "%two would count a device twice"),
+    ],
+)  # fmt: skip
+def test_all_reduces_that_are_not_folded(first: str, second: str, rest: str, reason: str) -> None:
+    text = entry(
+        f"""x = f32[4] parameter(0)
+        one = f32[4] all-reduce(x), {first}
+        two = f32[4] all-reduce(one), {second}
+        {rest}"""
+    )
+    assert missed("all-reduce-folder", text) == [reason]
+
+
+def test_what_is_folded_has_a_channel_of_its_own_if_it_had_one() -> None:
+    global_ids = ", use_global_device_ids=true, channel_id="
+    for ids, expected in ((("", ""), None), ((f"{global_ids}4", f"{global_ids}7"), "8")):
+        text = entry(
+            f"""x = f32[4] parameter(0)
+            one = f32[4] all-reduce(x), {FIRST}{ids[0]}
+            ROOT two = f32[4] all-reduce(one), {SECOND}{ids[1]}"""
+        )
+        root = run_checked("all-reduce-folder", text).entry.root
+        assert root.attributes["replica_groups"] == "{{0,1,2,3}}"
+        assert root.attributes.get("channel_id") == expected
 
 
 def test_bits_that_all_devices_have_are_not_reduced() -> None:
@@ -99,6 +149,15 @@ def test_gathers_of_nothing_stay() -> None:
             "ROOT r = (f32[5], f32[4]) tuple(s, n)",
             "%right has several users",
         ),
+        (
+            "p = f32[4] dynamic-slice(left, i), dynamic_slice_sizes={4} "
+            "ROOT r = f32[4] add(p, right)",
+            "only one of the two is sliced dynamically",
+        ),
+        (
+            "p = f32[4] negate(left) ROOT r = f32[4] add(p, right)",
+            "",
+        ),
     ],
 )
 def test_what_is_combined_before_reducing(rest: str, reason: str | None) -> None:
@@ -113,12 +172,61 @@ def test_what_is_combined_before_reducing(rest: str, reason: str | None) -> None
         {rest}"""
     )
     if reason is not None:
-        assert missed("all-reduce-reassociate", text) == [reason]
+        assert missed("all-reduce-reassociate", text) == [reason] * bool(reason)
         return
     assert missed("all-reduce-reassociate", text) == []
     module = run_checked("all-reduce-reassociate", text, reassociate_converted_ar=True)
     (reduce,) = module.instructions(Opcode.ALL_REDUCE)
     assert reduce.shape.type_name == reduce.called[0].root.shape.type_name == "f64"
+
+
+GROUPED = ', frontend_attributes={_scheduling_group_id="%d"}'
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "reason"),
+    [
+        ("to_apply=sum, control-predecessors={x}", "to_apply=sum",
+         "%left has several operands or control dependencies"),
+        ("to_apply=sum", "to_apply=sum, control-predecessors={x}",
+         "%right has several operands or control dependencies"),
+        ("to_apply=sum, constrain_layout=true", "to_apply=sum",
+         "the layout of %left is constrained"),
+        ("to_apply=sum", "to_apply=most", "%right is no sum"),
+        ("to_apply=sum", "replica_groups={{0,1},{2,3}}, to_apply=sum",
+         "it differs from %left in groups, channel, dimension or types"),
+        ("to_apply=sum" + GROUPED % 1, "to_apply=sum" + GROUPED % 2,
+         "it is to be scheduled with others than %left"),
+        ("to_apply=sum" + GROUPED % 1, "to_apply=sum" + GROUPED % 1, None),
+        ("to_apply=sum" + GROUPED % 1, "to_apply=sum", None),
+    ],
+)  # fmt: skip
+def test_reductions_that_are_not_done_as_one(left: str, right: str, reason: str | None) -> None:
+    text = entry(
+        f"""x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        left = f32[4] all-reduce(x), {left}
+        right = f32[4] all-reduce(y), {right}
+        ROOT r = f32[4] add(left, right)"""
+    )
+    if reason is not None:
+        assert missed("all-reduce-reassociate", text) == [reason]
+    else:
+        run_checked("all-reduce-reassociate", text)
+
+
+def test_slices_of_reductions_of_other_shapes_stay() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        y = f32[5] parameter(1)
+        i = s32[] parameter(2)
+        left = f32[4] all-reduce(x), to_apply=sum
+        right = f32[5] all-reduce(y), to_apply=sum
+        p = f32[2] dynamic-slice(left, i), dynamic_slice_sizes={2}
+        q = f32[2] dynamic-slice(right, i), dynamic_slice_sizes={2}
+        ROOT r = f32[2] add(p, q)"""
+    )
+    assert missed("all-reduce-reassociate", text) == ["%left reduces values of another shape"]
 
 
 def test_a_convert_to_the_same_type_is_no_obstacle() -> None:
@@ -162,6 +270,17 @@ def test_a_sum_of_reshaped_results_is_sharded_as_it_was() -> None:
     assert root.opcode is Opcode.ALL_REDUCE
     assert root.attributes["sharding"] == "{devices=[2,2]<=[4] last_tile_dim_replicate}"
     assert "sharding" not in root.operands[0].attributes
+
+
+def test_a_reduction_that_is_scattered_is_gone() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        id = u32[] replica-id()
+        r = f32[4] all-reduce(x), to_apply=sum
+        ROOT d = f32[1] dynamic-slice(r, id), dynamic_slice_sizes={1}"""
+    )
+    module = run_checked("reduce-scatter-creator", text)
+    assert not list(module.instructions(Opcode.ALL_REDUCE))
 
 
 def test_what_each_device_keeps_is_not_called_replicated() -> None:
