@@ -278,3 +278,48 @@ ENTRY main {{
     module, changed, _ = run(parse_module(text))
     assert changed is merges
     assert reference.compare(module) is None
+
+
+def test_a_loop_whose_trips_are_not_known_says_why() -> None:
+    entry = "  w = {} while(state), condition=condition, body=body\n  ROOT r = {} copy(w)"
+    text = LOOP.format(
+        **{"header": "", "init": "", "state": STATE, "trips": 1},
+        body=f"  ROOT t = {STATE} tuple(next, y, x)",
+        entry=entry.format(STATE, STATE),
+    ).replace("zero = s32[] constant(0)", "zero = s32[] parameter(2)")
+    _, changed, context = run(parse_module(text))
+    assert not changed
+    assert [remark.reason for remark in context.remarks] == [
+        "its trip count is not known: the initial value of its counter, element 0, is not constant"
+    ]
+
+
+def test_elements_that_are_the_same_stay_where_the_state_is_read_whole() -> None:
+    whole = f"  c = {STATE} copy(p)\n  k = s32[] get-tuple-element(c), index=0\n"
+    for taken, read, elements in (("k", whole, 3), ("i", "", 2)):
+        body = f"{read}  m = s32[] add({taken}, one)\n  ROOT t = {STATE} tuple(m, x, y)"
+        entry = f"  w = {STATE} while(state), condition=condition, body=body\n"
+        entry += f"  ROOT r = {STATE} copy(w)"
+        text = LOOP.format(header="", init="", state=STATE, body=body, entry=entry, trips=5)
+        text = text.replace("tuple(zero, x0, y0)", "tuple(zero, x0, x0)")
+        module, _, _ = run(parse_module(text))
+        assert len(the_loop(module).shape.elements) == elements
+
+
+@pytest.mark.parametrize(
+    ("hint", "stays"),
+    [
+        ('inlineable="false"', "it is marked inlineable=false"),
+        (
+            'skip-simplify-while-loops_trip-count-one="true"',
+            "it is marked skip-simplify-while-loops_trip-count-one=true",
+        ),
+        ('other="true"', None),
+    ],
+)
+def test_a_loop_of_one_trip_stays_where_it_is_marked(hint: str, stays: str | None) -> None:
+    marked = GIVES_X.format(f", frontend_attributes={{{hint}}}")
+    body = f"  ROOT t = {STATE} tuple(next, y, x)"
+    module, _, context = simplified(body=body, entry=marked, trips=1)
+    assert [i.opcode for i in module.instructions(Opcode.WHILE)] == [Opcode.WHILE] * bool(stays)
+    assert [r.reason for r in context.remarks if r.kind == "missed"] == ([stays] if stays else [])
