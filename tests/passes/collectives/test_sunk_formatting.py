@@ -29,6 +29,7 @@ def sunk(formatting: str, *, changes: bool = True, store: str = STORE) -> list[s
         "  last = f32[1,8] negate(ar)",
         "  k0 = f32[] constant(3)\n  wide = f32[1,8] broadcast(k0), dimensions={}\n"
         "  last = f32[1,8] multiply(ar, wide)",
+        "  k0 = f32[1,8] constant({{1,2,3,4,5,6,7,8}})\n  last = f32[1,8] multiply(ar, k0)",
         "  t = f32[8,1] transpose(ar), dimensions={1,0}\n  last = f32[1,8] reshape(t)",
         "  t = f32[2,4] reshape(ar)\n  u = f32[4,2] transpose(t), dimensions={1,0}\n"
         "  last = f32[1,8] reshape(u)",
@@ -43,13 +44,23 @@ def sunk(formatting: str, *, changes: bool = True, store: str = STORE) -> list[s
         "  k = s32[] constant(2)\n  n = f32[1,8] negate(ar)\n"
         "  b = f32[1,16] concatenate(ar, n), dimensions={1}\n"
         "  last = f32[1,8] dynamic-slice(b, zero, k), dynamic_slice_sizes={1,8}",
-        '  last = f32[1,8] custom-call(ar), custom_call_target="LayoutConstraint", '
-        "operand_layout_constraints={f32[1,8]{1,0}}",
-        '  last = f32[1,8] custom-call(ar), custom_call_target="LayoutConstraint"',
     ],
 )
 def test_formatting_that_runs_for_all_trips_at_once(formatting: str) -> None:
     assert sunk(formatting) == ["applied %ar: sunk: once for all trips, after %w"]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "after"),
+    [("", None), (", operand_layout_constraints={f32[1,8]{0,1}}", "{f32[4,1,8]{1,2,0}}")],
+)
+def test_a_layout_constraint_holds_for_all_trips(constraint: str, after: str | None) -> None:
+    call = '  last = f32[1,8] custom-call(ar), custom_call_target="LayoutConstraint"'
+    text = loop(AR + call + constraint + STORE)
+    module, _ = pipelined(text, pipelining_direction="forward-sink")
+    [constrained] = module.instructions(Opcode.CUSTOM_CALL)
+    assert constrained.shape.dimensions == (4, 1, 8)
+    assert constrained.attributes.get("operand_layout_constraints") == after
 
 
 @pytest.mark.parametrize(
