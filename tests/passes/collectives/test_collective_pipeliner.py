@@ -196,6 +196,25 @@ def test_a_pipelined_loop_comes_last_as_a_new_one_does() -> None:
     assert place("w") > place("tuple") > place("other")
 
 
+def test_the_first_trip_has_scheduling_groups_of_its_own() -> None:
+    note = ', frontend_attributes={_scheduling_group_id="3"}'
+    body = f"""  a = f32[1,8] negate(part){note}
+  b = f32[1,8] abs(a){note}
+  ar = f32[1,8] all-reduce(b), replica_groups={{}}, to_apply=sum
+  stored = f32[4,8] dynamic-update-slice(x, ar, i, zero)"""
+    module, _ = pipelined(loop(body))
+    groups = {
+        computation: [
+            i.attributes["frontend_attributes"]
+            for i in module.computations[computation].instructions
+            if i.opcode in (Opcode.NEGATE, Opcode.ABS)
+        ]
+        for computation in ("body", "main")
+    }
+    assert groups["body"] == ['{_scheduling_group_id="3"}'] * 2
+    assert groups["main"] == ['{_scheduling_group_id="4"}'] * 2
+
+
 def test_names_are_kept_or_new() -> None:
     kept, _ = pipelined(loop())
     assert {i.name for i in kept.instructions()} >= {"w", "p", "x", "next"}

@@ -79,7 +79,8 @@ def test_branches_that_take_and_give_tuples_stay() -> None:
     text = """HloModule m
     t { ROOT a = (f32[]) parameter(0) }
     ENTRY e { p = (f32[]) parameter(0) q = pred[] parameter(1)
-      ROOT c = (f32[]) conditional(q, p, p), true_computation=t, false_computation=t }
+      c = (f32[]) conditional(q, p, p), true_computation=t, false_computation=t
+      ROOT d = (f32[]) call(c), to_apply=t }
     """
     run_checked(PASS, text, changes=False)
 
