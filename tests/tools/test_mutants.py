@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mutants
 from mutants_lib import trial
 from mutants_lib.coverage_map import CoverageMap, RecordedTest, is_test, record
 from mutants_lib.operators import Mutant, mutants_of
@@ -14,7 +15,15 @@ from mutants_lib.rooms import ROOMS, files_of
 from mutants_lib.sampling import draw
 from mutants_lib.state import State
 from mutants_lib.trees import Trees
-from mutants_lib.trial import KILLED, SURVIVED, TIMED_OUT, Verdict, batches_of, judge
+from mutants_lib.trial import (
+    KILLED,
+    SURVIVED,
+    TIMED_OUT,
+    Verdict,
+    batches_of,
+    judge,
+    judge_by_all_tests,
+)
 
 
 def _changes(text: str) -> list[str]:
@@ -163,6 +172,7 @@ def test_answers_are_kept_as_long_as_they_hold(tmp_path: Path) -> None:
     assert later.get(survived, source) is None
 
 
+FILE = "src/hloopt/code_under_test.py"
 CODE = """\
 def upto(limit: int) -> int:
     number = 0
@@ -176,45 +186,50 @@ def unseen() -> int:
 """
 
 TESTS = """\
-from code_under_test import upto, unseen
+import code_under_test
 
 
 def test_upto():
-    assert upto(3) == 3
+    assert code_under_test.upto(3) == 3
 
 
 def test_unseen_is_only_called():
-    unseen()
+    code_under_test.unseen()
 
 
 def test_that_fails():
-    assert upto(3) == 4
+    assert code_under_test.upto(3) == 4
 """
 
 
-def test_mutants_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with one module and its tests."""
     root = tmp_path / "checkout"
-    code = root / "src" / "hloopt" / "code_under_test.py"
-    tests = root / "tests" / "test_code.py"
-    for path, text in ((code, CODE), (tests, TESTS)):
+    for path, text in ((root / FILE, CODE), (root / "tests" / "test_code.py", TESTS)):
         path.parent.mkdir(parents=True)
         path.write_text(text)
     (root / "pytest.ini").write_text(
         "[pytest]\npythonpath = src/hloopt\nmarkers =\n    slow\n    oracle\n"
     )
-    trees = Trees(root, tmp_path / "build", 1)
+    return root
+
+
+def test_mutants_in_a_checkout(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees = Trees(checkout, tmp_path / "build", 1)
     coverage = record(trees, ["tests/test_code.py"], tmp_path / "coverage", print)
     # Everything is known by now.
     monkeypatch.setattr(Trees, "one", None)
     coverage = record(trees, ["tests/test_code.py"], tmp_path / "coverage", print)
     monkeypatch.undo()
 
-    file = "src/hloopt/code_under_test.py"
-    source = code.read_bytes()
-    mutants = {mutant.change(source): mutant for mutant in mutants_of(file, source)}
-    less = mutants["comparison: number < limit -> (number <= limit)"]
-    seven = mutants["constant: 7 -> 8"]
-    endless = mutants["drop statement: number += 1 -> pass"]
+    source = (checkout / FILE).read_bytes()
+    found = {mutant.change(source): mutant for mutant in mutants_of(FILE, source)}
+    less = found["comparison: number < limit -> (number <= limit)"]
+    seven = found["constant: 7 -> 8"]
+    endless = found["drop statement: number += 1 -> pass"]
     assert [test.name for test in coverage.tests_of(less)] == ["tests/test_code.py::test_upto"]
     with trees.one() as tree:
         verdict = judge(tree, less, coverage.tests_of(less))
@@ -223,5 +238,29 @@ def test_mutants_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert judge(tree, seven, []) == Verdict(SURVIVED, 0)
         monkeypatch.setattr(trial, "_SECONDS", 3.0)
         assert judge(tree, endless, coverage.tests_of(endless)).outcome == TIMED_OUT
-        assert (tree.folder / file).read_bytes() == source
-    assert code.read_bytes() == source
+        (tree.folder / "tests" / "test_code.py").write_text(TESTS.partition("def test_that")[0])
+        assert judge_by_all_tests(tree, seven) == Verdict(SURVIVED, 0, all_tests=True)
+        assert judge_by_all_tests(tree, less).outcome == KILLED
+        assert (tree.folder / FILE).read_bytes() == source
+    assert (checkout / FILE).read_bytes() == source
+
+
+def test_the_report(
+    checkout: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(mutants, "_ROOT", checkout)
+    (checkout / FILE).write_text(CODE.partition("def unseen")[2].join(["def unseen", ""]))
+    options = ["--jobs", "1", "--count", "9", "--build", str(tmp_path / "build"), FILE]
+    for build in ("made", "known"):
+        monkeypatch.setattr("sys.argv", ["mutants.py", *options])
+        assert mutants.main() == 1
+        report = capsys.readouterr().out
+        assert f"{FILE}:2: constant: 7 -> 8 (1 tests)" in report, build
+        assert "0.0% of 3 mutants killed, 85% wanted" in report
+        monkeypatch.setattr(mutants, "judge", None)
+    monkeypatch.setattr("sys.argv", ["mutants.py", "nowhere"])
+    assert mutants.main() == 2
+    assert "nowhere: there is no nowhere" in capsys.readouterr().err
