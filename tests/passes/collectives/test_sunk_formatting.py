@@ -125,8 +125,13 @@ def test_a_store_into_part_of_what_each_trip_formats() -> None:
     ]
 
 
-def test_a_large_collective_waits_for_the_last_round() -> None:
+@pytest.mark.parametrize("threshold", [8, 9])
+def test_a_large_collective_waits_for_the_last_round(threshold: int) -> None:
+    """As large as the threshold or smaller, it is sunk in the end."""
     text = loop(AR + STORE.replace("last", "ar"))
-    sink = {"pipelining_direction": "forward-sink"}
-    for threshold in (8, 9):
-        pipelined(text, collective_size_threshold_to_delay_sinking=threshold, **sink)
+    _, remarks = pipelined(
+        text,
+        pipelining_direction="forward-sink",
+        collective_size_threshold_to_delay_sinking=threshold,
+    )
+    assert [remark.split(":")[0] for remark in remarks] == ["applied %ar"]
