@@ -87,6 +87,22 @@ def test_what_annotations_say_of_elements_follows_the_elements() -> None:
     assert result.attributes["sharding"].count("maximal") == 2
 
 
+def test_what_is_said_of_the_elements_around_one_that_goes_stays() -> None:
+    body = (
+        f"  x2 = f32[4] negate(x)\n  y2 = f32[4] add(y, y)\n  ROOT t = {STATE} tuple(next, x2, y2)"
+    )
+    notes = (
+        ", sharding={{replicated}, {maximal device=1}, {maximal device=0}}, "
+        'origin={({"i"}, {"x"}, {"y"})}'
+    )
+    entry = GIVES_X.format(notes).replace("index=1", "index=2")
+    module, _, _ = simplified(body=body, entry=entry)
+    loop = the_loop(module)
+    assert loop.shape.text == "(s32[], f32[4]{0})"
+    assert loop.attributes["sharding"] == "{{replicated}, {maximal device=0}}"
+    assert loop.attributes["origin"] == '{({"i"}, {"y"})}'
+
+
 def test_a_schedule_stays_complete_and_in_order() -> None:
     module, changed, _ = simplified(header=", is_scheduled=true")
     assert changed

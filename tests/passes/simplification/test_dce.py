@@ -55,6 +55,31 @@ def test_the_one_output_left_becomes_the_fusion() -> None:
     assert [i.name for i in module.computations["fused"].instructions] == ["x", "n"]
 
 
+def test_what_is_said_of_the_outputs_around_one_that_goes_stays() -> None:
+    module = clean(
+        """
+fused {
+  x = f32[] parameter(0)
+  s = f32[] sine(x)
+  n = f32[] negate(x)
+  c = f32[] cosine(x)
+  ROOT t = (f32[], f32[], f32[]) tuple(s, n, c)
+}
+ENTRY e {
+  p = f32[] parameter(0)
+  f = (f32[], f32[], f32[]) fusion(p), kind=kLoop, calls=fused,
+    sharding={{replicated}, {maximal device=1}, {maximal device=0}}, origin={({"a"}, {"b"}, {"c"})}
+  g = f32[] get-tuple-element(f), index=0
+  h = f32[] get-tuple-element(f), index=2
+  ROOT r = f32[] add(g, h)
+}"""
+    )
+    fusion = next(module.instructions(Opcode.FUSION))
+    assert fusion.shape.text == "(f32[], f32[])"
+    assert fusion.attributes["sharding"] == "{{replicated},{maximal device=0}}"
+    assert fusion.attributes["origin"] == '{({"a"}, {"c"})}'
+
+
 @pytest.mark.parametrize(
     "change",
     [
