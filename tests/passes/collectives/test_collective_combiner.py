@@ -71,6 +71,13 @@ def test_annotations_of_all_members_are_merged() -> None:
     assert second.attributes["frontend_attributes"] == '{note="1"}'
 
 
+def test_the_type_of_the_first_member_is_that_of_all() -> None:
+    notes = (f', metadata={{op_type="{name}"}}' for name in ("one", "other"))
+    module = run_checked("all-gather-combiner", gathers(*notes))
+    (combined,) = module.instructions(Opcode.ALL_GATHER)
+    assert combined.attributes["metadata"] == '{op_type="one"}'
+
+
 @pytest.mark.parametrize(
     ("first", "second", "together"),
     [
