@@ -34,7 +34,7 @@ class RecordedTest(NamedTuple):
 
 
 class CoverageMap:
-    """What each test of some test files runs."""
+    """The lines that each test of some test files runs."""
 
     def __init__(self, tests: Iterable[RecordedTest], digest: str) -> None:
         self.digest = digest

@@ -37,7 +37,7 @@ _FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
 def changes(node: ast.expr) -> Iterator[Change]:
-    """What may stand in the place of `node`, or of its parts that are not expressions."""
+    """The changes of an expression, not of expressions in it."""
     match node:
         case ast.Compare():
             for place, operator in enumerate(node.ops):

@@ -1,4 +1,4 @@
-"""What collective-pipeliner leaves alone, and why."""
+"""Conditions under which collective-pipeliner leaves collectives where they are."""
 
 from __future__ import annotations
 

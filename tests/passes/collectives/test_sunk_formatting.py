@@ -1,4 +1,4 @@
-"""What collective-pipeliner runs once for all trips, behind a loop, and what it cannot."""
+"""Formatting that runs once for all trips behind a loop, and formatting that cannot."""
 
 from __future__ import annotations
 
