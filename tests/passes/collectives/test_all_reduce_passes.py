@@ -29,75 +29,6 @@ def missed(name: str, text: str, **options: object) -> list[str]:
     return [remark.reason for remark in context.remarks]
 
 
-def test_groups_over_all_partitions_are_not_folded() -> None:
-    text = entry(
-        """x = f32[4] parameter(0)
-        one = f32[4] all-reduce(x), channel_id=1, replica_groups={{0,1},{2,3}}, to_apply=sum
-        ROOT two = f32[4] all-reduce(one), channel_id=2, replica_groups={{0,2},{1,3}}, to_apply=sum
-        """,
-        partitions=2,
-    )
-    assert missed("all-reduce-folder", text) == ["both reduce over all partitions"]
-
-
-def test_groups_that_make_up_no_larger_ones_are_not_folded() -> None:
-    text = entry(
-        """x = f32[4] parameter(0)
-        one = f32[4] all-reduce(x), replica_groups={{0,1},{2},{3}}, to_apply=sum
-        ROOT two = f32[4] all-reduce(one), replica_groups={{0,2},{1,3}}, to_apply=sum"""
-    )
-    reason = "its groups and those of %two make up no larger ones"
-    assert missed("all-reduce-folder", text) == [reason]
-
-
-FIRST = "replica_groups={{0,1},{2,3}}, to_apply=sum"
-SECOND = "replica_groups={{0,2},{1,3}}, to_apply=sum"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "rest", "reason"),
-    [
-        (FIRST, SECOND, "ROOT t = (f32[4], f32[4]) tuple(one, two)", "not only %two uses it"),
-        (FIRST + ", control-predecessors={x}", SECOND, "",
-         "%one has several operands or control dependencies"),
-        (FIRST, SECOND + ", control-predecessors={x}", "",
-         "%two has several operands or control dependencies"),
-        (FIRST + ", constrain_layout=true", SECOND, "", "the layout of %one is constrained"),
-        (FIRST, SECOND + ", constrain_layout=true", "", "the layout of %two is constrained"),
-        (FIRST, SECOND.replace("sum", "most"), "", "%two reduces in another way"),
-        (FIRST.replace("sum", "last"), SECOND.replace("sum", "last"), "",
-         "%two reduces in another way"),
-        (FIRST + ", channel_id=1, use_global_device_ids=true", SECOND, "",
-         "its mode is flattened_id, that of %two is cross_replica"),
-        ("to_apply=sum", SECOND, "", "%one lists no groups"),
-        (FIRST, "to_apply=sum", "", "%two lists no groups"),
-        (FIRST, "replica_groups={{0,1},{2,3}}, to_apply=sum", "",
-         "%two would count a device twice"),
-    ],
-)  # fmt: skip
-def test_all_reduces_that_are_not_folded(first: str, second: str, rest: str, reason: str) -> None:
-    text = entry(
-        f"""x = f32[4] parameter(0)
-        one = f32[4] all-reduce(x), {first}
-        two = f32[4] all-reduce(one), {second}
-        {rest}"""
-    )
-    assert missed("all-reduce-folder", text) == [reason]
-
-
-def test_what_is_folded_has_a_channel_of_its_own_if_it_had_one() -> None:
-    global_ids = ", use_global_device_ids=true, channel_id="
-    for ids, expected in ((("", ""), None), ((f"{global_ids}4", f"{global_ids}7"), "8")):
-        text = entry(
-            f"""x = f32[4] parameter(0)
-            one = f32[4] all-reduce(x), {FIRST}{ids[0]}
-            ROOT two = f32[4] all-reduce(one), {SECOND}{ids[1]}"""
-        )
-        root = run_checked("all-reduce-folder", text).entry.root
-        assert root.attributes["replica_groups"] == "{{0,1,2,3}}"
-        assert root.attributes.get("channel_id") == expected
-
-
 def test_bits_that_all_devices_have_are_not_reduced() -> None:
     text = entry(
         """x = s32[4] parameter(0), parameter_replication={true}
@@ -148,6 +79,11 @@ def test_gathers_of_nothing_stay() -> None:
             "q = f32[5] pad(right, z), padding=0_1 s = f32[5] add(p, q) "
             "ROOT r = (f32[5], f32[4]) tuple(s, n)",
             "%right has several users",
+        ),
+        (
+            "p = f32[5] pad(left, z), padding=0_1 q = f32[5] pad(right, z), padding=0_1 "
+            "s = f32[5] add(p, q) n = f32[5] negate(p) ROOT r = (f32[5], f32[5]) tuple(s, n)",
+            "%p has several users",
         ),
         (
             "p = f32[4] dynamic-slice(left, i), dynamic_slice_sizes={4} "
@@ -336,6 +272,13 @@ def test_the_order_of_groups_and_devices_is_nothing_to_a_split(other: str) -> No
     module = run_checked("all-reduce-splitter", halved("{{2,3,1,0}}", other))
     groups = [i.attributes["replica_groups"] for i in module.instructions(Opcode.ALL_REDUCE)]
     assert sorted(groups) == sorted(["{{0,1},{2,3}}", "{{0,2},{1,3}}", other])
+
+
+def test_all_reduces_that_are_split_are_counted() -> None:
+    context = PassContext()
+    text = halved("{{0,1,2,3}}", "{{0,1},{2,3}}")
+    assert create_pass("all-reduce-splitter").run(parse_module(text), context)
+    assert context.statistics["all-reduces split"] == 1
 
 
 def test_what_runs_asynchronously_holds_its_all_reduce_alone() -> None:

@@ -114,14 +114,23 @@ def test_a_collective_that_the_send_needs_does_not_wait_for_it() -> None:
 def test_sends_of_pipeline_stages_wait_for_the_recv_to_be_over(
     level: str, is_parallel: bool
 ) -> None:
-    text = loop(f"c = {permute('{{0,1},{1,2}}')}")
+    text = loop(
+        f"c = {permute('{{0,1},{1,2}}')}",
+        f"a = f32[8] all-reduce(x), {ALL}",
+        "w = f32[8] add(a, c)",
+        result="w",
+    )
     module = run_checked(NAME, text, pipeline_parallelism_opt_level=level)
     recv, send, done = (named(module, f"c-{step}") for step in ("recv", "send", "recv-done"))
     assert list(send.control_predecessors) == [done if is_parallel else recv]
     assert list(done.control_predecessors) == ([] if is_parallel else [send])
-    notes = [parse_frontend_attributes(i.attributes["frontend_attributes"]) for i in (recv, send)]
-    streams = [note.get("_xla_gpu_collective_stream") for note in notes]
-    assert streams == ["p2p" if is_parallel else None] * 2
+    streams = [
+        parse_frontend_attributes(i.attributes.get("frontend_attributes", "{}")).get(
+            "_xla_gpu_collective_stream"
+        )
+        for i in (recv, send, named(module, "a"))
+    ]
+    assert streams == ["p2p" if is_parallel else None] * 3
 
 
 @pytest.mark.parametrize(
