@@ -19,6 +19,8 @@ PYTEST_WORKERS ?= 2
 # Of the sweeps over random inputs: the same seed gives the same inputs.
 SEED ?= 0
 COUNT ?=
+# Rooms or paths that mutants are made of; all rooms unless told.
+MODULES ?=
 
 DEV := $(VENV)/.dev
 XLA := $(VENV)/.xla
@@ -122,6 +124,11 @@ planted-miscompiles: $(DEV) ## plant miscompiles, see that --validate finds them
 random-differential: $(DEV) ## random passes on COUNT random programs (20000) keep what these compute
 	$(BIN)/python tools/random_differential.py --seed $(SEED) --count $(or $(COUNT),20000) \
 		--jobs $(PYTEST_WORKERS)
+
+.PHONY: mutants
+mutants: $(DEV) ## COUNT small changes (200) of MODULES, rooms or paths: does a test fail on each?
+	$(BIN)/python tools/mutants.py --seed $(SEED) --count $(or $(COUNT),200) \
+		--jobs $(PYTEST_WORKERS) $(MODULES)
 
 .PHONY: golden-update
 golden-update: $(DEV) ## write the CHECK lines of golden tests again

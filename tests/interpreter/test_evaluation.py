@@ -71,3 +71,29 @@ def test_tuples_nested_deeply_pass_through() -> None:
     module = parse_module(f"HloModule m ENTRY e {{ ROOT p = {shape} parameter(0) }}")
     settings = RunSettings(seeds=1)
     assert Reference(module, settings).compare(module) is None
+
+
+BRANCHES = """HloModule m
+zero { p = s32[] parameter(0) ROOT r = s32[] constant(0) }
+one { p = s32[] parameter(0) ROOT r = s32[] constant(1) }
+two { p = s32[] parameter(0) ROOT r = s32[] constant(2) }
+ENTRY e { i = s32[] parameter(0)
+  ROOT c = s32[] conditional(i, i, i, i), branch_computations={zero, one, two} }
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "branch"), [(0, 0), (1, 1), (2, 2), (3, 2), (1000, 2), (-1, 2), (-2, 2), (-3, 2)]
+)
+def test_an_index_out_of_range_takes_the_last_branch(index: int, branch: int) -> None:
+    assert run(BRANCHES, np.int32(index)) == branch
+
+
+@pytest.mark.parametrize(("selector", "branch"), [(True, 0), (False, 1)])
+def test_true_takes_the_first_branch(selector: bool, branch: int) -> None:
+    text = BRANCHES.replace("i = s32[]", "b = pred[]").replace(
+        "conditional(i, i, i, i), branch_computations={zero, one, two}",
+        "conditional(b, x, x), true_computation=zero, false_computation=one",
+    )
+    text = text.replace("  ROOT c", "  x = s32[] constant(7)\n  ROOT c")
+    assert run(text, np.bool_(selector)) == branch

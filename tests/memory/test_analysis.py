@@ -99,6 +99,18 @@ def test_host_memory_is_mentioned() -> None:
     assert any("S(5)" in text for text in report.assumptions)
 
 
+def test_arrays_of_nothing_are_not_alive_at_the_peak() -> None:
+    report = report_on(
+        "a = f32[4] parameter(0)",
+        "n = f32[0] parameter(1)",
+        "m = f32[0] negate(n)",
+        "k = f32[0] sine(m)",
+        "b = f32[4] reverse(a), dimensions={0}",
+        "t = (f32[4], f32[0]) tuple(b, k)",
+    )
+    assert [buffer.name for buffer in report.live_at_peak if not buffer.size] == []
+
+
 def test_a_module_without_memory_has_no_peak() -> None:
     report = report_on("t = token[] after-all()")
     assert report.peak == 0

@@ -94,6 +94,18 @@ def fusion(body: str, shape: str = "f32[8]", kind: str = "kLoop") -> tuple[str, 
             "kOutput",
             False,
         ),
+        (
+            "  d = f32[8] convolution(q, q), dim_labels=b_b->b\n  n = f32[8] negate(p)\n"
+            "  ROOT s = f32[8] add(d, n)",
+            "kOutput",
+            False,
+        ),
+        (
+            "  d = f32[8] convolution(q, q), dim_labels=b_b->b\n  n = f32[8] negate(p)\n"
+            "  ROOT s = f32[8] add(d, n)",
+            "kCustom",
+            True,
+        ),
     ],
 )
 def test_fusions_on_a_cpu(body: str, kind: str, expected: bool) -> None:

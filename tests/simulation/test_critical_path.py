@@ -31,6 +31,20 @@ def test_a_synchronous_collective_is_on_the_path_for_all_its_time() -> None:
     assert steps == [("whole", 17), ("r", 2)]
 
 
+def test_what_has_to_wait_by_control_is_on_the_path() -> None:
+    module = scheduled(
+        """
+  p = f32[8] parameter(0)
+  first = f32[8] sine(p)
+  then = f32[8] cosine(p), control-predecessors={first}
+  ROOT r = f32[8] negate(p)"""
+    )
+    paths = CriticalPaths.of(run(module, {"first": 5, "then": 7, "r": 9}))
+    steps = [(step.instruction.name, step.time) for step in paths.steps[module.entry]]
+    assert steps == [("first", 5), ("then", 7)]
+    assert paths.lengths[module.entry] == 5 + 7
+
+
 def test_loops_take_their_trips_times_the_path_of_the_body() -> None:
     module = scheduled(LOOP_ENTRY, ADD + LOOP)
     paths = CriticalPaths.of(run(module, {"w": 40, "d": 3, "next": 1, "less": 1}, {"s": 10}))

@@ -12,6 +12,8 @@ from hloopt.text import parse_module, print_module
 
 HEADER = """HloModule m, replica_count=%d, num_partitions=%d
 sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+most { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }
+last { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] negate(b) }
 both { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] and(a, b) }
 """
 
@@ -25,27 +27,6 @@ def missed(name: str, text: str, **options: object) -> list[str]:
     context = PassContext()
     assert not create_pass(name, options).run(parse_module(text), context)
     return [remark.reason for remark in context.remarks]
-
-
-def test_groups_over_all_partitions_are_not_folded() -> None:
-    text = entry(
-        """x = f32[4] parameter(0)
-        one = f32[4] all-reduce(x), channel_id=1, replica_groups={{0,1},{2,3}}, to_apply=sum
-        ROOT two = f32[4] all-reduce(one), channel_id=2, replica_groups={{0,2},{1,3}}, to_apply=sum
-        """,
-        partitions=2,
-    )
-    assert missed("all-reduce-folder", text) == ["both reduce over all partitions"]
-
-
-def test_groups_that_make_up_no_larger_ones_are_not_folded() -> None:
-    text = entry(
-        """x = f32[4] parameter(0)
-        one = f32[4] all-reduce(x), replica_groups={{0,1},{2},{3}}, to_apply=sum
-        ROOT two = f32[4] all-reduce(one), replica_groups={{0,2},{1,3}}, to_apply=sum"""
-    )
-    reason = "its groups and those of %two make up no larger ones"
-    assert missed("all-reduce-folder", text) == [reason]
 
 
 def test_bits_that_all_devices_have_are_not_reduced() -> None:
@@ -99,6 +80,20 @@ def test_gathers_of_nothing_stay() -> None:
             "ROOT r = (f32[5], f32[4]) tuple(s, n)",
             "%right has several users",
         ),
+        (
+            "p = f32[5] pad(left, z), padding=0_1 q = f32[5] pad(right, z), padding=0_1 "
+            "s = f32[5] add(p, q) n = f32[5] negate(p) ROOT r = (f32[5], f32[5]) tuple(s, n)",
+            "%p has several users",
+        ),
+        (
+            "p = f32[4] dynamic-slice(left, i), dynamic_slice_sizes={4} "
+            "ROOT r = f32[4] add(p, right)",
+            "only one of the two is sliced dynamically",
+        ),
+        (
+            "p = f32[4] negate(left) ROOT r = f32[4] add(p, right)",
+            "",
+        ),
     ],
 )
 def test_what_is_combined_before_reducing(rest: str, reason: str | None) -> None:
@@ -113,12 +108,61 @@ def test_what_is_combined_before_reducing(rest: str, reason: str | None) -> None
         {rest}"""
     )
     if reason is not None:
-        assert missed("all-reduce-reassociate", text) == [reason]
+        assert missed("all-reduce-reassociate", text) == [reason] * bool(reason)
         return
     assert missed("all-reduce-reassociate", text) == []
     module = run_checked("all-reduce-reassociate", text, reassociate_converted_ar=True)
     (reduce,) = module.instructions(Opcode.ALL_REDUCE)
     assert reduce.shape.type_name == reduce.called[0].root.shape.type_name == "f64"
+
+
+GROUPED = ', frontend_attributes={_scheduling_group_id="%d"}'
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "reason"),
+    [
+        ("to_apply=sum, control-predecessors={x}", "to_apply=sum",
+         "%left has several operands or control dependencies"),
+        ("to_apply=sum", "to_apply=sum, control-predecessors={x}",
+         "%right has several operands or control dependencies"),
+        ("to_apply=sum, constrain_layout=true", "to_apply=sum",
+         "the layout of %left is constrained"),
+        ("to_apply=sum", "to_apply=most", "%right is no sum"),
+        ("to_apply=sum", "replica_groups={{0,1},{2,3}}, to_apply=sum",
+         "it differs from %left in groups, channel, dimension or types"),
+        ("to_apply=sum" + GROUPED % 1, "to_apply=sum" + GROUPED % 2,
+         "it is to be scheduled with others than %left"),
+        ("to_apply=sum" + GROUPED % 1, "to_apply=sum" + GROUPED % 1, None),
+        ("to_apply=sum" + GROUPED % 1, "to_apply=sum", None),
+    ],
+)  # fmt: skip
+def test_reductions_that_are_not_done_as_one(left: str, right: str, reason: str | None) -> None:
+    text = entry(
+        f"""x = f32[4] parameter(0)
+        y = f32[4] parameter(1)
+        left = f32[4] all-reduce(x), {left}
+        right = f32[4] all-reduce(y), {right}
+        ROOT r = f32[4] add(left, right)"""
+    )
+    if reason is not None:
+        assert missed("all-reduce-reassociate", text) == [reason]
+    else:
+        run_checked("all-reduce-reassociate", text)
+
+
+def test_slices_of_reductions_of_other_shapes_stay() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        y = f32[5] parameter(1)
+        i = s32[] parameter(2)
+        left = f32[4] all-reduce(x), to_apply=sum
+        right = f32[5] all-reduce(y), to_apply=sum
+        p = f32[2] dynamic-slice(left, i), dynamic_slice_sizes={2}
+        q = f32[2] dynamic-slice(right, i), dynamic_slice_sizes={2}
+        ROOT r = f32[2] add(p, q)"""
+    )
+    assert missed("all-reduce-reassociate", text) == ["%left reduces values of another shape"]
 
 
 def test_a_convert_to_the_same_type_is_no_obstacle() -> None:
@@ -162,6 +206,17 @@ def test_a_sum_of_reshaped_results_is_sharded_as_it_was() -> None:
     assert root.opcode is Opcode.ALL_REDUCE
     assert root.attributes["sharding"] == "{devices=[2,2]<=[4] last_tile_dim_replicate}"
     assert "sharding" not in root.operands[0].attributes
+
+
+def test_a_reduction_that_is_scattered_is_gone() -> None:
+    text = entry(
+        """x = f32[4] parameter(0)
+        id = u32[] replica-id()
+        r = f32[4] all-reduce(x), to_apply=sum
+        ROOT d = f32[1] dynamic-slice(r, id), dynamic_slice_sizes={1}"""
+    )
+    module = run_checked("reduce-scatter-creator", text)
+    assert not list(module.instructions(Opcode.ALL_REDUCE))
 
 
 def test_what_each_device_keeps_is_not_called_replicated() -> None:
@@ -217,6 +272,13 @@ def test_the_order_of_groups_and_devices_is_nothing_to_a_split(other: str) -> No
     module = run_checked("all-reduce-splitter", halved("{{2,3,1,0}}", other))
     groups = [i.attributes["replica_groups"] for i in module.instructions(Opcode.ALL_REDUCE)]
     assert sorted(groups) == sorted(["{{0,1},{2,3}}", "{{0,2},{1,3}}", other])
+
+
+def test_all_reduces_that_are_split_are_counted() -> None:
+    context = PassContext()
+    text = halved("{{0,1,2,3}}", "{{0,1},{2,3}}")
+    assert create_pass("all-reduce-splitter").run(parse_module(text), context)
+    assert context.statistics["all-reduces split"] == 1
 
 
 def test_what_runs_asynchronously_holds_its_all_reduce_alone() -> None:

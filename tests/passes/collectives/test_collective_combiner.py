@@ -71,6 +71,33 @@ def test_annotations_of_all_members_are_merged() -> None:
     assert second.attributes["frontend_attributes"] == '{note="1"}'
 
 
+def test_the_type_of_the_first_member_is_that_of_all() -> None:
+    notes = (f', metadata={{op_type="{name}"}}' for name in ("one", "other"))
+    module = run_checked("all-gather-combiner", gathers(*notes))
+    (combined,) = module.instructions(Opcode.ALL_GATHER)
+    assert combined.attributes["metadata"] == '{op_type="one"}'
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("main/f/a", "main/g/b", "main/(f/a:g/b)"),
+        ("main/f/a", "main/g/a", "main/(f/a:g/a)"),
+        ("main/f/a", "main/f/a", "main/f/a"),
+        ("main", "main/f", "(main:main/f)"),
+        ("a", "b", "(a:b)"),
+    ],
+)
+def test_names_are_merged_behind_the_path_they_share(
+    first: str, second: str, together: str
+) -> None:
+    notes = (f', metadata={{op_name="{name}"}}' for name in (first, second))
+    (combined,) = run_checked("all-gather-combiner", gathers(*notes)).instructions(
+        Opcode.ALL_GATHER
+    )
+    assert combined.attributes["metadata"] == f'{{op_name="{together}"}}'
+
+
 def test_the_threshold_is_inclusive() -> None:
     assert sizes(gathers("", "", ""), combine_threshold_in_bytes=64) == [1, 2]
     assert sizes(gathers("", "", ""), combine_threshold_in_bytes=63) == [1, 1, 1]

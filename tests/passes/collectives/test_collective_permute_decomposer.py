@@ -7,6 +7,7 @@ from tests.passes.checked_run import run_checked
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
@@ -107,6 +108,55 @@ def test_a_collective_that_the_send_needs_does_not_wait_for_it() -> None:
     module = run_checked(NAME, text)
     assert not named(module, "a").control_predecessors
     assert named(module, "c-send").operands[0] is named(module, "a")
+
+
+@pytest.mark.parametrize(("level", "is_parallel"), [("disable", False), ("enable", True)])
+def test_sends_of_pipeline_stages_wait_for_the_recv_to_be_over(
+    level: str, is_parallel: bool
+) -> None:
+    text = loop(
+        f"c = {permute('{{0,1},{1,2}}')}",
+        f"a = f32[8] all-reduce(x), {ALL}",
+        "w = f32[8] add(a, c)",
+        result="w",
+    )
+    module = run_checked(NAME, text, pipeline_parallelism_opt_level=level)
+    recv, send, done = (named(module, f"c-{step}") for step in ("recv", "send", "recv-done"))
+    assert list(send.control_predecessors) == [done if is_parallel else recv]
+    assert list(done.control_predecessors) == ([] if is_parallel else [send])
+    streams = [
+        parse_frontend_attributes(i.attributes.get("frontend_attributes", "{}")).get(
+            "_xla_gpu_collective_stream"
+        )
+        for i in (recv, send, named(module, "a"))
+    ]
+    assert streams == ["p2p" if is_parallel else None] * 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "streams"),
+    [
+        ("{{3,0}}", "{{0,1},{1,2},{2,3}}", ["0", "1"]),
+        ("{{0,1},{1,2},{2,3}}", "{{3,0}}", ["1", "0"]),
+        ("{{0,3}}", "{{1,0},{2,1},{3,2}}", ["0", "1"]),
+        ("{{2,0}}", "{{0,1},{1,2},{2,3}}", ["0", None]),
+        ("{{3,0}}", "{{0,1},{2,3}}", ["0", None]),
+    ],
+)
+def test_two_permutes_that_make_a_ring_have_streams_of_their_own(
+    first: str, second: str, streams: list[str | None]
+) -> None:
+    text = loop(
+        f"a = {permute(first)}",
+        f"b = {permute(second, more='channel_id=2')}",
+        "c = f32[8] add(a, b)",
+    )
+    module = run_checked(NAME, text)
+    notes = [
+        parse_frontend_attributes(named(module, f"{name}-recv").attributes["frontend_attributes"])
+        for name in "ab"
+    ]
+    assert [note.get("_xla_send_recv_pipeline") for note in notes] == streams
 
 
 def test_collectives_wait_by_way_of_others() -> None:

@@ -150,6 +150,28 @@ def test_the_zeros_of_a_large_sum_take_little_text() -> None:
             "f32[4]",
             "%n does not update what %d took",
         ),
+        (
+            "y = f32[2,2] reshape(x) r = f32[2,2] all-reduce(y), GROUPS, to_apply=sum "
+            "v = f32[4] reshape(s) w = f32[4] reshape(r) m = f32[4] add(v, w) "
+            "other = f32[4] negate(v) n = f32[2,2] reshape(m)",
+            "f32[2,2]",
+            "%other reads element 2 of the state, too",
+        ),
+        (
+            "r = f32[4] all-reduce(x), GROUPS, to_apply=sum other = f32[4] negate(s) "
+            "n = f32[4] add(s, r)",
+            "f32[4]",
+            "%other reads element 2 of the state, too",
+        ),
+        (
+            "r = f32[4] all-reduce(x), GROUPS, to_apply=sum v = f32[3,4] slice(s), "
+            "slice={[0:3], [0:4]} d = f32[1,4] dynamic-slice(v, i, one), dynamic_slice_sizes={1,4} "
+            "w = f32[4] reshape(d) m = f32[4] add(w, r) u = f32[1,4] reshape(m) "
+            "k = f32[3,4] broadcast(x), dimensions={1} "
+            "n = f32[3,4] dynamic-update-slice(k, u, i, one)",
+            "f32[3,4]",
+            "%m adds it to %v, which is no state",
+        ),
     ],
 )
 def test_what_would_compute_something_else_stays(body: str, shape: str, reason: str) -> None:
@@ -157,6 +179,20 @@ def test_what_would_compute_something_else_stays(body: str, shape: str, reason: 
     context = PassContext()
     assert not create_pass(NAME).run(module, context)
     assert [remark.reason for remark in context.remarks] == [reason]
+
+
+def test_a_row_of_the_state_that_is_reshaped_is_summed() -> None:
+    text = loop(
+        "r = f32[4] all-reduce(x), GROUPS, to_apply=sum k = s32[] constant(1) "
+        "zero = s32[] constant(0) "
+        "d = f32[1,4] dynamic-slice(s, k, zero), dynamic_slice_sizes={1,4} "
+        "w = f32[4] reshape(d) m = f32[4] add(w, r) u = f32[1,4] reshape(m) "
+        "n = f32[3,4] dynamic-update-slice(s, u, k, zero)",
+        shape="f32[3,4]",
+    )
+    module = run_checked(NAME, text)
+    assert [i.parent.name for i in module.instructions(Opcode.ALL_REDUCE)] == ["e"]
+    assert Reference(parse_module(text), RunSettings()).compare(module) is None
 
 
 def test_a_loop_that_something_else_calls_stays() -> None:

@@ -75,6 +75,16 @@ def test_a_mixed_conditional_gets_only_what_it_lacks() -> None:
     assert choice.shape.text == "(f32[])"
 
 
+def test_branches_that_take_and_give_tuples_stay() -> None:
+    text = """HloModule m
+    t { ROOT a = (f32[]) parameter(0) }
+    ENTRY e { p = (f32[]) parameter(0) q = pred[] parameter(1)
+      c = (f32[]) conditional(q, p, p), true_computation=t, false_computation=t
+      ROOT d = (f32[]) call(c), to_apply=t }
+    """
+    run_checked(PASS, text, changes=False)
+
+
 def test_schedules_stay_valid() -> None:
     scheduled = (BRANCHES + ENTRY).replace("HloModule m", "HloModule m, is_scheduled=true")
     module = run_checked(PASS, scheduled)

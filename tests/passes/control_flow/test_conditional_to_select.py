@@ -85,6 +85,21 @@ def test_conditionals_that_stay_are_reported(text: str, reason: str) -> None:
     assert [(r.kind, r.instruction, r.reason) for r in context.remarks] == [("missed", "c", reason)]
 
 
+def test_arrays_of_sizes_that_may_differ_are_not_selected() -> None:
+    text = """HloModule m
+    t { a = f32[<=4] parameter(0) ROOT r = f32[<=4] negate(a) }
+    applied { a = f32[] parameter(0) q = pred[] constant(true) n = s32[] constant(2)
+      k = f32[4] broadcast(a), dimensions={}
+      d = f32[<=4] set-dimension-size(k, n), dimensions={0}
+      c = f32[<=4] conditional(q, d, d), true_computation=t, false_computation=t
+      ROOT r = f32[] negate(a) }
+    ENTRY e { p = f32[8] parameter(0) ROOT r = f32[8] map(p), dimensions={0}, to_apply=applied }
+    """
+    context = PassContext(PASS)
+    assert not create_pass(PASS).run(parse_module(text), context)
+    assert [r.reason for r in context.remarks] == ["it gives f32[<=4]{0}, which select cannot"]
+
+
 def test_nested_conditionals_go_in_one_run() -> None:
     inner = "k = f32[] constant(1) q = pred[] compare(a, k), direction=LT ROOT r = f32[] " + (
         "conditional(q, a, a), true_computation=body, false_computation=body"

@@ -87,6 +87,22 @@ def test_what_annotations_say_of_elements_follows_the_elements() -> None:
     assert result.attributes["sharding"].count("maximal") == 2
 
 
+def test_what_is_said_of_the_elements_around_one_that_goes_stays() -> None:
+    body = (
+        f"  x2 = f32[4] negate(x)\n  y2 = f32[4] add(y, y)\n  ROOT t = {STATE} tuple(next, x2, y2)"
+    )
+    notes = (
+        ", sharding={{replicated}, {maximal device=1}, {maximal device=0}}, "
+        'origin={({"i"}, {"x"}, {"y"})}'
+    )
+    entry = GIVES_X.format(notes).replace("index=1", "index=2")
+    module, _, _ = simplified(body=body, entry=entry)
+    loop = the_loop(module)
+    assert loop.shape.text == "(s32[], f32[4]{0})"
+    assert loop.attributes["sharding"] == "{{replicated}, {maximal device=0}}"
+    assert loop.attributes["origin"] == '{({"i"}, {"y"})}'
+
+
 def test_a_schedule_stays_complete_and_in_order() -> None:
     module, changed, _ = simplified(header=", is_scheduled=true")
     assert changed
@@ -280,15 +296,46 @@ ENTRY main {{
     assert reference.compare(module) is None
 
 
-def test_a_loop_of_one_trip_that_asks_to_stay() -> None:
-    mark = "skip-simplify-while-loops_trip-count-one"
-    body = (
-        f"  y2 = f32[4] negate(y)\n  x2 = f32[4] negate(x)\n  ROOT t = {STATE} tuple(next, x2, y2)"
-    )
-    entry = GIVES_X.format(f', frontend_attributes={{{mark}="true"}}').replace(
-        "  ROOT r = f32[4] get-tuple-element(w), index=1", f"  ROOT r = {STATE} copy(w)"
-    )
-    module, changed, context = simplified(body=body, entry=entry, trips=1)
+def test_a_loop_whose_trips_are_not_known_says_why() -> None:
+    entry = "  w = {} while(state), condition=condition, body=body\n  ROOT r = {} copy(w)"
+    text = LOOP.format(
+        **{"header": "", "init": "", "state": STATE, "trips": 1},
+        body=f"  ROOT t = {STATE} tuple(next, y, x)",
+        entry=entry.format(STATE, STATE),
+    ).replace("zero = s32[] constant(0)", "zero = s32[] parameter(2)")
+    _, changed, context = run(parse_module(text))
     assert not changed
-    assert the_loop(module).name == "w"
-    assert context.remarks[-1].reason == f"it is marked {mark}=true"
+    assert [remark.reason for remark in context.remarks] == [
+        "its trip count is not known: the initial value of its counter, element 0, is not constant"
+    ]
+
+
+def test_elements_that_are_the_same_stay_where_the_state_is_read_whole() -> None:
+    whole = f"  c = {STATE} copy(p)\n  k = s32[] get-tuple-element(c), index=0\n"
+    for taken, read, elements in (("k", whole, 3), ("i", "", 2)):
+        body = f"{read}  m = s32[] add({taken}, one)\n  ROOT t = {STATE} tuple(m, x, y)"
+        entry = f"  w = {STATE} while(state), condition=condition, body=body\n"
+        entry += f"  ROOT r = {STATE} copy(w)"
+        text = LOOP.format(header="", init="", state=STATE, body=body, entry=entry, trips=5)
+        text = text.replace("tuple(zero, x0, y0)", "tuple(zero, x0, x0)")
+        module, _, _ = run(parse_module(text))
+        assert len(the_loop(module).shape.elements) == elements
+
+
+@pytest.mark.parametrize(
+    ("hint", "stays"),
+    [
+        ('inlineable="false"', "it is marked inlineable=false"),
+        (
+            'skip-simplify-while-loops_trip-count-one="true"',
+            "it is marked skip-simplify-while-loops_trip-count-one=true",
+        ),
+        ('other="true"', None),
+    ],
+)
+def test_a_loop_of_one_trip_stays_where_it_is_marked(hint: str, stays: str | None) -> None:
+    marked = GIVES_X.format(f", frontend_attributes={{{hint}}}")
+    body = f"  ROOT t = {STATE} tuple(next, y, x)"
+    module, _, context = simplified(body=body, entry=marked, trips=1)
+    assert [i.opcode for i in module.instructions(Opcode.WHILE)] == [Opcode.WHILE] * bool(stays)
+    assert [r.reason for r in context.remarks if r.kind == "missed"] == ([stays] if stays else [])

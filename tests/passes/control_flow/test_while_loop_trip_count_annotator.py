@@ -101,6 +101,23 @@ def test_the_last_value_of_a_counter_is_a_constant(parts: dict[str, object], las
     assert module.entry.root.operands[0].payload == last
 
 
+def test_the_element_that_counts_is_named() -> None:
+    module, _, context = annotated()
+    assert config_of(module)["known_induction_variable"] == {"tuple_index": "0"}
+    assert context.statistics["trip counts found"] == 1
+
+
+def test_a_loop_whose_trips_are_not_known_says_why() -> None:
+    parts = {"header": "", "type": "s32", "init": 0, "step": 1, "limit": 5, "direction": "LT"}
+    text = LOOP.format(**parts, config="").replace("constant(0)", "parameter(0)")
+    module, _, context = run(parse_module(text))
+    assert [remark.reason for remark in context.remarks] == [
+        "its trip count is not known: the initial value of its counter, element 0, is not constant"
+    ]
+    assert "trip counts found" not in context.statistics
+    assert "known_trip_count" not in config_of(module)
+
+
 @pytest.mark.parametrize(
     "parts",
     [

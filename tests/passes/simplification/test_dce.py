@@ -55,6 +55,31 @@ def test_the_one_output_left_becomes_the_fusion() -> None:
     assert [i.name for i in module.computations["fused"].instructions] == ["x", "n"]
 
 
+def test_what_is_said_of_the_outputs_around_one_that_goes_stays() -> None:
+    module = clean(
+        """
+fused {
+  x = f32[] parameter(0)
+  s = f32[] sine(x)
+  n = f32[] negate(x)
+  c = f32[] cosine(x)
+  ROOT t = (f32[], f32[], f32[]) tuple(s, n, c)
+}
+ENTRY e {
+  p = f32[] parameter(0)
+  f = (f32[], f32[], f32[]) fusion(p), kind=kLoop, calls=fused,
+    sharding={{replicated}, {maximal device=1}, {maximal device=0}}, origin={({"a"}, {"b"}, {"c"})}
+  g = f32[] get-tuple-element(f), index=0
+  h = f32[] get-tuple-element(f), index=2
+  ROOT r = f32[] add(g, h)
+}"""
+    )
+    fusion = next(module.instructions(Opcode.FUSION))
+    assert fusion.shape.text == "(f32[], f32[])"
+    assert fusion.attributes["sharding"] == "{{replicated},{maximal device=0}}"
+    assert fusion.attributes["origin"] == '{({"a"}, {"c"})}'
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -74,6 +99,29 @@ def test_control_successors_of_the_element_move_to_the_fusion() -> None:
     module = clean(FUSION.format(**{**PLAIN, "rest": rest}))
     after = next(i for i in module.entry.instructions if i.name == "after")
     assert [i.name for i in after.control_predecessors] == ["f"]
+
+
+def test_what_others_run_after_or_before_stays() -> None:
+    text = """
+ENTRY e {
+  p = f32[] parameter(0)
+  first = f32[] sine(p)
+  then = f32[] cosine(p), control-predecessors={first}
+  free = f32[] tan(p)
+  ROOT r = f32[] negate(p)
+}"""
+    assert names(clean(text)) == ["p", "first", "then", "r"]
+    clean(text.replace(", control-predecessors={first}", ""))
+    started = """
+ENTRY e {
+  p = f32[8] parameter(0)
+  first = f32[8] sine(p)
+  s = (f32[8], f32[8], u32[]) copy-start(p), control-predecessors={first}
+  d = f32[8] copy-done(s)
+  ROOT r = f32[8] negate(p)
+}"""
+    clean(started, changes=False)
+    assert names(clean(started.replace(", control-predecessors={first}", ""))) == ["p", "r"]
 
 
 def test_async_operands_and_shapes_follow_a_removed_parameter() -> None:
