@@ -86,8 +86,8 @@ copy-agreement: $(XLA) ## our copies and XLA's in its own programs, and the temp
 	$(BIN)/python tools/copy_agreement.py --shared $(HLOOPT_SHARED)
 
 .PHONY: diff-agreement
-diff-agreement: $(DEV) ## matchings of diff beside known maps: 60 pairs, seed 1
-	$(BIN)/python tools/diff_agreement.py --shared $(HLOOPT_SHARED)
+diff-agreement: $(DEV) ## matchings of diff beside known maps: 180 pairs, seed 1
+	$(BIN)/python tools/diff_agreement.py --shared $(HLOOPT_SHARED) --scale 3
 
 .PHONY: schedule-agreement
 schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those that XLA made
