@@ -130,6 +130,10 @@ mutants: $(DEV) ## COUNT small changes (200) of MODULES, rooms or paths: does a 
 	$(BIN)/python tools/mutants.py --seed $(SEED) --count $(or $(COUNT),200) \
 		--jobs $(PYTEST_WORKERS) $(MODULES)
 
+.PHONY: same-outputs
+same-outputs: $(DEV) ## what all commands write for testdata/, and what commit REF writes (main): equal
+	$(BIN)/python tools/recorded_outputs.py --against $(or $(REF),main) --jobs $(PYTEST_WORKERS)
+
 .PHONY: golden-update
 golden-update: $(DEV) ## write the CHECK lines of golden tests again
 	$(BIN)/python -m pytest tests/golden --update-golden

@@ -5,8 +5,8 @@
 
 A change that moves code must leave exit codes, standard output, standard error and written files
 as they are: byte for byte, or without `--format text`, help and messages with --ignore-prose.
-Runs the commands of the working tree and those of REF (default: origin/main, else main) from a
-worktree, all clocks stopped, and lists the command lines whose outputs differ. Exits 1 if any do.
+Runs the commands of the working tree and those of REF (default: main) from a worktree,
+all clocks stopped, and lists the command lines whose outputs differ. Exits 1 if any do.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ for line in json.load(sys.stdin):
 def main() -> int:
     """Compare two trees; the exit code."""
     arguments = _arguments()
-    lines = {group: own for group, own in _command_lines().items() if arguments.only in group}
+    lines = {group: own for group, own in command_lines().items() if arguments.only in group}
     with tempfile.TemporaryDirectory() as folder:
         other = Path(folder, "other")
         _git("worktree", "add", "--detach", "--quiet", str(other), arguments.against)
         try:
             with ThreadPoolExecutor(arguments.jobs) as pool:
                 here, there = (
-                    pool.map(lambda own, tree=tree: _answers(tree, own), lines.values())
+                    pool.map(lambda own, tree=tree: answers_of(tree, own), lines.values())
                     for tree in (ROOT, other)
                 )
                 pairs = list(zip(lines.values(), here, there, strict=True))
@@ -80,7 +80,7 @@ def main() -> int:
         line
         for own, mine, theirs in pairs
         for line, a, b in zip(own, mine, theirs, strict=True)
-        if a != b and not (arguments.ignore_prose and _is_prose(line, a, b))
+        if a != b and not (arguments.ignore_prose and is_prose(line, a, b))
     ]
     for line in changed:
         print("differs: hloopt", *line)
@@ -94,15 +94,20 @@ def main() -> int:
     return 1 if changed else 0
 
 
-def _is_prose(line: list[str], a: str, b: str) -> bool:
+def is_prose(line: list[str], a: str, b: str) -> bool:
     """Whether two answers have the same exit code, and nothing that programs read differs."""
     is_for_programs = "json" in line or line[0] in ("fmt", "opt", "verify")
-    mine, theirs = json.loads(a), json.loads(b)
-    text = mine.index("out") + 1
-    return mine[0] == theirs[0] and (not is_for_programs or mine[text] == theirs[text])
+    mine, theirs = ([answer[0], *_for_programs(answer[1:])] for answer in map(json.loads, (a, b)))
+    return mine == theirs if is_for_programs else mine[0] == theirs[0]
 
 
-def _command_lines() -> dict[str, list[list[str]]]:
+def _for_programs(written: list[str]) -> list[str]:
+    """Files by name and content, without standard error and pages."""
+    files = zip(written[::2], written[1::2], strict=True)
+    return [text for name, text in files if name != "err" and not name.endswith(".html")]
+
+
+def command_lines() -> dict[str, list[list[str]]]:
     """Command lines by group; those of one file are a group, run in one process."""
     groups = {"help and lists": _lists()}
     for path in sorted((ROOT / "testdata").glob("*.hlo*")):
@@ -142,7 +147,7 @@ def _lines_of(file: str) -> list[list[str]]:
     return lines
 
 
-def _answers(tree: Path, lines: list[list[str]]) -> list[str]:
+def answers_of(tree: Path, lines: list[list[str]]) -> list[str]:
     """What `tree` answers to each line, as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "written").mkdir()
