@@ -50,7 +50,7 @@ class Settings(NamedTuple):
     fill: Fill = "random"
     """The filling and files that its inputs are made of."""
     steps: int | None = None
-    memory_limit: int | None = None
+    max_memory: int | None = None
     time_limit: float | None = None
     """The step at which running stops; None where it runs to its end."""
     devices: tuple[int, int] | None = None
@@ -184,7 +184,7 @@ def _validator(settings: Settings, on_steps: Callable[[int], None] | None) -> Va
         inputs=Inputs(settings.fill),
         counts=settings.devices,
         steps=settings.steps or MOST_STEPS,
-        memory=settings.memory_limit or MOST_MEMORY,
+        memory=settings.max_memory or MOST_MEMORY,
         deadline=Deadline(settings.time_limit) if settings.time_limit else None,
         on_steps=on_steps,
     )

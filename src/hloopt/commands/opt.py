@@ -183,7 +183,7 @@ def _job(options: dict[str, Any], *, wants_report: bool) -> Job:
         devices=options["counts"],
         fill=options["fill"],
         steps=options["max_steps"],
-        memory_limit=options["max_memory"],
+        max_memory=options["max_memory"],
         time_limit=options["time_limit"],
         opt_limit=options["opt_limit"],
     )
