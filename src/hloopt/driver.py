@@ -135,7 +135,7 @@ def optimize(
 
 
 def _read_back(text: str, settings: Settings) -> None:
-    """Parse and verify the text to be written. Raises Defect if it is no valid module.
+    """Parse and verify the text to be written. Raises Defect if it is not a valid module.
 
     Costs as much as reading and verifying.
     """

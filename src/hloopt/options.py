@@ -81,7 +81,7 @@ def _is_of(kind: Any, value: object) -> bool:
 
 
 def _is_one_of(kind: Any, value: object) -> bool:
-    """Whether a value is of a type that is no union; an integer does for a float."""
+    """Whether a value is of a type that is not a union; an integer does for a float."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _is_of(arguments[0], value)

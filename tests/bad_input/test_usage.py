@@ -63,7 +63,7 @@ def test_a_dump_folder_that_cannot_be_made_is_reported(refuse: Refuse, tmp_path:
         (["opt", "FILE", "--passes", "dce", "--format", "json"], "--format json needs"),
         (["opt", "FILE", "--passes", "dce", "-j", "0"], "-j"),
         (["opt", "FILE", "--repro", "FILE"], "--repro names"),
-        (["opt", "--repro", "FILE"], "is no reproducer"),
+        (["opt", "--repro", "FILE"], "is not a reproducer"),
         (["opt", "FOLDER", "--passes", "dce"], "no HLO files in"),
         (["opt", "FILE", "--passes", "dce", "--validate", "maybe"], "'end', 'each'"),
         (["run", "FOLDER"], "Is a directory"),

@@ -64,8 +64,8 @@ def test_a_file_of_one_array_needs_a_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("y", "'y' is no parameter"),
-        ("2", "'2' is no parameter"),
+        ("y", "'y' is not a parameter"),
+        ("2", "'2' is not a parameter"),
         ("pair:2", "'pair:2': %pair has 2 arrays"),
         ("0:1", "'0:1': %x has 1 array,"),
         ("x@2", "'x@2': the program runs on 2 devices"),

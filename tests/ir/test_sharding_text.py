@@ -81,7 +81,7 @@ def test_one_form_of_many(text: str, printed: str) -> None:
         ("{mesh['x'=2], [{'x'}, {'x'}]}", "uses 'x' twice"),
         ("{mesh['x'=8], [{'x':(1)2}, {'x':(1)4}]}", "twice"),
         ("{mesh['x'=4], [{'x':(1)2,'x':(2)2}]}", "are one part"),
-        ("{mesh['x'=4], [{'x':(1)3}]}", "is no part of the axis"),
+        ("{mesh['x'=4], [{'x':(1)3}]}", "is not a part of the axis"),
         ("{mesh['x'=2,'x'=2], [{'x'}]}", "has the axis 'x' twice"),
         ("{mesh['x'=2], [{}], unreduced=avg{'x'}}", "unknown reduction 'avg'"),
         ("{mesh['x'=2,'y'=2], [], manual={'y','x'}}", "another order"),

@@ -70,6 +70,6 @@ def test_of_all_scheduled_modules_of_the_corpus(corpus_entries: list[CorpusEntry
             module = parse_module(entry.text())
             check(module, CPU, None)
         except HloError:
-            continue  # what is no valid module
+            continue  # what is not a valid module
         checked += 1
     assert checked > 400

@@ -72,7 +72,7 @@ def test_a_module_without_newer_syntax_keeps_its_text() -> None:
         ("  ROOT k = (f32[2], s32[2]) topk(p), k=2, is_stable=false", "is_stable=false"),
         (
             "  ROOT n = f32[4] negate(p), sharding={mesh['x'=2], [{}], unreduced=max{'x'}}",
-            "an unreduced sharding that is no sum",
+            "an unreduced sharding that is not a sum",
         ),
         (
             "  q = s32[4] parameter(1)\n  s = ((f32[4]), (), u32[]) async-start(p), calls=w\n"

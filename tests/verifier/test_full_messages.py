@@ -232,7 +232,7 @@ COLUMNS = "x = f32[4,2]{0,1} constant({...})\n"
             f"s = (f32[8], u32[], token[]) send(p, k), channel_id=1, {PAIRS % '{{0,1,2}}'}\n"
             "d = token[] send-done(s), channel_id=1",
             "is_scheduled=true",
-            "_xla_send_recv_source_target_pairs holds something that is no pair: {{0,1,2}}",
+            "_xla_send_recv_source_target_pairs holds something that is not a pair: {{0,1,2}}",
         ),
         (
             LAYOUT,

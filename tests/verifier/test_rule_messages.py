@@ -243,7 +243,7 @@ def ragged(sizes: str) -> str:
             "Invalid sharding for instruction: device 1 is not unique in tile assignment",
         ),
         # structure
-        ("x = f32[] parameter(12345678901)", "'12345678901' is no parameter number"),
+        ("x = f32[] parameter(12345678901)", "'12345678901' is not a parameter number"),
     ],
 )
 def test_what_a_rule_says(body: str, message: str) -> None:

@@ -158,7 +158,7 @@ def deadlocks(body: str, inside: str = "") -> list[str]:
         (send("s") + LOOP, send("i"), "%i: Expected recv to match send %s"),
         (send("s") + LOOP + recv("r"), send("i") + recv("j"), "%i: Expected recv to match send %s"),
         (send("s", None) + recv("r", None), "", "does not have source-target pairs attribute"),
-        (send("s", "{{0,1,2}}") + recv("r", "{{0,1,2}}"), "", "something that is no pair"),
+        (send("s", "{{0,1,2}}") + recv("r", "{{0,1,2}}"), "", "something that is not a pair"),
         (send("s", "{{0,0}}") + recv("r", "{{0,0}}"), "", "non-cyclical source-target pairs"),
         (send("s", "{{0,1},{2,3}}") + recv("r"), "", "the same source-target pairs"),
     ],

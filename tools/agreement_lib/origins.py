@@ -26,7 +26,7 @@ def origins(module: Module, output: int) -> set[Instruction]:
 
 
 def _sources(root: Instruction, output: int) -> list[Instruction]:
-    """The operand of a tuple that has the array; the root itself where it is no tuple."""
+    """The operand of a tuple that has the array; the root itself where it is not a tuple."""
     while root.opcode is Opcode.TUPLE:
         for operand in root.operands:
             count = _array_count(operand.shape)

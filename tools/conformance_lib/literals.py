@@ -23,7 +23,7 @@ def constant_value(constant: Instruction) -> Value:
     Raises RecordError for literals of tuples and elided ones.
     """
     if constant.opcode is not Opcode.CONSTANT:
-        raise RecordError(f"%{constant.name} is no constant but {constant.opcode}")
+        raise RecordError(f"%{constant.name} is not a constant but {constant.opcode}")
     opened: list[list[Value]] = [[]]
     for match in _TOKEN.finditer(constant.payload):
         if match[1] == "{":

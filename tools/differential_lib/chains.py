@@ -128,7 +128,7 @@ def _value(dice: random.Random, info: OptionInfo) -> object:
 
 
 def _is_plain(kind: Any) -> bool:
-    """Whether a type is no union."""
+    """Whether a type is not a union."""
     return (
         isinstance(kind, type)
         or get_origin(kind) in (Literal, tuple)

@@ -13,7 +13,7 @@ from hloopt.ir.opcode import Opcode
 def not_run(program: Module, module: Module, ran: Collection[Computation]) -> Iterator[str]:
     """The branches, bodies and callees of `program` that never ran, the outermost of those nested.
 
-    Places are those of `module`. What is applied to elements, as a reduce does, is no call.
+    Places are those of `module`. What is applied to elements, as a reduce does, is not a call.
     """
     for caller in program.instructions():
         if caller.parent not in ran or caller.opcode not in _CALLERS:

@@ -39,8 +39,8 @@ def write_bytes(path: str, data: bytes) -> None:
     """Write `data` to the file `path`, packed by its suffix.
 
     A file appears whole or not at all: it is written as `.NAME.….tmp` beside it and renamed. What
-    is no regular file (a pipe, /dev/null) is written in place, and so is what this process has open
-    (/dev/stdout, `>(command)`), behind what is in it. Folders on the way to it are made.
+    is not a regular file (a pipe, /dev/null) is written in place, and so is what this process has
+    open (/dev/stdout, `>(command)`), behind what is in it. Folders on the way to it are made.
     Raises HloError.
     """
     data = pack(data, path)

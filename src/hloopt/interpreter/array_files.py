@@ -89,7 +89,7 @@ def _parameter(name: str, entry: Computation, path: str) -> Instruction:
     if found is None:
         some = ", ".join(list(by_name)[:10]) + (", …" if len(by_name) > 10 else "")
         hint = did_you_mean(name, by_name) or f"it has {some or 'none'}"
-        raise _wrong_key(path, f"'{name}' is no parameter of the entry", hint)
+        raise _wrong_key(path, f"'{name}' is not a parameter of the entry", hint)
     return found
 
 

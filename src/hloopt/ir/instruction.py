@@ -89,7 +89,7 @@ class Instruction:
         number = self.payload.strip()
         if not number.isdecimal() or len(number) > 9:
             raise HloVerifyError(
-                f"'{number}' is no parameter number", span=self.parent.module.span_of(self)
+                f"'{number}' is not a parameter number", span=self.parent.module.span_of(self)
             )
         return int(number)
 

@@ -50,7 +50,7 @@ class Allocation:
     is_heap: bool = False
     """Whether the heap simulation filled it."""
     heap_size: int = 0
-    """Bytes the simulation needed: the part of the size that is no pointer table."""
+    """Bytes the simulation needed: the part of the size that is not a pointer table."""
     offsets: dict[int, int] = field(default_factory=dict)
     """By value, in the order they were placed."""
 

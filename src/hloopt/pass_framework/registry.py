@@ -155,7 +155,7 @@ def find_pass(name: str) -> type[ModulePass]:
 
 def _checked(name: str, home: str, found: object) -> type[ModulePass]:
     if not (isinstance(found, type) and issubclass(found, ModulePass)):
-        raise PipelineError(f"pass '{name}': {home} is no subclass of ModulePass", code="HLO602")
+        raise PipelineError(f"pass '{name}': {home} is not a subclass of ModulePass", code="HLO602")
     if not isinstance(found.__doc__, str | None):
         raise PipelineError(f"pass '{name}': the docstring of {home} is no text", code="HLO602")
     return found

@@ -62,7 +62,7 @@ def reproducer_arguments(source: Source) -> list[str]:
             if isinstance(arguments, list) and all(isinstance(a, str) for a in arguments):
                 return arguments
     raise HloError(
-        f"{source.name} is no reproducer",
+        f"{source.name} is not a reproducer",
         help=f"a reproducer has a line '{_ARGUMENTS}[…]'",
         code="HLO007",
     )

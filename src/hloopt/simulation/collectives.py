@@ -34,7 +34,7 @@ class CollectiveRun:
 
     @property
     def state_bytes(self) -> int:
-        """The buffers that the loop keeps from trip to trip; 0 for what is no loop's body."""
+        """The buffers that the loop keeps from trip to trip; 0 for what is not a loop's body."""
         leaves = [] if self.loop is None else self.loop.shape.leaves()
         return sum(map(shape_bytes, leaves))
 

@@ -63,7 +63,7 @@ def _refuse_reductions(module: Module) -> None:
     for instruction in module.instructions():
         sharding = instruction.attributes.get("sharding", "")
         if "unreduced=m" in sharding.replace(" ", ""):
-            raise _inexpressible(instruction, "an unreduced sharding that is no sum")
+            raise _inexpressible(instruction, "an unreduced sharding that is not a sum")
 
 
 def _drop_flag(instruction: Instruction, original: Instruction) -> None:

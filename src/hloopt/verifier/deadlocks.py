@@ -153,5 +153,5 @@ def _source_target_pairs(transfer: Instruction) -> _Pairs:
         )
     lists = parse_int_lists(text)
     if any(len(pair) != 2 for pair in lists):
-        raise HloVerifyError(f"{PAIRS} holds something that is no pair: {text}")
+        raise HloVerifyError(f"{PAIRS} holds something that is not a pair: {text}")
     return tuple((source, target) for source, target in lists)

@@ -88,7 +88,7 @@ def _check_parameters(computation: Computation) -> list[HloError]:
     for parameter in parameters:
         number = parameter.payload.strip()
         if not number.isdecimal() or len(number) > 9:
-            errors.append(broken(parameter, f"'{number}' is no parameter number", "HLO201"))
+            errors.append(broken(parameter, f"'{number}' is not a parameter number", "HLO201"))
             continue
         other = seen.setdefault(int(number), parameter)
         if other is not parameter:

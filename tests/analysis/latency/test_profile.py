@@ -70,7 +70,7 @@ def test_text_and_json_are_one() -> None:
         ('costs { name: "a" cost_us: many }', "t: cost_us takes a number"),
         ("costs { cost_us: 1 }", "t: an entry without name"),
         ("costs: 3", "t: 'costs' takes entries"),
-        ('kosts { name: "a" }', "t is no profile: it has 'kosts'"),
+        ('kosts { name: "a" }', "t is not a profile: it has 'kosts'"),
         ('\n\ncosts { name: "a"', "t:3: expected a field, not the end"),
         ("costs }", "t:1: expected a value, found }"),
         ("costs { name @ }", "t:1: no token begins with '@'"),

@@ -71,4 +71,4 @@ def test_another_package_can_offer_passes(
     assert result.code == 2
     assert "pass 'broken' cannot be loaded from no_such_package:X" in result.err
     result = run(step, "--passes", "wrong")
-    assert "json:dumps is no subclass of ModulePass" in result.err
+    assert "json:dumps is not a subclass of ModulePass" in result.err

@@ -59,9 +59,9 @@ def test_an_array_for_one_device(write: Write, tmp_path: Path, capsys: Capture) 
 @pytest.mark.parametrize(
     ("key", "array", "message", "hint"),
     [
-        ("toknes", np.zeros(3), "'toknes' is no parameter", "did you mean 'tokens'?"),
-        ("7", np.zeros(3), "'7' is no parameter", "it has p, tokens, state"),
-        ("", np.zeros(3), "'' is no parameter", "it has p, tokens, state"),
+        ("toknes", np.zeros(3), "'toknes' is not a parameter", "did you mean 'tokens'?"),
+        ("7", np.zeros(3), "'7' is not a parameter", "it has p, tokens, state"),
+        ("", np.zeros(3), "'' is not a parameter", "it has p, tokens, state"),
         ("state:2", np.zeros(2), "%state has 2 arrays, counted from 0", ""),
         ("p:1", np.zeros(2), "%p has 1 array, counted from 0", ""),
         ("p@2", np.zeros((2, 2)), "the program runs on 2 devices, counted from 0", ""),

@@ -89,7 +89,7 @@ def test_a_text_that_names_no_group() -> None:
     text = module('ROOT a = f32[4] negate(p), frontend_attributes={_scheduling_group_id="first"}')
     with pytest.raises(PassRefused) as refused:
         create_pass("legalize-scheduling-annotations").run(parse_module(text), PassContext())
-    assert refused.value.message == "'%a': _scheduling_group_id=\"first\" is no scheduling group"
+    assert refused.value.message == "'%a': _scheduling_group_id=\"first\" is not a scheduling group"
 
 
 @pytest.mark.parametrize(

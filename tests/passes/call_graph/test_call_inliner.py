@@ -71,7 +71,7 @@ def test_one_call_is_inlined_without_clean_up() -> None:
     assert copies[f.parameters[0]] is module.entry.parameters[0]
     assert "f" in module.computations
     assert_consistent(module)
-    with pytest.raises(HloVerifyError, match="%p is no call but parameter"):
+    with pytest.raises(HloVerifyError, match="%p is not a call but parameter"):
         inline_call(module.entry.parameters[0])
 
 

@@ -128,7 +128,7 @@ GROUPED = ', frontend_attributes={_scheduling_group_id="%d"}'
          "%right has several operands or control dependencies"),
         ("to_apply=sum, constrain_layout=true", "to_apply=sum",
          "the layout of %left is constrained"),
-        ("to_apply=sum", "to_apply=most", "%right is no sum"),
+        ("to_apply=sum", "to_apply=most", "%right is not a sum"),
         ("to_apply=sum", "replica_groups={{0,1},{2,3}}, to_apply=sum",
          "it differs from %left in groups, channel, dimension or types"),
         ("to_apply=sum" + GROUPED % 1, "to_apply=sum" + GROUPED % 2,

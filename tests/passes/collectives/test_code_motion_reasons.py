@@ -89,7 +89,7 @@ def stays(
         (
             SUMMED + "v = f32[4] multiply(r, x) n = f32[4] add(s, v)",
             "f32[4]",
-            "%v multiplies it by what is no scalar all-reduce",
+            "%v multiplies it by what is not a scalar all-reduce",
         ),
         # The sum
         (SUMMED + "n = f32[4] add(r, r)", "f32[4]", "%n adds it to itself"),
@@ -107,7 +107,7 @@ def stays(
         (
             SUMMED + "v = f32[4] negate(s) n = f32[4] add(v, r)",
             "f32[4]",
-            "%n adds it to %v, which is no state",
+            "%n adds it to %v, which is not a state",
         ),
         (
             SUMMED + "v = f32[4] convert(s) w = f32[4] add(v, r) n = s32[4] convert(w)",
@@ -152,7 +152,7 @@ def test_sums_that_stay(body: str, shape: str, reason: str) -> None:
             "f32[]",
             [
                 "%v multiplies two scalar all-reduces",
-                "%v multiplies it by what is no scalar all-reduce",
+                "%v multiplies it by what is not a scalar all-reduce",
             ],
         ),
         (
@@ -164,7 +164,7 @@ def test_sums_that_stay(body: str, shape: str, reason: str) -> None:
             "f32[4]",
             [
                 "%q, which scales it, may differ between its devices",
-                "%v multiplies it by what is no scalar all-reduce",
+                "%v multiplies it by what is not a scalar all-reduce",
             ],
         ),
     ],
@@ -195,7 +195,7 @@ NEXT = "tuple(next, x, n)"
                     "ROOT u = (s32[], f32[4], f32[4]) copy(t)",
                 )
             ],
-            "the root of %body is no tuple",
+            "the root of %body is not a tuple",
         ),
         (
             ADDED + "every = (s32[], f32[4], f32[4]) copy(p)",

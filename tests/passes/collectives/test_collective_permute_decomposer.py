@@ -75,7 +75,7 @@ def named(module: Module, name: str) -> Instruction:
         (
             ["n = f32[8] negate(x)", f"c = {permute('{{0,1}}', 'n')}"],
             {"pipeline_parallelism_opt_level": "enable"},
-            *("num_partitions=4", "%n, which it sends, is no element of the loop's state"),
+            *("num_partitions=4", "%n, which it sends, is not an element of the loop's state"),
         ),
         (
             [f"c = {permute('{{0,1}}', more='metadata={}')}"],

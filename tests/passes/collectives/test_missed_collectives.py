@@ -137,7 +137,7 @@ def test_all_reduces_that_are_not_folded(inner: str, outer: str, reason: str) ->
     [
         (
             "c = f32[4] constant({1, 2, 3, 4}) ROOT r = f32[4] all-reduce(c), to_apply=product",
-            "it is no sum, minimum or maximum",
+            "it is not a sum, minimum or maximum",
         ),
         (
             "a = f32[2,2]{1,0} constant({{1, 2}, {3, 4}}) "
@@ -190,7 +190,7 @@ def test_all_reduces_of_equal_values_that_stay(body: str, reason: str) -> None:
             "",
             "",
             "ROOT r = f32[4] multiply(left, right)",
-            "%left is no product",
+            "%left is not a product",
         ),
     ],
 )

@@ -18,7 +18,7 @@ from hloopt.text import parse_module
     [
         (
             {"init": "init = {state} parameter(4)"},
-            "its loop %w starts with %init, which is no tuple",
+            "its loop %w starts with %init, which is not a tuple",
         ),
         (
             {"root": "made = {state} tuple(j, {ends}, z, k, tok) ROOT o = {state} copy(made)"},
@@ -133,8 +133,8 @@ def test_loops_that_are_not_pipelined(changes: dict[str, Any], reason: str) -> N
             REDUCED + "stored = f32[4,8] dynamic-update-slice(x, ar, k, zero)",
             "stored, y",
             {},
-            "index %k of %stored does not follow from the loop counter: it is no sum, difference "
-            "or multiple of it that stays without overflow",
+            "index %k of %stored does not follow from the loop counter: it is not a sum, "
+            "difference or multiple of it that stays without overflow",
         ),
         (
             REDUCED + STORED,
@@ -147,7 +147,7 @@ def test_loops_that_are_not_pipelined(changes: dict[str, Any], reason: str) -> N
             "stored = f32[4,8] dynamic-update-slice(new, ar, i, zero)",
             "stored, y",
             {},
-            "buffer %new of %stored is no element of the loop's state",
+            "buffer %new of %stored is not an element of the loop's state",
         ),
         (
             REDUCED + "look = f32[4,8] negate(x)\nf = f32[] constant(0)\n"

@@ -44,7 +44,7 @@ STORED_ROW = "stored = f32[4,8] dynamic-update-slice(x, row, i, zero)"
             'row = f32[1,8] custom-call(ar, side), custom_call_target="LayoutConstraint"\n'
             + STORED_ROW,
             "stored, y",
-            "%side, which its value is formatted with, is no array",
+            "%side, which its value is formatted with, is not an array",
         ),
         (
             "eight = s32[] constant(8)\n"

@@ -170,7 +170,7 @@ def test_the_zeros_of_a_large_sum_take_little_text() -> None:
             "k = f32[3,4] broadcast(x), dimensions={1} "
             "n = f32[3,4] dynamic-update-slice(k, u, i, one)",
             "f32[3,4]",
-            "%m adds it to %v, which is no state",
+            "%m adds it to %v, which is not a state",
         ),
     ],
 )
@@ -220,7 +220,7 @@ def test_nothing_changes_where_a_loop_that_scatters_starts_from_no_tuple() -> No
     before, context = print_module(module), PassContext()
     assert not create_pass(NAME).run(module, context)
     assert print_module(module) == before
-    assert [r.reason for r in context.remarks] == ["what %w0 starts from, %start, is no tuple"]
+    assert [r.reason for r in context.remarks] == ["what %w0 starts from, %start, is not a tuple"]
 
 
 SELECTED = (

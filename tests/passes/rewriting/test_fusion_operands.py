@@ -88,7 +88,8 @@ def test_another_fusion_of_the_same_computation_keeps_it() -> None:
 def test_what_is_no_permutation_is_an_error(permutation: tuple[int, ...]) -> None:
     module = parse_module(TEXT)
     before = print_module(module)
-    with pytest.raises(HloVerifyError, match=r"is no permutation of the 3 operands of %f") as error:
+    refused = "is not a permutation of the 3 operands of %f"
+    with pytest.raises(HloVerifyError, match=refused) as error:
         permute_fusion_operands(fusion_of(module), permutation)
     assert error.value.location == (14, 8)
     assert print_module(module) == before
@@ -96,5 +97,5 @@ def test_what_is_no_permutation_is_an_error(permutation: tuple[int, ...]) -> Non
 
 def test_only_fusions_have_fused_operands() -> None:
     module = parse_module(TEXT)
-    with pytest.raises(HloVerifyError, match="%a is no fusion but parameter"):
+    with pytest.raises(HloVerifyError, match="%a is not a fusion but parameter"):
         permute_fusion_operands(fusion_of(module, "a"), ())

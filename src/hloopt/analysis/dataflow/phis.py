@@ -9,7 +9,7 @@ def superfluous_phis(inputs: Mapping[int, Sequence[int]]) -> dict[int, int]:
     """The phis that merge one value only, each with that value.
 
     `inputs` holds the values a phi merges, itself and other phis possibly among them. A phi goes
-    if all that reaches it, through other phis too, is one value that is no phi, or if all it
+    if all that reaches it, through other phis too, is one value that is not a phi, or if all it
     merges itself, without itself, is one phi that stays. Near-linear in the inputs.
     """
     result = {phi: source for phi, source in _sources(inputs).items() if source is not None}

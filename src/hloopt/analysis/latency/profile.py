@@ -53,7 +53,7 @@ class Profile:
         if entries is None:
             entries = parse_text_proto(text, name)
         if unknown := entries.keys() - {"costs", "latencies"}:
-            raise HloError(f"{name} is no profile: it has '{min(unknown)}'", help=_HELP)
+            raise HloError(f"{name} is not a profile: it has '{min(unknown)}'", help=_HELP)
         costs = {
             _text(entry, "name", name): _number(entry, "cost_us", name)
             for entry in _messages(entries, "costs", name)

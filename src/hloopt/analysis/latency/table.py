@@ -31,7 +31,7 @@ class CostTable:
         """
         value = load_json(text, name, _HELP)
         if not isinstance(value, dict) or value.keys() - {"node", "latency"}:
-            raise HloError(f"{name} is no cost table", help=_HELP)
+            raise HloError(f"{name} is not a cost table", help=_HELP)
         return cls(_numbers(value, "node", name), _numbers(value, "latency", name))
 
 

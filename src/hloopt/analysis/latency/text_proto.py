@@ -31,7 +31,7 @@ class _Token(NamedTuple):
 def parse_text_proto(text: str, name: str) -> Fields:
     """The fields of a message; strings without quotes, their escapes read.
 
-    Raises HloError, with the line, for what is no text form. O(length).
+    Raises HloError, with the line, for what is not a text form. O(length).
     """
     return _Reader(text, name, list(_tokens(text, name))).message("", 0)
 
@@ -49,7 +49,7 @@ def _tokens(text: str, name: str) -> Iterator[_Token]:
 
 def _error(text: str, name: str, offset: int, message: str) -> HloError:
     line = text.count("\n", 0, offset) + 1
-    return HloError(f"{name}:{line}: {message}", help="this is no protocol buffer in text form")
+    return HloError(f"{name}:{line}: {message}", help="this is not a protocol buffer in text form")
 
 
 @dataclass(slots=True)

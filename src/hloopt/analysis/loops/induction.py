@@ -27,7 +27,7 @@ class Comparison(NamedTuple):
     offset: int
     direction: str
     limit: int | None
-    """None where it is no constant."""
+    """None where it is not a constant."""
     instruction: Instruction
 
 
@@ -38,7 +38,7 @@ class InductionVariable:
     index: int
     """The element of the state."""
     init: int | None
-    """Its value in the first trip; None where that is no constant."""
+    """Its value in the first trip; None where that is not a constant."""
     step: int
 
 
@@ -106,7 +106,8 @@ def initial_element(loop: Instruction, index: int) -> Instruction | None:
 def plus_constant(value: Instruction) -> tuple[Source, int]:
     """A value as another one plus a constant, modulo the size of its type: `x + 2 - 1` is x + 1.
 
-    The constant is 0 where the value is no sum. O(additions), of which 64 at most are looked into.
+    The constant is 0 where the value is not a sum. O(additions), of which 64 at most
+    are looked into.
     """
     total = 0
     source = source_of(value)

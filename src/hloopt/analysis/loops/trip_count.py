@@ -124,7 +124,7 @@ def _try(loop: Instruction) -> tuple[int | None, int | str]:
     body, condition = loop.called
     read = _elements_read(loop, condition.root)
     if read is None and not loop.shape.is_tuple:
-        return None, "its state is no tuple"
+        return None, "its state is not a tuple"
     if read is None:
         return None, "its condition is computed in many steps, or not from the state alone"
     if len(read) > 1:
@@ -137,7 +137,7 @@ def _try(loop: Instruction) -> tuple[int | None, int | str]:
         return None, "it never ends: its condition is constant" if value else 0
     [index] = read
     if body.root.opcode is not Opcode.TUPLE:
-        return index, "the root of its body is no tuple"
+        return index, "the root of its body is not a tuple"
     first = initial_element(loop, index)
     start = None if first is None else Expression.of(first)
     if start is None:

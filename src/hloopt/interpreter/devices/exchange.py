@@ -112,7 +112,8 @@ def _pairs(
     """The pairs of partitions or replicas as pairs of devices, each with its place in the list."""
     for number, pair in enumerate(parse_int_lists(text)):
         if len(pair) != 2:
-            raise cannot_run(instruction, "its source-target pairs hold something that is no pair")
+            what = "its source-target pairs hold something that is not a pair"
+            raise cannot_run(instruction, what)
         if pair[1] not in members(mode, grid)[1]:
             continue  # nobody asks for it, which XLA takes too
         _check_range(instruction, pair, mode, grid)

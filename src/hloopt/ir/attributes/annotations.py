@@ -191,7 +191,7 @@ def origin_leaves(canonical: str) -> list[str]:
 
 
 def origin_elements(canonical: str) -> list[str] | None:
-    """The elements of a tree as `origin` gives it; None where it is no tuple. Linear."""
+    """The elements of a tree as `origin` gives it; None where it is not a tuple. Linear."""
     if not canonical.startswith("{("):
         return None
     found: list[str] = []

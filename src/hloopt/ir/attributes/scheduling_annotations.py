@@ -37,7 +37,7 @@ def annotation_of(instruction: Instruction) -> Annotation | None:
         numbers = []
     if not 0 < len(numbers) <= 2 or (numbers[0] is not None and numbers[0] < 0):
         raise PassRefused(
-            f"'%{instruction.name}': {GROUP}=\"{text}\" is no scheduling group",
+            f"'%{instruction.name}': {GROUP}=\"{text}\" is not a scheduling group",
             span=instruction.parent.module.span_of(instruction),
             help='a group is written "3", with the iteration of a loop "3:1"',
         )

@@ -46,7 +46,7 @@ _SPLIT: dict[str, dict[str, str]] = {}
 def split_attributes(text: str) -> dict[str, str]:
     """The attributes in `text`, by name, in order. Shared per distinct text: do not change it.
 
-    Raises HloSyntaxError for text that is no attribute list, or a name given twice.
+    Raises HloSyntaxError for text that is not an attribute list, or a name given twice.
     """
     attributes = _SPLIT.get(text)
     if attributes is None:

@@ -34,7 +34,7 @@ def canonical_literal(text: str, shape: Shape, limit: int | None = None) -> str:
     """The literal `text` of a `shape` as XLA prints it.
 
     With a `limit`, arrays of more elements, and all tuples, become `{...}`. O(length of the
-    text). Raises LiteralError for what is no literal of this shape.
+    text). Raises LiteralError for what is not a literal of this shape.
     """
     key = (text, shape, limit)
     if len(text) > _REMEMBERED:
@@ -46,7 +46,7 @@ def canonical_literal(text: str, shape: Shape, limit: int | None = None) -> str:
 
 
 def check_literal(text: str, shape: Shape) -> None:
-    """Raise HloSyntaxError where `text` is no literal of this shape. O(length of the text).
+    """Raise HloSyntaxError where `text` is not a literal of this shape. O(length of the text).
 
     A long one in the form XLA prints takes a tenth of the time of any other.
     """

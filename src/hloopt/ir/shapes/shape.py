@@ -104,7 +104,7 @@ class Shape:
         return array_shape(name, self.dimensions, self.dynamic, self.layout, self.is_buffer)
 
     def leaves(self) -> list[Shape]:
-        """The shapes that are not tuples, in pre-order; a shape that is no tuple is its own.
+        """The shapes that are not tuples, in pre-order; a shape that is not a tuple is its own.
 
         O(shapes within): without the indices, whose length is the depth.
         """

@@ -44,7 +44,7 @@ class _Copier:
     def __init__(self, old: StackFrames, new: StackFrames) -> None:
         self.old = old
         self.new = new
-        self.frames: dict[int, int] = {0: 0}  # new numbers; 0 for what is no frame
+        self.frames: dict[int, int] = {0: 0}  # new numbers; 0 for what is not a frame
         self._numbers: dict[object, int] = {}
 
     def frame(self, number: int) -> int:

@@ -36,7 +36,7 @@ class Location:
 
 @dataclass(slots=True)
 class StackFrames:
-    """The four tables. A frame is (location, parent frame); both count from 1, 0 is no parent."""
+    """The four tables. A frame is (location, parent frame); both count from 1, 0 is none."""
 
     files: list[str]
     """File names as quoted in the text."""

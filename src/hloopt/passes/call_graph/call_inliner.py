@@ -138,7 +138,7 @@ def inline_call(call: Instruction) -> dict[Instruction, Instruction]:
     another instruction. O(size of the callee + users).
     """
     if call.opcode is not Opcode.CALL:
-        raise HloVerifyError(f"%{call.name} is no call but {call.opcode}")
+        raise HloVerifyError(f"%{call.name} is not a call but {call.opcode}")
     inliner = Inliner(call.parent.module, CallInliner.Options(), cleans_up=False)
     copies = inliner.inline(call.parent, [call])[call]
     inliner.metadata.finish()

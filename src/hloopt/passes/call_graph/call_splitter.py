@@ -98,7 +98,7 @@ class CallSplitter(ModulePass):
         if call.attributes.get("is_composite") == "true":
             return "it is a composite, which means something as a whole"
         if callee.root.opcode is not Opcode.TUPLE:
-            return f"the root of %{callee.name} is no tuple but {callee.root.opcode}"
+            return f"the root of %{callee.name} is not a tuple but {callee.root.opcode}"
         if self.options.call_predicate and not self.options.call_predicate(call):
             return "the call predicate does not want it"
         return None

@@ -63,7 +63,7 @@ def why_not(gather: Instruction) -> str | None:
         return f"it has {counted(len(gather.operands), 'operand')}"
     broadcast = gather.operands[0]
     if broadcast.opcode is not Opcode.BROADCAST:
-        return f"it gathers %{broadcast.name}, which is no broadcast"
+        return f"it gathers %{broadcast.name}, which is not a broadcast"
     dimension = dimensions_of(gather)[0]
     count = broadcast.shape.element_count()
     if dimension not in dimensions_of(broadcast):

@@ -94,7 +94,7 @@ def _why_not(collective: Instruction, size: int | None, *, is_same: bool) -> str
     reduction = collective.called[0]
     if reduction_kind(reduction) is ReductionKind.SUM or _is_idempotent(reduction):
         return None
-    return "it is no sum, minimum or maximum"
+    return "it is not a sum, minimum or maximum"
 
 
 def _is_idempotent(reduction: Computation) -> bool:

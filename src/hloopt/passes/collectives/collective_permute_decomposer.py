@@ -170,7 +170,8 @@ class CollectivePermuteDecomposer(ModulePass):
         if self.options.pipeline_parallelism_opt_level == "enable" and not is_parameter_element(
             permute.operands[0]
         ):
-            return f"%{permute.operands[0].name}, which it sends, is no element of the loop's state"
+            sent = permute.operands[0].name
+            return f"%{sent}, which it sends, is not an element of the loop's state"
         return None
 
 

@@ -135,7 +135,7 @@ class _Reassociate(ModulePass):
             if collective.attributes.get("constrain_layout") == "true":
                 return f"the layout of {name} is constrained"
             if reduction_kind(collective.called[0]) is not kind:
-                return f"{name} is no {kind}"
+                return f"{name} is not a {kind}"
         if _kind(first) != _kind(second):
             return f"it differs from %{first.name} in groups, channel, dimension or types"
         group, other = (frontend_attribute(c, GROUP) for c in (first, second))

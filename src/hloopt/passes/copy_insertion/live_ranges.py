@@ -65,7 +65,7 @@ class LiveRanges:
     def _escapes(self, use: Use, value: int) -> bool:
         """Whether a value defined in a branch may be part of the result.
 
-        The conditional then gives on what reads the same operand, if that is no new tuple.
+        The conditional then gives on what reads the same operand, if that is not a new tuple.
         """
         operand = use.user.operands[use.operand]
         top = self.flow.held[operand][0]

@@ -19,11 +19,11 @@ def permute_fusion_operands(fusion: Instruction, permutation: Sequence[int]) -> 
     """
     span = fusion.parent.module.span_of(fusion)
     if fusion.opcode is not Opcode.FUSION:
-        raise HloVerifyError(f"%{fusion.name} is no fusion but {fusion.opcode}", span=span)
+        raise HloVerifyError(f"%{fusion.name} is not a fusion but {fusion.opcode}", span=span)
     count = len(fusion.operands)
     if sorted(permutation) != list(range(count)):
         raise HloVerifyError(
-            f"{list(permutation)} is no permutation of the {counted(count, 'operand')} of "
+            f"{list(permutation)} is not a permutation of the {counted(count, 'operand')} of "
             f"%{fusion.name}",
             span=span,
         )

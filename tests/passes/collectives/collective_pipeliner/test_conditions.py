@@ -19,7 +19,7 @@ from hloopt.text import parse_module
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("while(init)", "while(given)", "starts with %given, which is no tuple"),
+        ("while(init)", "while(given)", "starts with %given, which is not a tuple"),
         ("ROOT next = ", "made = ", "has a body that does not end with a tuple"),
         ("part = f32[1,8] dynamic-slice(y", "whole = {state} copy(p)\n"
          "  own = f32[4,8] get-tuple-element(whole), index=2\n"

@@ -258,7 +258,7 @@ def _simplified(tile: IotaTile) -> IotaTile:
 
 def _check_tile(tile: IotaTile, text: str) -> None:
     if sorted(tile.permutation) != list(range(len(tile.reshape))):
-        raise HloSyntaxError(f"T(…) in '{text}' is no permutation of the dimensions")
+        raise HloSyntaxError(f"T(…) in '{text}' is not a permutation of the dimensions")
     if prod(tile.dimensions) != prod(tile.reshape):
         raise HloSyntaxError(
             f"'{text}' has {prod(tile.dimensions)} places for {prod(tile.reshape)} devices"
@@ -322,7 +322,7 @@ def parse_sub_axis(axis: str, mesh: Mesh, text: str) -> SubAxis:
         return SubAxis(name)
     whole, before, size = dict(mesh.axes)[name], parse_int(match[3]), parse_int(match[4])
     if before < 1 or size < 2 or whole % (before * size) or size == whole:
-        raise HloSyntaxError(f"'{name}':({before}){size} is no part of the axis in '{text}'")
+        raise HloSyntaxError(f"'{name}':({before}){size} is not a part of the axis in '{text}'")
     return SubAxis(name, before, size)
 
 

@@ -147,7 +147,7 @@ class _Combiner(ModulePass):
 
 def _why_no_reduction(collective: Instruction) -> str | None:
     if reduction_kind(collective.called[0]) is None:
-        return f"%{collective.called[0].name} is no sum, product, minimum or maximum"
+        return f"%{collective.called[0].name} is not a sum, product, minimum or maximum"
     return None
 
 

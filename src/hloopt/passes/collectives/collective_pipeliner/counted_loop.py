@@ -127,7 +127,7 @@ def counted_loop(loop: Instruction) -> CountedLoop:
     body, condition = loop.called
     place = f"its loop %{loop.name}"
     if loop.operands[0].opcode is not Opcode.TUPLE:
-        raise NotPipelined(f"{place} starts with %{loop.operands[0].name}, which is no tuple")
+        raise NotPipelined(f"{place} starts with %{loop.operands[0].name}, which is not a tuple")
     if body.root.opcode is not Opcode.TUPLE or body.root.users:
         raise NotPipelined(f"{place} has a body that does not end with a tuple")
     for whole in (body.parameters[0], condition.parameters[0], loop):

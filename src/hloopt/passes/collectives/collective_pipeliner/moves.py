@@ -86,7 +86,7 @@ def trace_store(
     if index is None:
         raise NotPipelined(
             f"index %{offset.name} of %{store.name} does not follow from the loop counter: it is "
-            "no sum, difference or multiple of it that stays without overflow"
+            "not a sum, difference or multiple of it that stays without overflow"
         )
     if level > 0:
         _check_distinct(progressions, store, dimension, index, level)
@@ -101,7 +101,7 @@ def trace_token(loop: CountedLoop, sink: Instruction) -> Store:
 
 
 def sliced_dimension(store: Instruction) -> int | None:
-    """The dimension of a dynamic-update-slice whose index is no constant.
+    """The dimension of a dynamic-update-slice whose index is not a constant.
 
     None where there are several or none, or where another index is not 0.
     """
@@ -157,7 +157,7 @@ def _check_buffer(loop: CountedLoop, store: Instruction, output: int) -> None:
         return
     if index is None:
         raise NotPipelined(
-            f"buffer %{buffer.name} of %{store.name} is no element of the loop's state"
+            f"buffer %{buffer.name} of %{store.name} is not an element of the loop's state"
         )
     if index != output:
         raise NotPipelined(

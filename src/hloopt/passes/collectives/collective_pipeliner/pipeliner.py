@@ -205,14 +205,15 @@ class _Pipelining:
         candidates = [i for i in loop.called[0].instructions if self._processes(i)]
         if not candidates:
             return None
+        return self._plan_for(loop, candidates)
+
+    def _plan_for(self, instruction: Instruction, candidates: list[Instruction]) -> _Plan | None:
+        """The plan for a loop; None, with the reasons noted, where nothing is moved."""
         try:
-            counted = counted_loop(loop)
+            loop = counted_loop(instruction)
         except NotPipelined as reason:
             self._missed.update(dict.fromkeys(candidates, str(reason)))
             return None
-        return self._plan_for(counted, candidates)
-
-    def _plan_for(self, loop: CountedLoop, candidates: Iterable[Instruction]) -> _Plan | None:
         options = self._options
         chosen: list[Instruction] = []
         for candidate in sorted(candidates, key=loop.position.__getitem__):
@@ -258,7 +259,7 @@ class _Pipelining:
             moved = [copies.get(instruction, instruction) for instruction in moved]
         elif loop.called[0].version == plan.version:
             return plan
-        return self._plan_for(counted_loop(loop), moved)
+        return self._plan_for(loop, moved)
 
     # -- changes ----------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ def check_sink(move: Move, loop: CountedLoop, progressions: Progressions) -> Non
             _check_batch(value, stacked, progressions)
     for value in move.dependencies:
         if not value.shape.is_array or value.shape.is_dynamic:
-            raise NotPipelined(f"%{value.name}, which its value is formatted with, is no array")
+            raise NotPipelined(f"%{value.name}, which its value is formatted with, is not an array")
 
 
 def _check_store(store: Store, loop: CountedLoop, progressions: Progressions) -> None:
@@ -134,7 +134,7 @@ def _check_inner_store(
 ) -> None:
     """A store into part of what a trip formats, which becomes a scatter for all trips."""
     dimension = sliced_dimension(store)
-    assert dimension is not None, "else it is no formatting"
+    assert dimension is not None, "else it is not a formatting"
     sizes = list(store.shape.dimensions)
     room = sizes[dimension] - 1
     sizes[dimension] = 1

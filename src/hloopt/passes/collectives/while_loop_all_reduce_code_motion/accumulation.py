@@ -137,7 +137,7 @@ class _Search:
             is_spread |= factor.opcode is Opcode.BROADCAST
             factor = factor.operands[0]
         if factor.opcode is not Opcode.ALL_REDUCE or not factor.shape.is_scalar or not is_spread:
-            raise NotMovable(f"%{multiply.name} multiplies it by what is no scalar all-reduce")
+            raise NotMovable(f"%{multiply.name} multiplies it by what is not a scalar all-reduce")
         if self.collective.shape.is_scalar:
             raise NotMovable(f"%{multiply.name} multiplies two scalar all-reduces")
         if not (
@@ -179,7 +179,7 @@ class _Search:
             value = value.operands[0]
             way.append(value)
         if value.opcode is not Opcode.GET_TUPLE_ELEMENT or value.operands[0] is not self.body.state:
-            raise NotMovable(f"%{addition.name} adds it to %{value.name}, which is no state")
+            raise NotMovable(f"%{addition.name} adds it to %{value.name}, which is not a state")
         return way[::-1]
 
     def _way_to_root(self, addition: Instruction) -> list[Instruction]:

@@ -74,7 +74,7 @@ def _reads(state: Instruction) -> dict[int | None, list[Instruction]]:
 
 
 def shared_body(computation: Computation) -> SharedBody | str | None:
-    """The computation as a body of loops; why it is none that can change; None if it is no body."""
+    """The computation as a body of loops; why it cannot change; None if it is not a body."""
     callers = tuple(computation.callers)
     if not loops_with_body(computation):
         return None
@@ -84,7 +84,7 @@ def shared_body(computation: Computation) -> SharedBody | str | None:
         return f"%{computation.name} is called by something else than loops"
     state = computation.parameters[0]
     if not state.shape.is_tuple or computation.root.opcode is not Opcode.TUPLE:
-        return f"the root of %{computation.name} is no tuple"
+        return f"the root of %{computation.name} is not a tuple"
     other = next((u for u in state.users if u.opcode is not Opcode.GET_TUPLE_ELEMENT), None)
     if other is not None or state.is_root:
         return f"%{(other or state).name} uses the whole state of the loop"

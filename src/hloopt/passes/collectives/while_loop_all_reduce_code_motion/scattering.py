@@ -36,7 +36,7 @@ def find_scattering(
 ) -> Accumulation | None:
     """The element of the state that a loop scatters into before an all-reduce; None if into none.
 
-    Raises NotMovable where that is no sum over all devices of what each of them scatters in all
+    Raises NotMovable where that is not a sum over all devices of what each of them scatters in all
     trips. O(instructions on the way + devices).
     """
     scatter = _without_converts(collective.operands[0])
@@ -70,7 +70,7 @@ def find_scattering(
     for loop in body.loops:
         init = loop.operands[0]
         if init.opcode is not Opcode.TUPLE:
-            raise NotMovable(f"what %{loop.name} starts from, %{init.name}, is no tuple")
+            raise NotMovable(f"what %{loop.name} starts from, %{init.name}, is not a tuple")
         first = init.operands[index]
         if not is_same_in_group(first, collective):
             raise NotMovable(f"%{first.name}, which %{loop.name} starts from, may differ")
