@@ -203,3 +203,19 @@ def test_axes_that_text_cannot_name_are_refused(name: str) -> None:
     axis.name = name
     with pytest.raises(HloError, match="text cannot have a mesh with an axis"):
         decode(proto.SerializeToString())
+
+
+def test_an_async_start_without_a_result_is_refused() -> None:
+    text = """HloModule m
+w { x = f32[] parameter(0)  ROOT n = f32[] negate(x) }
+ENTRY e {
+  p = f32[] parameter(0)
+  s = ((f32[]), f32[]) async-start(p), calls=w
+  ROOT d = f32[] async-done(s)
+}"""
+    proto = message("HloModuleProto")()
+    proto.ParseFromString(encode(parse_module(text)))
+    start = next(i for c in proto.computations for i in c.instructions if i.name == "s")
+    del start.shape.tuple_shapes[1:]
+    with pytest.raises(HloError, match=r"'s': the shape of async-start is \(\(operands\), result"):
+        decode(proto.SerializeToString())

@@ -24,7 +24,7 @@ from hloopt.proto.header import read_header
 from hloopt.proto.literals import read_literal
 from hloopt.proto.schema import message
 from hloopt.proto.shapes import ShapeReader
-from hloopt.text.async_rules import check_called
+from hloopt.text.async_rules import check_called, check_context_shape
 from hloopt.text.fast_lane import link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
 from hloopt.text.unique_names import make_names_unique
@@ -199,6 +199,8 @@ class _Decoder:
         for key, value in attributes.items():
             if "\0" in value:
                 raise HloSyntaxError(f"{key} has a NUL byte, which text cannot have")
+        if opcode in (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE):
+            check_context_shape(instruction.shape, opcode.value)
         if opcode not in (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE):
             self._link_called(instruction, proto.called_computation_ids)
         return instruction
