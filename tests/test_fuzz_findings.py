@@ -50,7 +50,7 @@ def problems(line: str) -> list[str]:
         ("%q = f32[4,1]{1,0} slice(%p), slice={[0:4], [1:18446744073709551618]}", "slice"),
         ("%q = f32[4,2]{1,0} parameter(00)", "parameter 0 is already %p"),
         ("%q = pad(%p, %z), padding=0_0x9223372036854775807_5", "a size has 63 bits"),
-        (f"%q = f32[4,2]{{1,0}} parameter({'9' * 12})", "no parameter number"),
+        (f"%q = f32[4,2]{{1,0}} parameter({'9' * 12})", "not a parameter number"),
         (f"%r = f32[4,2]{{1,0}} all-reduce(%p), channel_id={DIGITS}, to_apply=%sum", "channel_id"),
         (f"%n = f32[4,2]{{1,0}} negate(%p), metadata={{source_line={DIGITS}}}", "metadata"),
         (

@@ -33,7 +33,7 @@ def test_a_cost_table_says_what_hides_what(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="0 or more"):
         run(scheduled(body))
     table.write_text("[]")
-    with pytest.raises(PipelineError, match="no cost table"):
+    with pytest.raises(PipelineError, match="not a cost table"):
         run(scheduled(body))
 
 

@@ -113,7 +113,7 @@ def test_expectation_holds(expected: dict[str, Any]) -> None:
     [
         ({"changed": True}, "changed: expected True, found False"),
         ({"root_opcode": "tuple"}, "expected a root tuple, found %x"),
-        ({"root_pattern": "tuple"}, "is not a tuple"),
+        ({"root_pattern": "tuple"}, "is no tuple"),
         ({"count": {"while": 2}}, "number of while: expected 2, found 1"),
         ({"instruction_count": 4, "in": "entry"}, "expected 4, found 5"),
         ({"instr_present": ["nobody"]}, "%nobody is not in the module"),
