@@ -83,7 +83,7 @@ class InterpreterFigures:
     """The interpreter, warm. Seconds."""
 
     modules: list[RunFigures]
-    """Those that both ran; none without jaxlib or corpus."""
+    """The modules that both ran; none without jaxlib or corpus."""
     not_ours: int
     """The number of those that only XLA ran."""
     matmul: float
@@ -120,7 +120,7 @@ class Figures:
 
     printed: list[TextFigures] = field(default_factory=list)
     forms: dict[str, list[TextFigures]] = field(default_factory=dict)
-    """As `printed`, by the form of the text."""
+    """Figures as in `printed`, by the form of the text."""
     verified: list[TextFigures] = field(default_factory=list)
     passes: list[PassFigures] = field(default_factory=list)
     copies: list[PassFigures] = field(default_factory=list)

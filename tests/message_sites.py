@@ -14,7 +14,7 @@ _SHORT = 10
 _NOT_MESSAGES = frozenset(
     ("option", "count", "compile", "_on_progress")  # help, counters, expressions, progress
 )
-"""What is called with texts that are not messages."""
+"""Functions whose texts are not messages."""
 _HELP_TEXTS = frozenset(
     (
         *("OPTION_DOCS", "OPTION_GROUPS", "LATENCY_HIDING_SCHEDULER"),

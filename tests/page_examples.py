@@ -1,4 +1,4 @@
-"""What pages of the docs show: their code blocks, and commands with what they print."""
+"""Examples in pages of the docs: code blocks, and commands with their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the hand-written pages point at is there: links, headings, files, names in files."""
+"""Links, headings, files and names in files to which pages of the docs point exist."""
 
 from __future__ import annotations
 

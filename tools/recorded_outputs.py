@@ -148,7 +148,7 @@ def _lines_of(file: str) -> list[list[str]]:
 
 
 def answers_of(tree: Path, lines: list[list[str]]) -> list[str]:
-    """What `tree` answers to each line, as JSON."""
+    """The answers of `tree` to each line, as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "written").mkdir()
         Path(folder, "testdata").symlink_to(ROOT / "testdata")

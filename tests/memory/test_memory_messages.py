@@ -1,4 +1,4 @@
-"""What memory analysis and advice say of a module, in their own words."""
+"""Messages of memory analysis and advice, each provoked by a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What selectors select is what a filter of the printed lines finds, on modules of all opcodes."""
+"""Selectors select what a filter of the printed lines finds, on modules of all opcodes."""
 
 from __future__ import annotations
 

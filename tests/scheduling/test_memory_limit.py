@@ -42,7 +42,7 @@ def test_reruns_end_when_the_peak_fits() -> None:
 
 
 def test_the_limit_is_what_arguments_and_results_leave() -> None:
-    """As XLA:GPU has it: arrays of 8 bytes, a table of 16, nothing on the host."""
+    """XLA:GPU's sizes: arrays of 8 bytes, a table of 16, nothing on the host."""
     text = """HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}) }
 ENTRY e { p = f32[2] parameter(0)
   q = f32[2]{0:S(5)} parameter(1)

@@ -58,7 +58,7 @@ def test_a_start_at_depth_zero_is_looked_at_once(*, depth_first: bool) -> None:
 def test_decisions_are_counted_by_the_rule_that_made_them(
     seed: int, options: dict[str, Any]
 ) -> None:
-    """Of choices between two the explainer knows the rule. Those by the last rules may be between
+    """The explainer knows the rule of a choice between two; those by the last rules may be between
     peers, which are not counted."""
     module = parse_module(random_program(seed))
     config = SchedulerConfig(**options).resolved()

@@ -26,7 +26,7 @@ OFFSETS = "z = s32[] constant(0)\no = (s32[]) tuple(z)\n"
 
 
 def problems(body: str, header: str = "", options: VerifierOptions | None = None) -> list[str]:
-    """What the verifier says of an entry computation with these lines, without the places."""
+    """The verifier's messages for an entry computation with these lines, without the places."""
     named = re.findall(r"(?:to_apply|calls|body|condition|computation|computations)=\{?(\w+)", body)
     needed = [c for c in re.split(r"\n(?=\w)", CALLEES) if c.split(" ")[0].strip() in named]
     text = f"""HloModule m{f", {header}" if header else ""}

@@ -37,7 +37,7 @@ ENTRY e {{
 
 
 def problems(body: str, header: str = "", options: VerifierOptions | None = None) -> list[str]:
-    """What the verifier says about an entry computation with these lines."""
+    """The verifier's messages for an entry computation with these lines."""
     names = re.findall(r"(?:to_apply|calls|body|condition|computation)=(\w+)", body)
     callees = "".join(
         line for line in CALLEES.splitlines(keepends=True) if line.split(" ")[0] in names

@@ -1,4 +1,4 @@
-"""What rules say that depend on the header, on an option, or on what passes leave behind."""
+"""Messages of rules that depend on the header, on an option, or on what passes leave behind."""
 
 from __future__ import annotations
 

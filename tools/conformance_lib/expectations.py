@@ -32,7 +32,7 @@ WHEN: Mapping[str, Form] = {"after_pass": TEXT, "after_step": INT}
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is known of one key."""
+    """A key of `expect`: its check, and the form of its value."""
 
     check: Check | None
     """None where hloopt has nothing that could answer."""
@@ -120,7 +120,7 @@ def one_of(scene: Scene, choices: list[list[Mapping[str, Any]]], more: More) -> 
 
 @expectation("any_of", list_of(EXPECTATIONS))
 def any_of(scene: Scene, choices: list[list[Mapping[str, Any]]], more: More) -> Iterator[str]:
-    """The same by another name."""
+    """Check `any_of`: `one_of` by another name."""
     yield from one_of(scene, choices, more)
 
 

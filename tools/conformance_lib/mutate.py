@@ -88,7 +88,7 @@ def _braces(items: Iterable[object]) -> str:
 
 
 PARTS = ("padding", "output_to_operand_aliasing", "layout", "minor_to_major", *_DILATIONS)
-"""What `set_attr` can set."""
+"""The names that `set_attr` can set beside attributes."""
 
 EDITS: Mapping[str, Callable[[Scene, Any], None]] = {
     "set_shape": _set_shape,

@@ -57,7 +57,7 @@ class Record:
 
     @property
     def expectations(self) -> list[Mapping[str, Any]]:
-        """What must hold. Raises RecordError where that is nothing."""
+        """The statements that must hold. Raises RecordError where there is none."""
         expectations: list[Mapping[str, Any]] = self._required("expect")
         if not isinstance(expectations, list) or not expectations:
             raise RecordError("the record expects nothing: any outcome would pass")

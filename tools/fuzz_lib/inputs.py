@@ -44,7 +44,7 @@ class Inputs(NamedTuple):
     """The share of texts that go through all passes."""
     kinds: tuple[str, ...] = KINDS
     seconds: float = 5.0
-    """Of processor time, for a small input; four times as much for commands and pipelines."""
+    """Processor time for a small input; four times as much for commands and pipelines."""
     megabytes: int = 500
     """The most bytes that one input may add to a worker's memory."""
     reduction_seconds: float = 20.0

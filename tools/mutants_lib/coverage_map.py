@@ -38,7 +38,7 @@ class CoverageMap:
 
     def __init__(self, tests: Iterable[RecordedTest], digest: str) -> None:
         self.digest = digest
-        """Of the sources and tests that this is about."""
+        """The digest of the sources and tests that were recorded."""
         self._by_file: dict[str, list[RecordedTest]] = {}
         """The tests that run anything of a source file."""
         for test in tests:

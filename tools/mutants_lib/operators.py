@@ -19,7 +19,7 @@ class Mutant(NamedTuple):
     file: str
     """From the checkout."""
     line: int
-    """Of the first character that is replaced."""
+    """The line of the first character that is replaced."""
     statement: int
     """The line where the statement begins; 0 for what runs when the module is imported."""
     kind: str

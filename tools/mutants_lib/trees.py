@@ -70,7 +70,7 @@ class Tree:
 
 
 class Trees:
-    """As many copies of a checkout as may be used at the same time; made when first needed."""
+    """Copies of a checkout, as many as are used at the same time, made when first needed."""
 
     def __init__(self, root: Path, folder: Path, count: int) -> None:
         self.root = root

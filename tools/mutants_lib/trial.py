@@ -14,7 +14,7 @@ KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 
 _SECONDS = 60.0
 _RECORDED_SECONDS = 20.0
-"""As much as recorded tests may take, so that a timeout means that the mutant hangs."""
+"""The most that recorded tests may take, so that a timeout means that the mutant hangs."""
 _SECONDS_OF_ALL_TESTS = 3600.0
 _FIRST_FILES = 2
 _NO_FAILURE, _NO_TESTS = 0, 5  # exit codes of pytest

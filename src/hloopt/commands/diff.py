@@ -120,7 +120,7 @@ def _compare(
     cost_model: CostModelChoice,
     preset: Preset | None,
 ) -> _Findings:
-    """Of equal modules no memory and no schedule is compared, of malformed ones neither."""
+    """Compare two modules; memory and schedules only where they differ and are well formed."""
     from hloopt.reports.diff.comparison import diff_modules
     from hloopt.reports.memory.comparison import compare_memory
     from hloopt.reports.schedule.comparison import NotCompared, compare_schedules

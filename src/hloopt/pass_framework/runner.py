@@ -62,7 +62,7 @@ class PipelineResult:
     validation: Validation | None = None
     """The result of running and comparing the module; None where nobody asked for it."""
     applications: Applications = field(default_factory=Applications)
-    """Those of all passes, in the order in which they were made; those that a failed pass had made
+    """The applications of all passes, in the order in which they were made; those of a failed pass
     are among them, so that each has the same number whatever the limit."""
 
     @property

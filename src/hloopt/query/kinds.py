@@ -88,14 +88,14 @@ def _text(operator: str, words: Sequence[Word]) -> Accepts:
 
 
 def _instruction_name(operator: str, words: Sequence[Word]) -> Accepts:
-    """The same of names, whose `%` may be there or not."""
+    """Accept names; the `%` before one may be there or not."""
     if operator == "=":
         words = [Word(w.text.removeprefix("%"), w.is_quoted, w.span) for w in words]
     return _text(operator, words)
 
 
 def _attribute_text(operator: str, words: Sequence[Word]) -> Accepts:
-    """The same of attributes, whose blanks do not count."""
+    """Accept texts of attributes, in which blanks do not count."""
     if operator == "=":
         words = [
             word if word.is_quoted else Word(compact(word.text), False, word.span) for word in words

@@ -25,7 +25,7 @@ class Outcome:
     result: PipelineResult
     changed: bool
     seconds: dict[str, float] = field(default_factory=dict)
-    """By phase: read, passes, write, check (the result is parsed and verified), report."""
+    """Seconds by phase: read, passes, write, check (the result is parsed and verified), report."""
     diff: ModuleDiff | None = None
     memory: tuple[MemoryReport, MemoryReport] | None = None
     """Before and after."""

@@ -177,7 +177,7 @@ def ints(instruction: Instruction, name: str) -> tuple[int, ...]:
 
 
 RELATIONS: dict[Opcode, Relation] = {}
-"""Those that are imported so far; `relations` imports all."""
+"""The relations of dimensions by opcode, of modules imported so far; `relations` imports all."""
 
 
 def relation(*opcodes: Opcode) -> Callable[[Relation], Relation]:

@@ -72,7 +72,7 @@ def run_json(path: str, capsys: Capture, *options: str) -> dict[str, Any]:
 
 
 def refused(capsys: Capture, *arguments: str) -> str:
-    """What a command line says that ends in exit code 2."""
+    """Standard error of a command line that ends with exit code 2."""
     assert main(["run", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""

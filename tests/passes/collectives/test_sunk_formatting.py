@@ -127,7 +127,7 @@ def test_a_store_into_part_of_what_each_trip_formats() -> None:
 
 @pytest.mark.parametrize("threshold", [8, 9])
 def test_a_large_collective_waits_for_the_last_round(threshold: int) -> None:
-    """As large as the threshold or smaller, it is sunk in the end."""
+    """A collective no larger than the threshold is sunk in the last round."""
     text = loop(AR + STORE.replace("last", "ar"))
     _, remarks = pipelined(
         text,

@@ -118,7 +118,7 @@ class Loop:
 
 
 class _Counting(NamedTuple):
-    """The way a loop counts, and the place of its counter in the state."""
+    """A loop's counter: its element of the state, and the values it takes."""
 
     place: int
     start: int

@@ -1,4 +1,4 @@
-"""What fails a record whatever its passes do."""
+"""Records that fail whatever their passes do."""
 
 from __future__ import annotations
 

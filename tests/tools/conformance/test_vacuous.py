@@ -13,7 +13,7 @@ from hloopt.pass_framework.registry import create_pass
 
 
 def fail(expected: dict[str, Any], text: str = SUM) -> str:
-    """What is said of a record that has to fail with one message."""
+    """The one message of a record that has to fail."""
     (failure,) = check(text, expected).failures
     return failure
 

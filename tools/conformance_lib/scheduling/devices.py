@@ -15,7 +15,7 @@ HOPPER = "h100_sxm"
 _TARGETS = {"h100": HOPPER, "h100_sxm": HOPPER, "h200": "h200_sxm", "b200": "b200"}
 _A6000 = "rtx_a6000"
 _SCALE = 0.45
-"""What XLA multiplies its base figures of networks with."""
+"""The factor by which XLA multiplies its base figures of networks."""
 
 
 def gpu_of(target: Target) -> Gpu:
@@ -39,7 +39,7 @@ def find_target(device: Any) -> Target:
 
 
 def _a6000() -> Target:
-    """As the document describes it; its network is that of a device XLA has no figures of."""
+    """The A6000 as the document describes it; XLA has no figures of its network."""
     base = load_target(HOPPER)
     network = replace(
         gpu_of(base).network,

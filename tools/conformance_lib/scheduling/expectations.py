@@ -21,7 +21,7 @@ Check = Callable[["View", Any], Iterator[str]]
 
 
 class Expectation(NamedTuple):
-    """What is known of one key."""
+    """A key of `expect`: its check, and the form of its value."""
 
     check: Check
     form: Form

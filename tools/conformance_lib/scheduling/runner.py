@@ -65,7 +65,7 @@ def run_scheduling(record: Record) -> list[str]:
 
 
 def _resource_cases(fields: Mapping[str, Any]) -> Iterator[str]:
-    """What of `resource_cases` does not hold for the module as parsed."""
+    """The `resource_cases` that do not hold for the module as parsed."""
     if cases := fields.get("resource_cases"):
         if reason := list_of(RESOURCE_CASE).problem(cases):
             raise RecordError(f"resource_cases: {reason}")

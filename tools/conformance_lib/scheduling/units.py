@@ -56,7 +56,7 @@ def _gpu_resources(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _recursive_counts(tracker: GpuResourceTracker, instruction: Instruction) -> dict[str, int]:
-    """How often an instruction, with all that it calls, occupies each resource."""
+    """The number of times an instruction, with all that it calls, occupies each resource."""
     counts: Counter[str] = Counter()
     waiting = [instruction]
     while waiting:

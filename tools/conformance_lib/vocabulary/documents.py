@@ -56,7 +56,7 @@ NOT_WORDS: Mapping[str, str] = {
         "xla_gpu_experimental_enable_alltoall_windowed_einsum"
     ),
 }
-"""What stands in backticks and is no word of a record."""
+"""Texts in backticks that are not words of records."""
 
 
 def sections(name: str, text: str) -> Iterator[str]:

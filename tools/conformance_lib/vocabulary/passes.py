@@ -22,7 +22,7 @@ GENERAL = frozenset(("api", "until_fixed_point", "execution_threads"))
 
 
 class Known(NamedTuple):
-    """What a document says of a pass."""
+    """A pass as a document describes it."""
 
     options: frozenset[str]
     apis: frozenset[str] = frozenset()

@@ -91,7 +91,7 @@ class RunTimes(LatencyModel):
         return self.model.edge_time(source, target)
 
     def whole_time(self, collective: Instruction) -> Time:
-        """The same as from start to done. Also of an operation that is not a collective: a copy, a
+        """The time from start to done, also of an operation that is not a collective: a copy, a
         call. Linear in what it calls the first time."""
         done = None
         if is_gpu_begin(collective):

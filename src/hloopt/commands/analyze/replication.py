@@ -97,7 +97,7 @@ class _Findings(NamedTuple):
     name: str
     notices: tuple[str, ...]
     reports: list[ReplicationReport]
-    """By axis."""
+    """The reports, one per axis."""
 
 
 def _analyze(

@@ -6,49 +6,43 @@ All raise HloSyntaxError for a malformed value.
 
 from __future__ import annotations
 
-from hloopt.ir.attributes.values import (
-    ConvolutionLabels,
-    PaddingDimension,
-    Slice,
-    Window,
-    parse_dim_labels,
-    parse_int_lists,
-    parse_ints,
-    parse_padding,
-    parse_slices,
-    parse_window,
-)
+from typing import TYPE_CHECKING
+
+from hloopt.ir.attributes import values
 from hloopt.ir.instruction import Instruction
+
+if TYPE_CHECKING:  # a kind of value is imported when the first of it is parsed
+    from hloopt.ir.attributes.values import ConvolutionLabels, PaddingDimension, Slice, Window
 
 
 def dimensions_of(instruction: Instruction) -> tuple[int, ...]:
     """The `dimensions` of a broadcast, transpose, reduce, concatenate, sort, collective, …"""
-    return parse_ints(instruction.attributes.get("dimensions", "{}"))
+    return values.parse_ints(instruction.attributes.get("dimensions", "{}"))
 
 
 def window_of(instruction: Instruction) -> Window:
     """The `window` of a convolution, reduce-window or select-and-scatter."""
-    return parse_window(instruction.attributes.get("window", "{}"))
+    return values.parse_window(instruction.attributes.get("window", "{}"))
 
 
 def labels_of(convolution: Instruction) -> ConvolutionLabels:
     """The `dim_labels` of a convolution, which has to have some."""
-    return parse_dim_labels(convolution.attributes["dim_labels"])
+    return values.parse_dim_labels(convolution.attributes["dim_labels"])
 
 
 def slices_of(instruction: Instruction) -> tuple[Slice, ...]:
     """Start, limit and stride of each dimension of a slice, which has to have them."""
-    return parse_slices(instruction.attributes["slice"])
+    return values.parse_slices(instruction.attributes["slice"])
 
 
 def padding_of(pad: Instruction) -> tuple[PaddingDimension, ...]:
     """Low, high and interior padding of each dimension of a pad, which has to have them."""
-    return parse_padding(pad.attributes["padding"])
+    return values.parse_padding(pad.attributes["padding"])
 
 
 def pairs_of(permute: Instruction) -> tuple[tuple[int, ...], ...]:
     """The `source_target_pairs` of a collective-permute."""
-    return parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
+    return values.parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
 
 
 def direction_of(compare: Instruction) -> str:

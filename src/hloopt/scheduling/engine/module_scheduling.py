@@ -60,7 +60,7 @@ class ModuleScheduling:
         }
 
     def computations(self) -> list[Computation]:
-        """Those with asynchronous operations, or hints that are as good, callees first.
+        """The computations with asynchronous operations or scheduling hints, callees first.
 
         What nothing calls any more is never run, and left as it is.
         """

@@ -12,7 +12,7 @@ _UNLIMITED = 1 << 62
 
 
 class ResourcesInUse:
-    """By number of the resource, what is left of it and who has it."""
+    """The resources in use: by number, the units that are left and the operations in flight."""
 
     def __init__(self, resources: Sequence[Resource]) -> None:
         self.remaining = [
@@ -29,4 +29,4 @@ class OverlapCheck(Protocol):
         """Whether the instruction may be scheduled."""
 
     def fact(self, instruction: Instruction) -> Hashable:
-        """The same for instructions of which it says the same, if their needs are equal."""
+        """A cache key: instructions with equal keys and equal needs get equal answers."""

@@ -13,10 +13,10 @@ class Hazard(Enum):
 
     UNSHAREABLE = auto()
     SHAREABLE = auto()
-    """They slow each other down."""
+    """Operations in flight on it slow each other down."""
     SERIAL = auto()
     NONEXTENDABLE = auto()
-    """Whoever has it should release it as soon as its latency is over."""
+    """The operation in flight on it should release it as soon as its latency is over."""
     SELECTIVE = auto()
     """Only valuable work should hide its latency."""
 

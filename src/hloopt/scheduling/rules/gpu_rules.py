@@ -31,7 +31,7 @@ def delay_start_for_compute(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def delay_start_for_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Of several such starts prefer the deepest."""
+    """Prefer the deepest of several such starts."""
     if _some_occupy(state, nodes) or not all(_is_free_start(state, node) for node in nodes):
         return nodes
     deepest = max(state.graph.depth[node] for node in nodes)

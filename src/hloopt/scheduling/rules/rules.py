@@ -55,7 +55,7 @@ def force_delay(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 
 def force_delay_priority(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Of delayed nodes prefer the one whose hint asks for less delay."""
+    """Prefer the delayed node whose hint asks for less delay."""
     keys = [state.graph.delay_priority[node] for node in nodes]
     return _largest(nodes, keys) if state.top_down else _smallest(nodes, keys)
 
@@ -162,7 +162,7 @@ def done_fact(state: SchedulingState, node: int) -> Hashable:
 
 
 def delay_done_of_delayed_start(state: SchedulingState, nodes: Nodes) -> Nodes:
-    """Of dones of one kind avoid those whose start is delayed."""
+    """Avoid, among dones of one kind, those whose start is delayed."""
     instructions, is_done = state.graph.instructions, state.graph.is_done
     kinds = {instructions[node].opcode if is_done[node] else None for node in nodes}
     if len(kinds) > 1 or None in kinds:

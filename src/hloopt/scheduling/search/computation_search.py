@@ -34,7 +34,7 @@ class Finding(NamedTuple):
     """An order that was found, or that none was."""
 
     root: Instruction
-    """That of the computation."""
+    """The root of the computation."""
     is_better: bool
     """Whether the order is better than the plain one."""
     reason: str

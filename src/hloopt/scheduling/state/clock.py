@@ -28,7 +28,7 @@ class Clock:
         self._behind, self._behind_latency = direction.behind, direction.behind_latency
         self.now = 0.0
         self.ready_time = [NOT_READY] * len(graph.instructions)
-        """By node, when it can run without a stall; once it is scheduled, when it runs."""
+        """The time at which each node can run without a stall; at which it runs, once scheduled."""
         self.becoming_ready: list[float] = []
         """A heap of the times at which ready nodes can run without a stall."""
         self._sharing = None

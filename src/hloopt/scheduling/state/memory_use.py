@@ -40,7 +40,7 @@ class MemoryUse:
         self._note_change = note_change
         self._outlooks: dict[int, tuple[int, int]] = {}
         self._readers: dict[int, list[int]] = {}
-        """By buffer, the nodes whose outlook depends on whether it is alive."""
+        """The nodes, by buffer, whose outlook depends on whether it is alive."""
         if self.minds_limit:
             self._find_readers()
 

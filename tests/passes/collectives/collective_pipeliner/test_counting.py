@@ -31,7 +31,10 @@ def test_each_way_to_count_to_four(
 
 @pytest.mark.parametrize("direction", ["forward", "backward", "forward-sink"])
 def test_a_loop_that_is_the_root_results_in_what_it_did(direction: str) -> None:
-    """Not in what it carries besides: XLA's own pass changes the result here."""
+    """The new root leaves out what the loop carries in addition.
+
+    XLA's pass, which does not, changes the result.
+    """
     text = loop(entry="  ROOT w = {state} while(init), condition=condition, body=body")
     module, _ = pipelined(text, pipelining_direction=direction, should_process=("all-reduce",))
     assert len(module.entry.root.shape.elements) == 3

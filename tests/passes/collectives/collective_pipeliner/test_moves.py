@@ -123,7 +123,7 @@ def test_a_loop_that_is_the_root_gives_what_it_gave(direction: str) -> None:
 
 
 def test_a_pipelined_loop_comes_last_as_a_new_one_does() -> None:
-    """Where XLA makes a new loop, so that passes behind it meet all in the same order."""
+    """XLA puts the loop it makes last; later passes then meet all in the same order."""
     entry = """  w = {state} while(init), condition=condition, body=body
   other = f32[4,8] negate(x0)
   x1 = f32[4,8] get-tuple-element(w), index=1
@@ -209,7 +209,7 @@ ENTRY main {
 
 
 def test_an_inner_counter_is_projected() -> None:
-    """What needs the counter after an inner loop does not wait for that loop."""
+    """An inner counter's value after its loop is computed without waiting for the loop."""
     for start, limit in ((0, 10), (-7, 10), (20, 10), (10, 10), (-4, -1)):
         module, _ = pipelined(
             INNER_LOOP.replace("START", str(start)).replace("LIMIT", str(limit)),
