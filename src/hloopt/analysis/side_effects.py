@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from hloopt.analysis.calls import with_callers
+from hloopt.ir.attributes.typed import constrains_layout
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -34,8 +35,7 @@ def has_own_side_effect(instruction: Instruction) -> bool:
     if opcode in _ALWAYS:
         return True
     if opcode in _WITH_CHANNEL:
-        attributes = instruction.attributes
-        return "channel_id" in attributes or attributes.get("constrain_layout") == "true"
+        return "channel_id" in instruction.attributes or constrains_layout(instruction)
     if opcode is Opcode.CUSTOM_CALL:
         return instruction.attributes.get("custom_call_has_side_effect") == "true"
     return False

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 from hloopt.diagnostics import HloSyntaxError
+from hloopt.ir.attributes.typed import channel_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.shapes.shape import agree
@@ -74,11 +75,11 @@ def _check_index(conditional: Instruction) -> None:
 
 def _check_channel(done: Instruction) -> None:
     start = done.operands[0]
-    own, other = (i.attributes.get("channel_id") for i in (done, start))
+    own, other = (channel_of(i) for i in (done, start))
     if start.opcode in (Opcode.SEND, Opcode.RECV) and own != other:
         raise HloSyntaxError(
-            f"{done.opcode} is of the channel {own or 'none'}, "
-            f"its {start.opcode} of the channel {other or 'none'}"
+            f"{done.opcode} is of the channel {'none' if own is None else own}, "
+            f"its {start.opcode} of the channel {'none' if other is None else other}"
         )
 
 

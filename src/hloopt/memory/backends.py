@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hloopt.ir import Instruction, Module
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.memory.buffers import ColorRule
 from hloopt.memory.gpu.arrangement import arrange_for_gpu
 from hloopt.memory.gpu.colors import TEMPORARY_COLOR, GpuMemoryFlags
@@ -58,7 +59,7 @@ def common_backend(modules: Iterable[Module]) -> Backend:
 
 _TELLING = ("backend_config", "custom_call_target")
 _GPU_CONFIGS = ("fusion_backend_config", "operation_queue_id", "collective_backend_config")
-_GPU_TARGETS = ('"__cublas', '"__cudnn', '"__triton')
+_GPU_TARGETS = ("__cublas", "__cudnn", "__triton")
 
 
 def backend_of(module: Module) -> Backend:
@@ -76,6 +77,6 @@ def backend_of(module: Module) -> Backend:
         config = attributes.get("backend_config", "")
         if any(mark in config for mark in _GPU_CONFIGS):
             return GPU
-        if attributes.get("custom_call_target", "").startswith(_GPU_TARGETS):
+        if custom_call_target(instruction).startswith(_GPU_TARGETS):
             return GPU
     return CPU

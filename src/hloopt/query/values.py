@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from hloopt.ir.async_chains import find_async_start, is_alone
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
-from hloopt.ir.attributes.values.numbers import parse_int
+from hloopt.ir.attributes.typed import channel_of
 from hloopt.ir.attributes.values.strings import parse_string
 from hloopt.ir.attributes.values.tokens import compact
 from hloopt.ir.computation import Computation
@@ -120,8 +120,8 @@ def channel(instruction: Instruction) -> Numbers:
     """The channel id."""
     if instruction.opcode not in opcodes_with_channels():
         return ()
-    text = instruction.attributes.get("channel_id")
-    return () if text is None else (parse_int(text),)
+    found = channel_of(instruction)
+    return () if found is None else (found,)
 
 
 def attribute(attribute_name: str, instruction: Instruction) -> Texts:

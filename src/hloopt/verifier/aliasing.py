@@ -11,6 +11,7 @@ from hloopt.ir.attributes.values import (
     parse_buffer_donor,
     parse_output_to_operand_aliasing,
 )
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -19,7 +20,7 @@ from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.verifier.options import Setting
 from hloopt.verifier.report import header_span, show_index
 
-_PINNING = ('"Pin"', '"Unpin"')
+_PINNING = ("Pin", "Unpin")
 
 
 def check_operand_aliasing(instruction: Instruction, setting: Setting) -> None:
@@ -71,9 +72,7 @@ def _can_share(operand: Shape, output: Shape, instruction: Instruction, setting:
         pairs = zip(operand.subshapes(), output.subshapes(), strict=False)
         if any(_buffer_layout(a) != _buffer_layout(b) for (_, a), (_, b) in pairs):
             return False
-    if instruction.attributes.get("custom_call_target") not in _PINNING and (
-        operand.is_buffer != output.is_buffer
-    ):
+    if custom_call_target(instruction) not in _PINNING and (operand.is_buffer != output.is_buffer):
         return False
     bare = [(s.type_name, s.dimensions) for _, s in operand.subshapes()]
     return bare == [(s.type_name, s.dimensions) for _, s in output.subshapes()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.attributes.typed import is_composite
 from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -50,7 +51,7 @@ def check_threads(
 
 def check_composite(instruction: Instruction, setting: Setting) -> None:
     """A composite call has a name, and a version that is a natural number where it has one."""
-    if instruction.attributes.get("is_composite") != "true":
+    if not is_composite(instruction):
         return
     text = instruction.attributes.get("frontend_attributes")
     if text is None:

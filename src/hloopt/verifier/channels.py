@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attributes.typed import has_host_transfer
+from hloopt.ir.attributes.typed import channel_of, has_host_transfer
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -40,7 +40,7 @@ def check_transfers(
                 "Expected instructions to have the same is-host-transfer property as "
                 f"%{start.name}",
             )
-        elif start.attributes.get("channel_id") != done.attributes.get("channel_id"):
+        elif channel_of(start) != channel_of(done):
             yield broken(done, f"Expected to have the same channel id as %{start.name}")
 
 
@@ -48,9 +48,9 @@ def check_host_channels(
     module: Module, found: Sequence[Instruction], setting: Setting
 ) -> Iterator[HloVerifyError]:
     """The sends or recvs of host transfers on one channel are alike in all but their operands."""
-    first: dict[str, Instruction] = {}
+    first: dict[int, Instruction] = {}
     for instruction in found:
-        channel = instruction.attributes.get("channel_id")
+        channel = channel_of(instruction)
         if channel is None or not has_host_transfer(instruction):
             continue
         other = first.setdefault(channel, instruction)

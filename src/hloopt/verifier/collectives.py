@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from hloopt.diagnostics import HloVerifyError
-from hloopt.ir.attributes.typed import dimensions_of, pairs_of
+from hloopt.ir.attributes.typed import constrains_layout, dimensions_of, pairs_of
 from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -263,8 +263,7 @@ def check_constrained_layouts(
     constrained = [
         i
         for i in found
-        if "constrain_layout" in (i.attribute_text or i.attributes)
-        and i.attributes.get("constrain_layout") == "true"
+        if "constrain_layout" in (i.attribute_text or i.attributes) and constrains_layout(i)
     ]
     if constrained and len(constrained) < len(found):
         yield broken(

@@ -13,10 +13,11 @@ from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
 from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.targets import Target
 from hloopt.targets.performance import Tables, load_tables
 
-_GEMM = '"__cublas$'
+_GEMM = "__cublas$"
 
 
 class Matmul(NamedTuple):
@@ -52,8 +53,8 @@ def matmul_of(instruction: Instruction) -> Matmul | None:
         dot = _dot_in(instruction.called[0])
         return None if dot is None else matmul_of(dot)
     if opcode is Opcode.CUSTOM_CALL:
-        target = instruction.attributes.get("custom_call_target", "")
-        return _library_call(instruction) if target.startswith(_GEMM) else None
+        is_gemm = custom_call_target(instruction).startswith(_GEMM)
+        return _library_call(instruction) if is_gemm else None
     return None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hloopt.diagnostics import counted
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.evaluation import Device
+from hloopt.ir.attributes.typed import channel_of
 from hloopt.ir.attributes.values import (
     parse_frontend_attributes,
     parse_int_lists,
@@ -142,23 +143,23 @@ def peers_of(transfer: Instruction, grid: Grid) -> Peers:
     return peers
 
 
-def channels_of(module: Module) -> dict[Instruction, str]:
+def channels_of(module: Module) -> dict[Instruction, Hashable]:
     """The key that ties sends and recvs together, by each of them. O(instructions of the module).
 
     That is the channel. One that only sends have, or only recvs, does not count, as on XLA's GPUs:
     then it is the list of pairs.
     """
-    found: dict[Opcode, set[str]] = {Opcode.SEND: set(), Opcode.RECV: set()}
+    found: dict[Opcode, set[int | None]] = {Opcode.SEND: set(), Opcode.RECV: set()}
     transfers = [
         instruction for instruction in module.instructions() if instruction.opcode in found
     ]
     for transfer in transfers:
-        found[transfer.opcode].add(transfer.attributes.get("channel_id", ""))
+        found[transfer.opcode].add(channel_of(transfer))
     shared = found[Opcode.SEND] & found[Opcode.RECV]
     return {
-        transfer: channel if channel in shared else f"pairs {_pairs_text(transfer)}"
+        transfer: channel if channel in shared else ("pairs", _pairs_text(transfer))
         for transfer in transfers
-        for channel in [transfer.attributes.get("channel_id", "")]
+        for channel in [channel_of(transfer)]
     }
 
 

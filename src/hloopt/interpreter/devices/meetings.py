@@ -8,7 +8,7 @@ devices and channel, or list of pairs where a channel has only one of both.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -113,9 +113,9 @@ class Meetings:
         self._rounds: dict[tuple[Instruction, int, int], _Round] = {}
         """By instruction, first device of the group, and how many times it was reached."""
         self._started: dict[tuple[Instruction, int], _Round] = {}
-        self._routes: defaultdict[tuple[str, int, int], _Route]
+        self._routes: defaultdict[tuple[Hashable, int, int], _Route]
         self._routes = defaultdict(lambda: _Route(deque(), deque()))
-        self._channels: Mapping[Instruction, str] | None = None
+        self._channels: Mapping[Instruction, Hashable] | None = None
         self._tickets: Counter[int] = Counter()
         self._recvs: dict[tuple[int, int], _Recv] = {}
 
@@ -204,7 +204,7 @@ class Meetings:
             case _:
                 yield from self._receive(device, instruction, operands[0])
 
-    def _channel(self, transfer: Instruction) -> str:
+    def _channel(self, transfer: Instruction) -> Hashable:
         if self._channels is None:
             self._channels = channels_of(transfer.parent.module)
         return self._channels[transfer]

@@ -45,6 +45,22 @@ def pairs_of(permute: Instruction) -> tuple[tuple[int, ...], ...]:
     return values.parse_int_lists(permute.attributes.get("source_target_pairs", "{}"))
 
 
+def channel_of(instruction: Instruction) -> int | None:
+    """The `channel_id` of a collective or a transfer; None without one."""
+    text = instruction.attributes.get("channel_id")
+    return None if text is None else values.parse_int(text)
+
+
+def constrains_layout(collective: Instruction) -> bool:
+    """Whether layouts of a collective are fixed: `constrain_layout`."""
+    return collective.attributes.get("constrain_layout") == "true"
+
+
+def is_composite(call: Instruction) -> bool:
+    """Whether a call stands for an operation of a front end: `is_composite`."""
+    return call.attributes.get("is_composite") == "true"
+
+
 def direction_of(compare: Instruction) -> str:
     """The `direction` of a compare: EQ, NE, LT, LE, GT, GE."""
     return compare.attributes.get("direction", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.typed import channel_of
 from hloopt.ir.attributes.values import parse_int_lists
 from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, replica_groups
 from hloopt.ir.devices.grid import Grid
@@ -49,9 +50,7 @@ def transfer_mode(transfer: Instruction, grid: Grid) -> CollectiveMode:
     They are partitions if there are several, else replicas; with several of both, those of a
     positive channel are partitions.
     """
-    is_across = grid.partitions > 1 and (
-        grid.replicas == 1 or int(transfer.attributes.get("channel_id", "0")) > 0
-    )
+    is_across = grid.partitions > 1 and (grid.replicas == 1 or (channel_of(transfer) or 0) > 0)
     return CollectiveMode.CROSS_PARTITION if is_across else CollectiveMode.CROSS_REPLICA
 
 

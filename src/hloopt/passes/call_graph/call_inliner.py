@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import HloVerifyError
+from hloopt.ir.attributes.typed import is_composite
 from hloopt.ir.attributes.values import format_frontend_attributes, parse_frontend_attributes
 from hloopt.ir.clone import clone_module, own_computations
 from hloopt.ir.computation import Computation
@@ -114,9 +115,7 @@ class CallInliner(ModulePass):
             return "it runs asynchronously"
         if options.use_shardy and _is_manual_computation(callee):
             return f"%{callee.name} is a manual computation of Shardy"
-        if call.attributes.get("is_composite") == "true" and (
-            composite in options.composites_to_preserve
-        ):
+        if is_composite(call) and (composite in options.composites_to_preserve):
             return f"it is the composite '{composite}', which composites_to_preserve names"
         policy = options.override_policy(call) if options.override_policy else "allow_inline"
         if policy == "prohibit_inline":
@@ -301,7 +300,7 @@ _NOT_FUSIBLE = frozenset(
 
 
 def _drop_composite_attributes(call: Instruction) -> None:
-    if call.attributes.get("is_composite") != "true":
+    if not is_composite(call):
         return
     hints = _frontend(call)
     _set_frontend(call, {k: v for k, v in hints.items() if k not in _COMPOSITE})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.calls import callees_first
+from hloopt.ir.attributes.typed import is_composite
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -57,7 +58,7 @@ def _why_not(computation: Computation) -> str | None:
             return f"%{computation.name} is also called by the {caller.opcode} %{caller.name}"
         if caller.parent.is_asynchronous:
             return f"%{computation.name} also runs asynchronously, in %{caller.name}"
-        if caller.attributes.get("is_composite") == "true":
+        if is_composite(caller):
             return f"%{caller.name} is a composite, which means something as a whole"
     if computation.root.users:
         return f"%{computation.name} itself reads its result, %{computation.root.name}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hloopt.analysis.calls import callees_first, calls_by_computation
+from hloopt.ir.attributes.typed import is_composite
 from hloopt.ir.clone import copy_instructions, own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -95,7 +96,7 @@ class CallSplitter(ModulePass):
             return "it has control dependencies"
         if call.parent.is_asynchronous:
             return "it runs asynchronously"
-        if call.attributes.get("is_composite") == "true":
+        if is_composite(call):
             return "it is a composite, which means something as a whole"
         if callee.root.opcode is not Opcode.TUPLE:
             return f"the root of %{callee.name} is not a tuple but {callee.root.opcode}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
+from hloopt.ir.attributes.typed import constrains_layout
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -48,7 +49,7 @@ class AllReduceContiguous(ModulePass):
 def _why_not(reduce: Instruction) -> str | None:
     if reduce.parent.is_asynchronous:
         return f"%{reduce.parent.name}, which runs asynchronously, holds nothing else"
-    if reduce.attributes.get("constrain_layout") == "true":
+    if constrains_layout(reduce):
         return "its layout is constrained"
     types = {operand.shape.type_name for operand in reduce.operands}
     if len(types) > 1:

@@ -8,6 +8,7 @@ from hloopt.ir.attributes.frontend_attributes import (
     common_frontend_attributes,
     set_frontend_attributes,
 )
+from hloopt.ir.attributes.typed import constrains_layout
 from hloopt.ir.attributes.values import format_int_lists
 from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.computation import Computation
@@ -69,7 +70,7 @@ def _why_not(inner: Instruction, outer: Instruction) -> str | None:
     for collective in (inner, outer):
         if len(collective.operands) != 1 or collective.has_control_dependencies:
             return f"%{collective.name} has several operands or control dependencies"
-        if collective.attributes.get("constrain_layout") == "true":
+        if constrains_layout(collective):
             return f"the layout of %{collective.name} is constrained"
         if replica_groups(collective).named_count > MOST_DEVICES:
             return f"%{collective.name} names more than {MOST_DEVICES:,} devices"

@@ -11,7 +11,7 @@ from hloopt.analysis.async_operations import SEND_RECV, is_host_transfer
 from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
-from hloopt.ir.attributes.typed import pairs_of
+from hloopt.ir.attributes.typed import channel_of, pairs_of
 from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.collective_devices import transfer_mode
@@ -101,12 +101,12 @@ class CollectivePermuteDecomposer(ModulePass):
         self,
         body: Computation,
         groups: CollectiveGroups,
-        taken: dict[str, Instruction],
+        taken: dict[int | None, Instruction],
         context: PassContext,
     ) -> None:
         candidates = []
         for permute in [i for i in post_order(body) if i.opcode is Opcode.COLLECTIVE_PERMUTE]:
-            other = taken.get(_channel(permute))
+            other = taken.get(channel_of(permute))
             if other is not None:
                 context.missed(permute, f"%{other.name} has the same channel")
             elif reason := self.why_not(permute, groups.grid):
@@ -184,18 +184,14 @@ class _Split(NamedTuple):
     send_done: Instruction
 
 
-def _transfers_by_channel(module: Module) -> dict[str, Instruction]:
+def _transfers_by_channel(module: Module) -> dict[int | None, Instruction]:
     """By channel a send or recv between devices that the module has already."""
     return {
-        _channel(transfer): transfer
+        channel_of(transfer): transfer
         for opcode in SEND_RECV
         for transfer in module.instructions(opcode)
         if not is_host_transfer(transfer)
     }
-
-
-def _channel(instruction: Instruction) -> str:
-    return instruction.attributes.get("channel_id", "")
 
 
 def _pairs(permute: Instruction) -> tuple[tuple[int, int], ...]:

@@ -12,6 +12,7 @@ from hloopt.ir.attributes.frontend_attributes import (
     set_frontend_attributes,
 )
 from hloopt.ir.attributes.scheduling_annotations import GROUP
+from hloopt.ir.attributes.typed import constrains_layout
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.channels import unused_channel_ids
 from hloopt.ir.devices.collective_mode import participants_key
@@ -132,7 +133,7 @@ class _Reassociate(ModulePass):
             name = f"%{collective.name}"
             if len(collective.operands) != 1 or collective.has_control_dependencies:
                 return f"{name} has several operands or control dependencies"
-            if collective.attributes.get("constrain_layout") == "true":
+            if constrains_layout(collective):
                 return f"the layout of {name} is constrained"
             if reduction_kind(collective.called[0]) is not kind:
                 return f"{name} is not a {kind}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.diagnostics import counted
+from hloopt.ir.attributes.typed import constrains_layout
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, array_shape
@@ -44,7 +45,7 @@ def shard_slice(part: Instruction, values: DeviceValues) -> ShardSlice | str:
 def why_not_alone(value: Instruction, part: Instruction) -> str | None:
     """The reason why an all-reduce, from which reshapes lead to a slice, cannot give just that
     slice."""
-    if len(value.operands) != 1 or value.attributes.get("constrain_layout") == "true":
+    if len(value.operands) != 1 or constrains_layout(value):
         return "it has several operands, or its layout is constrained"
     step = part.operands[0]
     while True:

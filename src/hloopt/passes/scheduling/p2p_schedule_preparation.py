@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 from hloopt.analysis.async_operations import OWN_DONES, SYNC_COLLECTIVES, async_form
 from hloopt.analysis.reachability import Reachability
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
-from hloopt.ir.attributes.typed import has_host_transfer
+from hloopt.ir.attributes.typed import channel_of, has_host_transfer
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.transfers import PIPELINE
 from hloopt.ir.instruction import Instruction
@@ -127,13 +127,12 @@ def _interleaved(
 
 
 def _channels(module: Module) -> Iterator[_Channel]:
-    found: dict[str, dict[Computation, dict[Opcode, list[Instruction]]]] = {}
+    found: dict[int, dict[Computation, dict[Opcode, list[Instruction]]]] = {}
     for instruction in module.instructions():
-        if instruction.opcode in _STEPS and "channel_id" in instruction.attributes:
-            if has_host_transfer(instruction):
-                continue
-            sites = found.setdefault(instruction.attributes["channel_id"], {})
-            site = sites.setdefault(instruction.parent, {})
+        if instruction.opcode not in _STEPS or has_host_transfer(instruction):
+            continue
+        if (channel := channel_of(instruction)) is not None:
+            site = found.setdefault(channel, {}).setdefault(instruction.parent, {})
             site.setdefault(instruction.opcode, []).append(instruction)
     for sites in found.values():
         if any(len(site.get(step, ())) != 1 for site in sites.values() for step in _STEPS):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.side_effects import SideEffects, has_own_side_effect
 from hloopt.ir.attributes import values as attribute_values
-from hloopt.ir.attributes.typed import fusion_kind_of
+from hloopt.ir.attributes.typed import constrains_layout, fusion_kind_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
@@ -223,15 +223,14 @@ class DeadCode:
 
     def _effect_may_go(self, instruction: Instruction) -> bool:
         """Whether the side effect of an instruction is one that may be dropped."""
-        attributes = instruction.attributes
         if instruction.opcode in COLLECTIVES:
             return (
                 self.options.remove_cross_partition_collective_ops
-                and attributes.get("constrain_layout") != "true"
-                and "channel_id" in attributes
+                and not constrains_layout(instruction)
+                and "channel_id" in instruction.attributes
             )
         return (
-            attributes.get("custom_call_target") == '"tpu_custom_call"'
+            custom_call_target(instruction) == "tpu_custom_call"
             and _frontend_attribute(instruction, "xla_allow_dce_side_effecting_op") == "true"
         )
 

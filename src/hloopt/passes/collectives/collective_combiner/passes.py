@@ -11,6 +11,7 @@ from hloopt.diagnostics import counted
 from hloopt.ir.attributes.backend_config import is_pipelined
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.attributes.scheduling_annotations import GROUP
+from hloopt.ir.attributes.typed import constrains_layout
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.collective_mode import participants_key
 from hloopt.ir.instruction import Instruction
@@ -54,7 +55,7 @@ class _Combiner(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         found = list(module.instructions(self.opcode))
-        if any(i.attributes.get("constrain_layout") == "true" for i in found):
+        if any(constrains_layout(i) for i in found):
             for collective in found:
                 context.missed(collective, f"an {self.opcode} of the module constrains its layout")
             return False

@@ -8,7 +8,7 @@ from itertools import count
 
 from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.ir.attributes.scheduling_annotations import annotation_of, group_of, set_group
-from hloopt.ir.attributes.typed import has_host_transfer
+from hloopt.ir.attributes.typed import channel_of, has_host_transfer
 from hloopt.ir.clone import own_computations
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.channels import opcodes_with_channels, unused_channel_ids
@@ -72,9 +72,9 @@ class Copier:
         it.
         """
         if copy.opcode in _TRANSFERS_DONE:
-            channel = copy.operands[0].attributes.get("channel_id")
-            if channel != copy.attributes.get("channel_id"):
-                copy.set_attribute("channel_id", channel)
+            channel = channel_of(copy.operands[0])
+            if channel != channel_of(copy):
+                copy.set_attribute("channel_id", None if channel is None else str(channel))
         elif self._unique_channel_id and "channel_id" in copy.attributes:
             is_with_host = has_host_transfer(copy)
             if copy.opcode not in _TRANSFERS or is_with_host:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.diagnostics import counted
+from hloopt.ir.attributes.typed import constrains_layout
 from hloopt.ir.attributes.values.replica_groups import MOST_DEVICES
 from hloopt.ir.computation import Computation
 from hloopt.ir.devices.channels import unused_channel_ids
@@ -195,7 +196,7 @@ def _check_form(collective: Instruction) -> None:
         raise NotMovable("it reduces several values at once")
     if collective.shape.is_dynamic:
         raise NotMovable("its size is dynamic")
-    if collective.attributes.get("constrain_layout") == "true":
+    if constrains_layout(collective):
         raise NotMovable("its layout is constrained")
     if (count := replica_groups(collective).named_count) > MOST_DEVICES:
         raise NotMovable(f"it names {counted(count, 'device')}")
