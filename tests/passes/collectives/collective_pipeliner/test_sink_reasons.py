@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 from tests.passes.checked_run import reasons_to_stay
-from tests.passes.collectives.loop_of_buffers import REDUCED, STORED, loop, reasons
+from tests.passes.collectives.collective_pipeliner.loop_of_buffers import (
+    REDUCED,
+    STORED,
+    loop,
+    reasons,
+)
 
 STORED_ROW = "stored = f32[4,8] dynamic-update-slice(x, row, i, zero)"
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.passes.collectives.loop_of_buffers import REDUCED, STORED, loop, reasons
+from tests.passes.collectives.collective_pipeliner.loop_of_buffers import (
+    REDUCED,
+    STORED,
+    loop,
+    reasons,
+)
 
 from hloopt.diagnostics import HloError
 from hloopt.pass_framework.base import PassContext
