@@ -74,29 +74,78 @@ def test_a_group_that_never_fits_is_an_error() -> None:
         schedule(scheduled(body), all_gather_overlap_limit=0)
 
 
-def test_a_loop_needs_what_its_body_uses() -> None:
-    loop = """
-cond { c = (f32[8], pred[]) parameter(0) ROOT g = pred[] get-tuple-element(c), index=1 }
-body {
-  c = (f32[8], pred[]) parameter(0)
-  x = f32[8] get-tuple-element(c), index=0
-  b = pred[] get-tuple-element(c), index=1
-  s = (f32[8], f32[8]) collective-permute-start(x), source_target_pairs={{0,1}}
-  d = f32[8] collective-permute-done(s)
-  ROOT t = (f32[8], pred[]) tuple(d, b)
-}"""
-    text = scheduled(
-        """
+def beside_a_loop(rest: str) -> str:
+    """A permutation `s.1`, `d.1` beside the loop `w`, whose body starts one and does the `rest`."""
+    permute = "collective-permute-start({}), source_target_pairs={{{{0,1}}}}".format
+    return scheduled(
+        f"""
   p = f32[8] parameter(0)
   b = pred[] parameter(1)
   t = (f32[8], pred[]) tuple(p, b)
   w = (f32[8], pred[]) while(t), condition=cond, body=body
-  s.1 = (f32[8], f32[8]) collective-permute-start(p), source_target_pairs={{0,1}}
+  s.1 = (f32[8], f32[8]) {permute("p")}
   d.1 = f32[8] collective-permute-done(s.1)
   g = f32[8] get-tuple-element(w), index=0
   ROOT r = f32[8] add(g, d.1)""",
-        loop,
+        f"""
+f {{
+  x.1 = f32[8] parameter(0)
+  s.2 = (f32[8], f32[8]) {permute("x.1")}
+  ROOT d.2 = f32[8] collective-permute-done(s.2)
+}}
+cond {{ c = (f32[8], pred[]) parameter(0) ROOT g = pred[] get-tuple-element(c), index=1 }}
+body {{
+  c = (f32[8], pred[]) parameter(0)
+  x = f32[8] get-tuple-element(c), index=0
+  b = pred[] get-tuple-element(c), index=1
+  s = (f32[8], f32[8]) {permute("x")}
+  {rest}
+  both = f32[8] add(d, called)
+  ROOT t = (f32[8], pred[]) tuple(both, b)
+}}""",
     )
-    apart, over = names(schedule(text)), names(schedule(text, collective_permute_overlap_limit=2))
-    assert not apart.index("s.1") < apart.index("w") < apart.index("d.1")
-    assert over.index("s.1") < over.index("w") < over.index("d.1")
+
+
+def is_over_the_loop(text: str, **options: int) -> bool:
+    found = names(schedule(text, **options))
+    return found.index("s.1") < found.index("w") < found.index("d.1")
+
+
+def test_a_loop_needs_what_its_body_uses() -> None:
+    text = beside_a_loop("d = f32[8] collective-permute-done(s)\ncalled = f32[8] negate(x)")
+    assert not is_over_the_loop(text)
+    assert is_over_the_loop(text, collective_permute_overlap_limit=2)
+
+
+@pytest.mark.parametrize(
+    ("rest", "needed"),
+    [
+        (
+            "called = f32[8] call(x), to_apply=f, control-predecessors={s}\n"
+            "d = f32[8] collective-permute-done(s), control-predecessors={called}",
+            2,
+        ),
+        (
+            "d = f32[8] collective-permute-done(s)\n"
+            "called = f32[8] call(x), to_apply=f, control-predecessors={d}",
+            1,
+        ),
+        (
+            "d = f32[8] collective-permute-done(s)\n"
+            "s.3 = (f32[8], f32[8]) collective-permute-start(d), source_target_pairs={{0,1}}\n"
+            "called = f32[8] collective-permute-done(s.3)",
+            1,
+        ),
+        (
+            "s.3 = (f32[8], f32[8]) collective-permute-start(x), source_target_pairs={{0,1}}\n"
+            "d = f32[8] collective-permute-done(s), control-predecessors={s.3}\n"
+            "called = f32[8] collective-permute-done(s.3), control-predecessors={s}",
+            2,
+        ),
+    ],
+)
+def test_a_loop_needs_what_is_in_flight_at_the_same_time(rest: str, needed: int) -> None:
+    """Around a call in its body, what is in flight there and what the call uses."""
+    text = beside_a_loop(rest)
+    assert not is_over_the_loop(text, collective_permute_overlap_limit=needed)
+    assert is_over_the_loop(text, collective_permute_overlap_limit=needed + 1)

@@ -25,15 +25,40 @@ MEMORY = """
 """
 
 
+def order(**options: int) -> list[str]:
+    module = parse_module(scheduled(MEMORY))
+    create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+    return names(module)
+
+
 def test_above_the_memory_limit_what_adds_least_is_scheduled_first() -> None:
     def comes_last(**options: int) -> bool:
-        module = parse_module(scheduled(MEMORY))
-        create_pass("latency-hiding-scheduler", options).run(module, PassContext())
-        found = names(module)
+        found = order(**options)
         return found.index("small.1") < found.index("small.2")
 
     assert comes_last()
     assert not comes_last(memory_limit=1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "at_limit", "on_the_other_side"),
+    [
+        (128, "q large small.2 w part small.1 p s d r", "w part small.1 q large small.2 p s d r"),
+        (192, "q large small.2 w part small.1 p s d r", "w part small.1 q large small.2 p s d r"),
+        (256, "q large small.2 p s d w part small.1 r", "q large small.2 w part small.1 p s d r"),
+        (448, "p s q large small.2 w part small.1 d r", "q large small.2 p s w part small.1 d r"),
+    ],
+)
+def test_usage_at_the_memory_limit(limit: int, at_limit: str, on_the_other_side: str) -> None:
+    """128 bytes in use are over a limit of 128, and not over half of 256; what makes them 192 or
+    256 fits into as many."""
+    other = limit + 4 if limit == 128 else limit - 4
+    assert " ".join(order(memory_limit=limit)) == at_limit
+    assert " ".join(order(memory_limit=other)) == on_the_other_side
+
+
+def test_what_frees_memory_goes_last_not_what_changes_nothing() -> None:
+    assert " ".join(order(memory_limit=160)) == "w part small.1 q large small.2 p s d r"
 
 
 def test_reruns_end_when_the_peak_fits() -> None:
