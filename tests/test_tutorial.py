@@ -27,7 +27,7 @@ def test_the_commands_print_what_is_shown(
 def test_the_program_leaves_the_dump(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("jax")  # reason: only the extra `xla` has it
+    pytest.importorskip("jax", reason="needs the extra xla")
     (program,) = blocks(root, "tutorial.md", "python")
     (tmp_path / "layers.py").write_text(program, encoding="utf-8")
     dump, *_ = blocks(root, "tutorial.md", "sh")

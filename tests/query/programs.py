@@ -90,7 +90,7 @@ ENTRY %main (x: f32[4,8], n: s32[], e: f32[0,8], h: f32[64]) -> f32[16,8] {
   %sum.0 = f32[4,8]{1,0} add(%back, %back)
   ROOT %gathered = f32[16,8]{1,0} all-gather(%sum.0), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true, metadata={op_name="jit(step)/gather" stack_frame_id=1}
 }
-"""  # noqa: E501 -- lines as XLA prints them
+"""  # noqa: E501  # lines are as XLA prints them
 
 
 def module() -> Module:
