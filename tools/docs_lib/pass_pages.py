@@ -49,8 +49,21 @@ def _facts(root: Path, pass_class: type[ModulePass]) -> Iterator[tuple[str, str]
     if users := _pipelines_with(pass_class.name):
         yield "in the pipelines", ", ".join(f"`{user}`" for user in users)
     source = Path(inspect.getfile(pass_class)).resolve().relative_to(root.resolve()).as_posix()
-    tests = f"tests/golden/passes/{pass_class.name}"
-    yield "code, tests", f"[{source}](../../{source}), [{tests}](../../{tests})"
+    shown = [source, f"tests/golden/passes/{pass_class.name}", *_unit_tests(root, pass_class)]
+    yield "code, tests", ", ".join(f"[{path}](../../{path})" for path in shown)
+
+
+def _unit_tests(root: Path, pass_class: type[ModulePass]) -> list[str]:
+    """Paths of the files and folders of tests that are named after the pass or its module."""
+    _, _, family, *modules = pass_class.__module__.split(".")
+    folder = Path("tests", "passes", family)
+    names = dict.fromkeys([pass_class.name.replace("-", "_"), family, *modules])
+    paths = [folder / path for name in names for path in (f"test_{name}.py", name)]
+    return [path.as_posix() for path in paths if _has_tests(root / path)]
+
+
+def _has_tests(path: Path) -> bool:
+    return path.is_file() or any(path.glob("test_*.py"))
 
 
 def _pipelines_with(name: str) -> list[str]:
@@ -92,7 +105,7 @@ def _missed(name: str, found: list[Reason]) -> Iterator[str]:
     yield "## Missed remarks"
     yield (
         f"`--remarks missed:{name}` gives a reason for each instruction that the pass does not "
-        "change or improve. From its golden tests:"
+        "change or improve. Some of its reasons, from its golden tests:"
     )
     rows = [(f"`%{r.instruction}` in {r.file}", cell(r.reason)) for r in found[:_MOST_REASONS]]
     yield table(("instruction", "reason"), rows)
