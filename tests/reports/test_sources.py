@@ -27,7 +27,7 @@ from hloopt.reports.schedule.run import ScheduleSettings
 from hloopt.reports.schedule.timeline import Timeline
 from hloopt.reports.schedule.trace import schedule_trace
 from hloopt.reports.sources import NO_SOURCE, cut_source
-from hloopt.reports.structure.loops import analyze_loops, loops_to_json
+from hloopt.reports.structure.loops import analyze_loops
 from hloopt.targets import load_target
 from hloopt.text import parse_module
 
@@ -311,8 +311,8 @@ def test_schedules_say_the_line_of_each_operation_and_slice() -> None:
 
 
 def test_loops_say_their_line() -> None:
-    (loop,) = loops_to_json(analyze_loops(parse_module(CALLED_TWICE)))
-    assert loop["source_line"] == "/home/me/project/model.py:30"
+    (loop,) = analyze_loops(parse_module(CALLED_TWICE))
+    assert loop.source_line == "/home/me/project/model.py:30"
 
 
 # -- real modules ----------------------------------------------------------------------------------
