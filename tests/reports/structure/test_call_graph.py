@@ -35,20 +35,27 @@ def test_the_entry_comes_first_and_what_it_does_not_reach_last() -> None:
     text = """HloModule m
 max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = f32[] maximum(a, b) }
 leaf { x = f32[] parameter(0) ROOT n = f32[] negate(x) }
+step { s = f32[] parameter(0) ROOT t = f32[] call(s), to_apply=leaf }
 unused { u = f32[] parameter(0) ROOT v = f32[] call(u), to_apply=leaf }
 ENTRY e {
   p = f32[] parameter(0)
   v = f32[3] parameter(1)
   c = f32[] call(p), to_apply=leaf
   r = f32[] reduce(v, c), dimensions={0}, to_apply=max
-  ROOT d = f32[] call(r), to_apply=leaf
+  ROOT d = f32[] call(r), to_apply=step
 }
 """
     report = report_on(text)
-    assert [node.computation.name for node in report.nodes] == ["e", "leaf", "max", "unused"]
-    assert {node.computation.name for node in report.reached} == {"e", "leaf", "max"}
-    assert report.contexts == {CallContext.CONTROL_FLOW: 2, CallContext.EMBEDDED: 1}
-    assert report.call_sites == 4
+    assert [node.computation.name for node in report.nodes] == [
+        "e",
+        "step",
+        "leaf",
+        "max",
+        "unused",
+    ]
+    assert {node.computation.name for node in report.reached} == {"e", "step", "leaf", "max"}
+    assert report.contexts == {CallContext.CONTROL_FLOW: 3, CallContext.EMBEDDED: 1}
+    assert report.call_sites == 5
     assert report.not_flat == {"leaf": "it is control flow and is called from 3 places"}
 
 
