@@ -16,7 +16,8 @@ from hloopt.ir import Module
 from hloopt.memory.analysis import analyze_memory
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.reports.cost.findings import analyze_cost, cost_to_json, grouped
+from hloopt.reports.cost.findings import analyze_cost, grouped
+from hloopt.reports.cost.record import cost_to_json
 from hloopt.reports.cost.terminal import render_cost
 from hloopt.reports.memory.record import memory_to_json
 from hloopt.reports.memory.terminal import render_memory
