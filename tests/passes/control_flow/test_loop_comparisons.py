@@ -147,10 +147,9 @@ def test_a_sum_that_may_wrap_around_is_not_compared(kind: str, bits: range, is_d
     if is_down:
         values = values[::-1]
         loop = loop_of(
-            questions,
-            **{"start": f"constant({values[0]})", "step": -1, "limit": top - 6, "kind": kind},
-            goes_on="GT",
-        )
+            questions, start=f"constant({values[0]})", step=top if kind == "u8" else -1,
+            limit=top - 6, kind=kind, goes_on="GT",
+        )  # fmt: skip
     assert answers(loop, len(questions)) == [
         expected(question, values, bits) for question in questions
     ]
