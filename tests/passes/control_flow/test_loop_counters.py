@@ -105,11 +105,14 @@ def test_the_annotations_of_elements_stay_where_constants_go() -> None:
         ", sharding={{maximal device=0}, {maximal device=1}, {maximal device=2}}, "
         'origin={({"i"}, {"k"}, {"x"})}'
     )
+    state = "s32[]; s32[]; f32[2]"
     text = text_of(
-        "s32[]; s32[]; f32[2]", "k = s32[] constant(5); n2 = f32[2] negate(p2); next, k, n2",
+        state,
+        "k = s32[] constant(5); n2 = f32[2] negate(p2); next, k, n2",
         starts="zero, five, s.2",
-        entry=f"ROOT w = (s32[], s32[], f32[2]) while(state), condition=condition, body=body{notes}",
-    )  # fmt: skip
+        entry=f"ROOT w = ({state.replace(';', ',')}) while(state), condition=condition, "
+        f"body=body{notes}",
+    )
     text = text.replace("parameter(0)\n  p0", f"parameter(0){notes}\n  p0")
     text = text.replace("tuple(next, k, n2)", f"tuple(next, k, n2){notes}")
     text = text.replace("tuple(zero, five, s.2)", f"tuple(zero, five, s.2){notes}")
