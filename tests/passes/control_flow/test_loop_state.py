@@ -115,7 +115,9 @@ def simplified(
     assert create_pass(PASS, options).run(module, context) is changes
     assert verify_module(module) == []
     assert_consistent(module)
-    if changes:
+    if not changes:
+        assert context.applications.made == 0
+    else:
         assert Reference(parse_module(text), RunSettings()).compare(module) is None
     return module, context
 
