@@ -178,6 +178,8 @@ ENTRY e {{
   q = pred[] parameter(0)
   x = f32[2] parameter(1)
   called = (f32[2], f32[2]) call(x), to_apply=effect
+  p = (f32[2], f32[2]) tuple(x, x)
+  unused = f32[2] conditional(q, p, p), true_computation=t, false_computation=t
   some = (f32[2], f32[2]) conditional(q, x, x), true_computation=effect, false_computation=effect
   unread = f32[2] get-tuple-element(some), index=0
   u = (f32[2], f32[2]) tuple(x, unread)
