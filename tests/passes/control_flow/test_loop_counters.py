@@ -182,6 +182,17 @@ def test_counters_of_each_type_are_merged_apart() -> None:
     assert context.applications.made == 2
 
 
+@pytest.mark.parametrize(
+    "starts", ["tuple(three, {})", 'custom-call(three, {}), custom_call_target="f"']
+)
+def test_a_counter_that_may_not_start_at_0_does_not_count_trips(starts: str) -> None:
+    # The one with step 1 starts as the first parameter, or as part of something made elsewhere.
+    body = "two = s32[] constant(2); a = s32[] add(p1, one); b = s32[] add(p2, two); next, a, b"
+    text = text_of("s32[]; s32[]; s32[]", body, starts="s.1, s.2", given=starts, trips=9)
+    module, _ = simplified(text.replace("zero = s32[] constant(0)", "three = s32[] constant(3)"))
+    assert loop_in(module).body == ["p.0", "p.1", "p.2", "add(p.3, 1)"]
+
+
 def test_a_type_with_one_counter_is_no_reason_to_leave_the_others() -> None:
     body = "two = s8[] constant(2); a = s8[] add(p1, two); b = s8[] add(p2, two); next, a, b"
     module, _ = simplified(text_of("s32[]; s8[]; s8[]", body))
@@ -234,6 +245,7 @@ def test_a_merged_counter_keeps_its_original_value() -> None:
     entry = "w = (s32[], s32[], s32[]) while(state), condition=condition, body=body"
     for index, notes in enumerate(("", "", "", ', origin={{"mine"}}')):
         entry += f"\n  x{index} = s32[] get-tuple-element(w), index={min(index, 2)}{notes}"
+    entry += "\n  c = (s32[], s32[], s32[]) copy(w)"
     entry += "\n  ROOT r = (s32[], s32[], s32[], s32[]) tuple(x0, x1, x2, x3)"
     text = text_of(
         "s32[]; s32[]; s32[]",
