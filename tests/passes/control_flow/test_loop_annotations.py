@@ -80,18 +80,30 @@ def test_the_annotations_of_all_elements_that_stay_are_kept(case: str) -> None:
     assert said_of(user.operands[0]) == attributes_of("abcd"[:count], "0123"[:count])
 
 
-def test_a_counter_that_is_added_has_no_original_value_and_is_replicated() -> None:
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            notes_of("ab", "01"),
+            {
+                "sharding": "{{maximal device=0}, {maximal device=1}, {replicated}}",
+                "origin": '{({"a"}, {"b"}, {})}',
+            },
+        ),
+        (", sharding={replicated}, origin={[synthetic_call]}", {}),
+    ],
+)
+def test_a_counter_that_is_added_has_no_original_value_and_is_replicated(
+    before: str, after: dict[str, str]
+) -> None:
     body = "two = s32[] constant(2); a = s32[] add(p1, two); next, a"
     text = text_of("s32[]; s32[]", body, starts="first, s.1")
     text = text.replace("zero = s32[] constant(0)", "first = s32[] constant(1)")
-    module, _ = simplified(annotated(text, notes_of("ab", "01")))
-    more = {
-        "sharding": "{{maximal device=0}, {maximal device=1}, {replicated}}",
-        "origin": '{({"a"}, {"b"}, {})}',
-    }
+    module, _ = simplified(annotated(text, before))
     for value in states(module):
-        assert said_of(value) == more, value
-    assert said_of(module.entry.root) == attributes_of("ab", "01")
+        assert said_of(value) == after, value
+    sharding, _, origin = before.removeprefix(", sharding=").partition(", origin=")
+    assert said_of(module.entry.root) == {"sharding": sharding, "origin": origin}
 
 
 NESTED = "s32[]; (f32[2], f32[4])"

@@ -324,8 +324,7 @@ def test_a_state_that_is_not_put_together_from_elements_is_not_looked_into(whole
     call = 'custom-call({}), custom_call_target="f"'
     text = text_of(
         "s32[]; f32[4]; f32[4]",
-        ("c = {} copy(p); " if whole == "read" else "").format(state)
-        + "n1 = f32[4] negate(p1); next, n1, p2",
+        ("c = {} copy(p); " if whole == "read" else "").format(state) + "next, p1, p2",
         starts="zero, s.1, s.1",
         given=call if whole == "given" else "tuple({})",
         root=call if whole == "root" else "tuple({})",
