@@ -206,6 +206,9 @@ NOTHING = after(5, "ROOT end = s32[] get-tuple-element(w), index=0")
          "4"),
         (WORKS, "y = f32[2] get-tuple-element(q), index=4 e = f32[2] sine(y)", ""),
         (f"d = f32[2] add(p1, p2); {WORKS}", "", ""),
+        # Dead code that dce leaves.
+        (f'd = f32[2] custom-call(p2), custom_call_target="Sharding", sharding={{replicated}}; '
+         f"{WORKS}", "", ""),
     ],
 )  # fmt: skip
 def test_side_effects_and_control_dependencies_keep_what_they_need(
