@@ -309,6 +309,15 @@ def test_elements_of_both_kinds_are_merged_in_one_run() -> None:
         (UPDATES + "a = f32[4] negate(p2); b = f32[4] negate(p3); "
          "up2 = f32[4] dynamic-update-slice(a, k, p0); "
          "up3 = f32[4] dynamic-update-slice(b, k, p0); next, up1, up2, up3", "zero, s.1, s.2, s.2"),
+        (UPDATES + "z = f32[4] constant({1, 2, 3, 4}); "
+         "up2 = f32[4] dynamic-update-slice(z, k, p0); up3 = f32[4] negate(p3); "
+         "next, up1, up2, up3", "zero, s.1, s.2, s.2"),
+        (UPDATES + "z = (f32[4], f32[4], f32[4], f32[4]) custom-call(p1), "
+         'custom_call_target="f"; z2 = f32[4] get-tuple-element(z), index=2; '
+         "z3 = f32[4] get-tuple-element(z), index=3; "
+         "up2 = f32[4] dynamic-update-slice(z2, k, p0); "
+         "up3 = f32[4] dynamic-update-slice(z3, k, p0); next, up1, up2, up3",
+         "zero, s.1, s.2, s.2"),
         (UPDATES + "m = f32[1] constant({8}); up2 = f32[4] dynamic-update-slice(p2, m, p0); "
          "up3 = f32[4] negate(p3); next, up1, up2, up3", "zero, s.1, s.1, s.1"),
     ],
