@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.passes.checked_run import shown
 from tests.passes.control_flow.test_conditional_elements import applied, missed, simplified
-from tests.passes.rewriting.test_dead_parameters import shown
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.passes.rewriting.test_dead_parameters import shown
+from tests.passes.checked_run import shown
 from tests.properties.consistency import assert_consistent
 
 from hloopt.ir import Module, Opcode

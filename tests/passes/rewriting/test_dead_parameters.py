@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.passes.checked_run import shown
 from tests.properties.consistency import assert_consistent
 
-from hloopt.ir import Computation, Module
+from hloopt.ir import Module
 from hloopt.pass_framework.applications import Applications
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.rewriting.dead_parameters import (
@@ -14,15 +15,8 @@ from hloopt.passes.rewriting.dead_parameters import (
     remove_dead_entry_parameters,
     remove_dead_parameters,
 )
-from hloopt.text import PrintOptions, format_computation, parse_module
+from hloopt.text import parse_module
 from hloopt.verifier import verify_module
-
-
-def shown(computation: Computation) -> list[str]:
-    """The instructions of a computation, written anew in a short form."""
-    short = PrintOptions(keep_order=True, print_percent=False, include_layout_in_shapes=False)
-    return [line.strip() for line in format_computation(computation, short).splitlines()[1:-1]]
-
 
 CALLED = """HloModule m
 work {
