@@ -142,9 +142,7 @@ def test_where_another_chain_starts() -> None:
     assert start("device", **to_device, **given) is None
 
 
-@pytest.mark.parametrize(
-    ("limit", "enough"), [(None, None), (0, 1), (1, 1), (2, 2), (3, 3)]
-)
+@pytest.mark.parametrize(("limit", "enough"), [(None, None), (0, 1), (1, 1), (2, 2), (3, 3)])
 def test_the_most_moves_of_a_loop(limit: int | None, enough: int | None) -> None:
     options = Options(max_pipelining_per_loop=limit)
     found = next((moves for moves in range(9) if options.has_enough(moves)), None)

@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from hloopt.ir import Instruction
 from hloopt.passes.collectives.collective_pipeliner.counted_loop import counted_loop
 from hloopt.passes.collectives.collective_pipeliner.progressions import Progressions
 from hloopt.text import parse_module
@@ -224,7 +223,7 @@ def test_marks_of_earlier_rounds_hand_values_on() -> None:
 
 @pytest.mark.parametrize(("length", "is_known"), [(127, True), (128, False), (300, False)])
 def test_no_more_than_256_instructions_are_looked_at(length: int, is_known: bool) -> None:
-    """Each of a chain is looked at twice, for its operand and when that is known, the first once."""
+    """Each of a chain is looked at before and after its operand is, the first one once."""
     lines = ["x1 = s32[] negate(i)"]
     lines += [f"x{n} = s32[] negate(x{n - 1})" for n in range(2, length + 1)]
     found = progressions(lines, asked=f"x{length}")
