@@ -39,6 +39,8 @@ MARKS = [
         ("collective-pipeliner", "whole_forward", [{"reuse_pipelined_op_buffer": True}]),
         ("collective-pipeliner", "whole_backward", [BACKWARD]),
         ("collective-pipeliner", "whole_sink", [{"pipelining_direction": "forward-sink"}]),
+        ("collective-pipeliner", "merged", [{}]),
+        ("collective-pipeliner", "merged", [{"pipelining_direction": "forward-sink"}]),
         ("collective-pipeliner", "marks", MARKS),
         ("reduce-scatter-creator", "whole", [{}]),
         ("reduce-scatter-reassociate", "whole", [{}]),

@@ -251,6 +251,14 @@ def test_a_sum_that_starts_from_an_element_of_no_tuple() -> None:
     ]
 
 
+def test_no_other_read_of_the_state_is_overlooked() -> None:
+    """Not even one that comes before the one that is summed up."""
+    read = "s = f32[4] get-tuple-element(p), index=2"
+    body = R + "n = f32[4] add(s, r) look = f32[4] negate(again)"
+    found = stays(body, "f32[4]", (read, f"again = {read[4:]}\n{read}"))
+    assert found == ["%look reads element 2 of the state, too"]
+
+
 def test_setup_passes_run_where_they_are_asked_for() -> None:
     body = f"""v = bf16[4] constant({{1, 2, 3, 4}})
     r = bf16[4] all-reduce(v), {GROUPS % 1}, to_apply=half
