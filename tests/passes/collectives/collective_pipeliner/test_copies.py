@@ -9,6 +9,8 @@ from tests.passes.checked_run import run_checked
 from tests.passes.collectives.collective_pipeliner.loops import STORED, loop
 
 from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+from hloopt.ir.attributes.scheduling_annotations import GROUP
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
@@ -230,3 +232,60 @@ backend_config={{"known_trip_count":{{"n":"4"}}}}
     module = pipelined(loop(entry=entry), **options)
     (around,) = module.instructions(Opcode.WHILE)
     assert dict(around.attributes) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "first", "inside"),
+    [
+        ("0", "6", "0"),
+        ("3", "6", "3"),
+        ("3:1", None, "3:1"),  # an iteration that the first trip has not
+        ("3:-1", None, "3:-1"),
+    ],
+)
+def test_scheduling_groups_of_the_first_trip(given: str, first: str | None, inside: str) -> None:
+    """They are new, after the last that is taken; what is moved loses them behind the loop."""
+    note = f', frontend_attributes={{_scheduling_group_id="{given}"}}'
+    body = f"""  before = f32[1,8] negate(part){note}
+  ar = f32[1,8] all-reduce(before), replica_groups={{}}, to_apply=sum{note}
+  last = f32[1,8] abs(ar){note}
+  stored = f32[4,8] dynamic-update-slice(x, last, i, zero)
+  taken = f32[1,8] sine(part), frontend_attributes={{_scheduling_group_id="5"}}
+  used = f32[1,8] cosine(taken)
+  seen = f32[4,8] dynamic-update-slice(y, used, i, zero)"""
+    module = pipelined(loop(body, ends="stored, seen"))
+
+    def groups(computation: str, opcode: Opcode) -> list[str | None]:
+        here = module.computations[computation].instructions
+        return [frontend_attribute(i, GROUP) for i in here if i.opcode is opcode]
+
+    assert groups("main", Opcode.NEGATE) == [first]
+    assert groups("main", Opcode.ALL_REDUCE) == groups("main", Opcode.ABS) == [None]
+    assert groups("main", Opcode.SINE) == ["7" if first else "6"]
+    for opcode in (Opcode.NEGATE, Opcode.ALL_REDUCE, Opcode.ABS):
+        assert groups("body", opcode) == [inside]
+
+
+@pytest.mark.parametrize("at", ["i, zero", "zero, i"])
+def test_a_later_round_finds_the_marked_index_in_any_dimension(at: str) -> None:
+    part = "column" if at.startswith("zero") else "part"
+    shape = "f32[4,1]" if part == "column" else "f32[1,8]"
+    body = f"""  column = f32[4,1] dynamic-slice(y, zero, i), dynamic_slice_sizes={{4,1}}
+  rs = {shape} reduce-scatter({part}), replica_groups={{{{0}}}}, dimensions={{1}}, to_apply=sum
+  ar = {shape} all-reduce(rs), replica_groups={{}}, to_apply=sum
+  stored = f32[4,8] dynamic-update-slice(x, ar, {at})"""
+    module = parse_module(loop(body))
+    for level, opcode in enumerate(("reduce-scatter", "all-reduce")):
+        context = PassContext()
+        options: dict[str, Any] = {
+            "level_to_operate_on": level,
+            "should_process": (opcode,),
+            "last_run": level == 1,
+        }
+        assert create_pass("collective-pipeliner", options).run(module, context)
+        assert [remark.reason for remark in context.remarks] == [
+            f"pipelined forward, level {level}: a trip later in %w"
+        ]
+        assert context.statistics == {"pipelined forward": 1} | (
+            {"marks removed": 5} if level else {}
+        )
