@@ -177,3 +177,32 @@ def test_what_a_pipeliner_moved_is_combined_apart_after_fusion(name: str) -> Non
     module = run_checked(name, text)
     found = [len(i.operands) for i in module.instructions(Opcode.ALL_REDUCE)]
     assert found == ([2, 2] if name.startswith("gpu") else [4])
+
+
+@pytest.mark.parametrize(("devices", "is_folded"), [(65536, True), (65538, False)])
+def test_devices_of_groups_that_are_folded(devices: int, is_folded: bool) -> None:
+    half = devices // 2
+    text = entry(
+        f"one = f32[4] all-reduce(x), to_apply=sum, replica_groups=[{half},2]<=[{devices}]\n"
+        "ROOT two = f32[4] all-reduce(one), to_apply=sum, "
+        f"replica_groups=[2,{half}]<=[{half},2]T(1,0)"
+    ).replace("replica_count=2", f"replica_count={devices}")
+    if is_folded:
+        root = run_checked("all-reduce-folder", text).entry.root
+        assert root.operands[0].name == "x"
+    else:
+        reason = "%one names more than 65,536 devices"
+        assert reasons_to_stay("all-reduce-folder", text) == [reason]
+
+
+@pytest.mark.parametrize("waits", ["left", "right"])
+def test_slices_that_wait_for_something_stay_behind(waits: str) -> None:
+    lines = ["i = s32[] constant(1)", "n = f32[4] negate(x)"]
+    for name, operand in (("left", "x"), ("right", "y")):
+        after = ", control-predecessors={n}" if name == waits else ""
+        lines.append(f"{name} = f32[4] all-reduce({operand}), to_apply=sum")
+        part = f"dynamic-slice({name}, i), dynamic_slice_sizes={{2}}"
+        lines.append(f"{name}.part = f32[2] {part}{after}")
+    lines.append("ROOT r = f32[2] add(left.part, right.part)")
+    reason = "%left.part or %right.part has control dependencies"
+    assert reasons_to_stay("all-reduce-reassociate", entry("\n".join(lines))) == [reason]
