@@ -214,3 +214,24 @@ def test_a_loop_without_candidates_is_left_alone() -> None:
     text = loop(STORED.replace("all-reduce(part), replica_groups={}, to_apply=sum", "negate(part)"))
     for options in (FORWARD, SINK, BACKWARD):
         assert reasons(text, **options) == []
+
+
+def test_collectives_in_calls_of_calls_are_named() -> None:
+    """Each once, with the call that is nearest."""
+    called = """inner {
+  v = f32[1,8] parameter(0)
+  ROOT ar = f32[1,8] all-reduce(v), replica_groups={}, to_apply=sum
+}
+
+outer {
+  u = f32[1,8] parameter(0)
+  ROOT called = f32[1,8] call(u), to_apply=inner
+}
+
+body {"""
+    body = """  cr = f32[1,8] call(part), to_apply=outer
+  again = f32[1,8] call(part), to_apply=outer
+  both = f32[1,8] add(cr, again)
+  stored = f32[4,8] dynamic-update-slice(x, both, i, zero)"""
+    text = loop(body).replace("body {", called, 1)
+    assert reasons(text) == ["it is in %inner, which %called calls: inline that first"]
