@@ -135,7 +135,7 @@ def test_another_start_adds_its_operands_and_itself() -> None:
     for start, members in (("n", ["k", "n", "y"]), ("ar", ["k"]), ("k", ["k"])):
         options = CollectivePipeliner.Options(
             pipelining_direction="backward",
-            additional_chain_start_op_finder=lambda _, start=start: named[start],
+            additional_chain_start_op_finder={named["ar"]: named[start]}.get,
         )
         missed: dict[Any, str] = {}
         (chain,) = backward_chains(around, [named["ar"]], options, missed)

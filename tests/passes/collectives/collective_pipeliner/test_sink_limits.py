@@ -163,9 +163,8 @@ def test_several_stores_of_one_value_are_at_the_same_places() -> None:
   at = s32[] subtract(three, i)
   last = f32[1,8] copy(ar){STORE}
   other = f32[4,8] dynamic-update-slice(y, last, PLACE, zero)"""
-    ends = {"ends": "stored, other"}
     read = "part = f32[1,8] dynamic-slice(y, i, zero), dynamic_slice_sizes={1,8}"
-    text = loop(body, **ends)
+    text = loop(body, ends="stored, other")
     assert read in text
     text = text.replace(read, "n = f32[] convert(i)\n  part = f32[1,8] broadcast(n), dimensions={}")
     check(text.replace("PLACE", "i"), None)
