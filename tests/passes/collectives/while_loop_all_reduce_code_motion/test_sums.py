@@ -251,6 +251,23 @@ def test_a_sum_that_starts_from_an_element_of_no_tuple() -> None:
     ]
 
 
+def test_no_other_read_of_the_state_is_overlooked() -> None:
+    """Not even one that comes before the one that is summed up."""
+    read = "s = f32[4] get-tuple-element(p), index=2"
+    body = R + "n = f32[4] add(s, r) look = f32[4] negate(again)"
+    found = stays(body, "f32[4]", (read, f"again = {read[4:]}\n{read}"))
+    assert found == ["%look reads element 2 of the state, too"]
+
+
+def test_the_sum_over_replicas_gets_no_channel() -> None:
+    """With one it would be over partitions, too."""
+    text = loop(R + "n = f32[4] add(s, r)").replace(f", {GROUPS % 1}", ", replica_groups={{0,1}}")
+    text = text.replace("num_partitions=2", "replica_count=2")
+    (reduced,) = run_checked(NAME, text).instructions(Opcode.ALL_REDUCE)
+    assert reduced.parent.is_entry
+    assert "channel_id" not in reduced.attributes
+
+
 def test_setup_passes_run_where_they_are_asked_for() -> None:
     body = f"""v = bf16[4] constant({{1, 2, 3, 4}})
     r = bf16[4] all-reduce(v), {GROUPS % 1}, to_apply=half
