@@ -377,6 +377,12 @@ def test_the_first_of_several_is_taken_where_trials_are_too_much_work(
     assert donated(advice_for(*DONATED)) == [(0, (), (0,), None), (2, (), (1,), None)]
 
 
+def test_an_argument_that_is_read_too_late_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(donation_advice, "_WORK", 0)
+    advice = advice_for(*DONATED, header=", buffer_donor={ (0, {}), (3, {0}) }")
+    assert donated(advice) == [(2, (), (1,), None)]  # `b` would fit but for that
+
+
 # -- sharding -------------------------------------------------------------------------------------
 
 REPLICATED = (
@@ -403,9 +409,11 @@ def test_each_device_keeps_its_part_rounded_up() -> None:
 
 
 def test_replicas_are_compared_where_there_is_one_partition() -> None:
-    lines = ("a = f32[100] iota(), iota_dimension=0", "i = u32[] replica-id()")
-    lines += ("f = f32[] convert(i)", "b = f32[100] broadcast(f), dimensions={}")
-    lines += (
+    lines = (
+        "a = f32[100] iota(), iota_dimension=0",
+        "i = u32[] replica-id()",
+        "f = f32[] convert(i)",
+        "b = f32[100] broadcast(f), dimensions={}",
         "c = f32[200] concatenate(a, b), dimensions={0}",
         "d = f32[1] slice(c), slice={[0:1]}",
     )

@@ -194,3 +194,21 @@ body { q = (s32[], f32[100]) parameter(0)
     ]
     holds = [a.holds for a in MemoryAnalysis(assignment, None).report().allocations]
     assert holds == ["a{1}", "a", "a{0}", "n", "less"]
+
+
+def test_a_constant_that_is_updated_in_thread_local_memory_stays_a_constant() -> None:
+    called = """f { x = f32[2] parameter(0)
+  k = f32[2] constant({1, 2})
+  i = s32[] constant(0)
+  d = f32[2] dynamic-update-slice(k, x, i)
+  ROOT n = f32[2] negate(d) }
+"""
+    call = 'n.1 = f32[2] custom-call(a), custom_call_target="f", called_computations={f}'
+    found = allocations(assign("a = f32[2] parameter(0)", call, before=called))
+    inside = [(kind, names) for kind, _, names in found if names[0] not in ("a", "n.1")]
+    assert sorted(inside) == [
+        ("constant", ["i"]),
+        ("constant", ["k", "d"]),
+        ("thread-local", ["n"]),
+        ("thread-local", ["x"]),
+    ]

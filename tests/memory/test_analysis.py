@@ -79,6 +79,7 @@ body { q = (s32[], f32[100]) parameter(0)
         ("o", 4, "output", (0, 20)),
         ("z", 4, "parameter", (0, 20)),
     ]
+    assert (report.statistics.heap, report.statistics.device.temp) == (1232, 64 + 1232)
     assert report.timeline[:10] == [412, 412, 412, 812, 812, 812, 812, 812, 813, 813]
     assert report.timeline[10:] == [812, 812, 812, 1612, 1212, 1612, 812, 812, 812, 812]
     assert [(a.holds, a.values, a.is_live_out) for a in report.allocations] == [

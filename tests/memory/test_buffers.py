@@ -144,6 +144,8 @@ def test_chains_of_values_share_with_all_of_their_chain() -> None:
     joined = shared(*CHAIN, header="is_scheduled=true, input_output_alias={ {1}: (0, {}) }")
     assert joined == [["a", "c", "d", "f", "g", "h", "e", "k"]]
     check_shared(module_text(*CHAIN))
+    twice = "is_scheduled=true, input_output_alias={ {2}: (0, {}) }"  # as in place, too
+    check_shared(module_text(*CHAIN, header=twice))
     check_shared(
         module_text(*CHAIN, header="is_scheduled=true, input_output_alias={ {1}: (0, {}) }")
     )

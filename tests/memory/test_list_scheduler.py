@@ -31,7 +31,9 @@ class SlowListScheduler:
         entry = self.module.entry
         self.instructions = {i.name: i for i in entry.instructions}
         self.place = {i.name: n for n, i in enumerate(post_order(entry))}
-        self.holds = {name: self._holds(name) for name in sorted(self.place, key=self.place.get)}
+        self.holds = {
+            name: self._holds(name) for name in sorted(self.place, key=self.place.__getitem__)
+        }
         self.count = 0
         while len(self.order) < len(self.instructions):
             for name in self.instructions:
