@@ -190,6 +190,25 @@ def test_updates_and_sorts(body: list[str], expected: list[bool]) -> None:
     assert opinions(*body) == expected
 
 
+def test_where_to_begin_an_update_is_not_written_over() -> None:
+    body = """f { p = s32[1] parameter(0)
+  q = s32[1] parameter(1)
+  i = s32[] bitcast(p)
+  ROOT u = s32[1] dynamic-update-slice(q, q, i) }
+"""
+    module = parse_module(
+        module_text(
+            "a = s32[1] parameter(0)",
+            "b = s32[1] parameter(1)",
+            "r = s32[1] fusion(a, b), kind=kLoop, calls=f",
+            before=body,
+        )
+    )
+    root = module.entry.root
+    found = [gpu_fusion_may_overwrite(root, number, Position(root, 0)) for number in (0, 1)]
+    assert found == [False, True]
+
+
 @pytest.mark.parametrize(
     ("operands", "slot", "expected"),
     [("p, q", 1, FIRST), ("p, q", 2, SECOND), ("q, p", 1, SECOND), ("p, p", 1, NEITHER)],
