@@ -87,6 +87,12 @@ def test_a_donor_alone_shares_nothing() -> None:
     )
 
 
+def test_an_annotation_of_an_operand_that_is_not_there_shares_nothing() -> None:
+    line = 'r = f32[8] custom-call(a), custom_call_target="f", output_to_operand_aliasing='
+    assert shared("a = f32[8] parameter(0)", line + "{{}: (1, {})}") == []
+    assert shared("a = f32[8] parameter(0)", line + "{{}: (0, {})}") == [["a", "r"]]
+
+
 def test_an_alias_of_a_missing_parameter_is_an_error() -> None:
     with pytest.raises(HloVerifyError, match="parameter 3"):
         shared(

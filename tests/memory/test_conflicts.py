@@ -151,3 +151,23 @@ def test_a_loop_reads_its_state_before_it_writes_over_it(read: str, expected: in
         before=LOOP % read,
     )
     assert found == expected
+
+
+def test_a_loop_or_a_branch_reads_what_it_is_given_when_it_begins() -> None:
+    """`c` is given to both, and written over before."""
+    update = (
+        *UPDATE[:4],
+        "g = f32[1] copy(u)",
+        "h = s32[] copy(i)",
+        "d = f32[8] dynamic-update-slice(c, u, i)",
+        "o = f32[1] slice(d), slice={[0:1]}",
+    )
+    loop = "w = (s32[], f32[8], f32[1]) while(t), condition=cond, body=body"
+    state = "t = (s32[], f32[8], f32[1]) tuple(h, %s, g)"
+    assert conflicts(*update, state % "d", loop, before=LOOP % "v") == 0
+    assert conflicts(*update, state % "c", loop, before=LOOP % "v") == 1
+    branch = "e = f32[8] conditional(p, k, k), true_computation=f, false_computation=g"
+    given = ("p = pred[] parameter(3)", "k = (f32[8], f32[1], s32[]) tuple(%s, u, i)", branch)
+    for name, expected in (("d", 0), ("c", 1)):
+        lines = (line.replace("%s", name) for line in given)
+        assert conflicts(*update, *lines, before=BRANCHES % "sine") == expected

@@ -63,6 +63,17 @@ def test_an_update_of_itself_does_not_overwrite() -> None:
     assert not may("r = f32[8] dynamic-update-slice(a, x, i)")
 
 
+def test_a_computation_that_is_called_twice_updates_what_it_is_given() -> None:
+    called = """g { z = f32[8] parameter(0)
+  w = f32[2] constant({1, 2})
+  j = s32[] constant(3)
+  ROOT d = f32[8] dynamic-update-slice(z, w, j) }
+"""
+    calls = ("c = f32[8] call(x), to_apply=g", "e = f32[8] call(y), to_apply=g")
+    assert may(*calls, earlier="x", later="d", before=called)
+    assert may(*calls, earlier="y", later="d", before=called)
+
+
 def test_a_sort_of_several_overwrites_each_its_own() -> None:
     compare = """less { k = f32[] parameter(0)
   l = f32[] parameter(1)
