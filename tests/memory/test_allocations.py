@@ -171,6 +171,23 @@ def test_a_result_lies_in_the_place_of_an_operand_that_it_overwrites() -> None:
     assert found == [["b", "c", "o"], ["e", "f", "q"], ["t"]]
 
 
+def test_a_result_does_not_overwrite_an_operand_that_is_read_again() -> None:
+    found = allocations(
+        assign(
+            "a = f32[100] parameter(0)",
+            "k = f32[] constant(0)",
+            "x = f32[100] reverse(a), dimensions={0}",
+            "y = f32[100] negate(x)",
+            "b = f32[50] slice(x), slice={[0:50]}",
+            "c = f32[50] slice(y), slice={[0:50]}",
+            "d = f32[50] add(b, c)",
+            "o = f32[100] pad(d, k), padding=0_50",
+        )
+    )
+    assert ("output", 400, ["x", "c", "o"]) in found
+    assert ("temporary", 648, ["b", "y", "d"]) in found
+
+
 def test_the_state_of_a_loop_lies_in_the_argument_that_is_donated() -> None:
     body = """
 body { q = (s32[], f32[100]) parameter(0)

@@ -131,6 +131,21 @@ def test_an_unscheduled_module_gets_an_order_and_says_so() -> None:
     assert report_on(*lines).order == "schedule"
 
 
+def test_an_unscheduled_module_is_measured_in_the_order_that_was_found() -> None:
+    call = 'custom_call_target="f"'
+    lines = (
+        "a = f32[4] parameter(0)",
+        f"b = f32[1000] custom-call(a), {call}",
+        f"c = f32[1000] custom-call(a), {call}",
+        f"d = f32[2] custom-call(b), {call}",
+        f"e = f32[2] custom-call(c), {call}",
+        "t = (f32[2], f32[2]) tuple(d, e)",
+    )
+    report = report_on(*lines, header="replica_count=1")
+    assert report.timeline == [48, 4048, 4048, 4048, 4048, 48]
+    assert report_on(*lines).timeline == [48, 4048, 8048, 8048, 4048, 48]
+
+
 def test_missing_copies_are_mentioned() -> None:
     report = report_on(
         "a = f32[100] parameter(0)",

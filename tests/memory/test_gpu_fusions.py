@@ -108,6 +108,16 @@ def test_kernels_that_transpose_have_rules_of_their_own() -> None:
     assert opinions("s = f32[8] add(p, q)", kind="kInput") == BOTH
 
 
+def test_an_operand_that_is_a_tuple_is_not_written_over() -> None:
+    body = """f { p = (f32[8], f32[8]) parameter(0)
+  q = f32[8] get-tuple-element(p), index=0
+  ROOT s = f32[8] negate(q) }
+"""
+    lines = ("a = (f32[8], f32[8]) parameter(0)", "r = f32[8] fusion(a), kind=kLoop, calls=f")
+    root = parse_module(module_text(*lines, before=body)).entry.root
+    assert gpu_fusion_may_overwrite(root, 0, Position(root, 0)) is False
+
+
 # -- several results ------------------------------------------------------------------------------
 
 PAIR = (

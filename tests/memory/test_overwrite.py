@@ -257,6 +257,13 @@ def test_fusions_on_a_cpu(body: str, kind: str, expected: bool) -> None:
     assert may(line, before=before) is expected
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("kLoop", True), ("kCustom", False)])
+def test_results_of_loop_fusions_overwrite_what_leads_to_them(kind: str, expected: bool) -> None:
+    body = "  s = f32[8] negate(p)\n  t = f32[8] sine(q)\n  ROOT o = (f32[8], f32[8]) tuple(s, t)"
+    line, before = fusion(body, "(f32[8], f32[8])", kind)
+    assert may(line, later="r.0", before=before) is expected
+
+
 @pytest.mark.parametrize(
     ("body", "shape", "later", "expected"),
     [

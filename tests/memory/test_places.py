@@ -127,6 +127,15 @@ def test_what_is_set_aside_throughout_has_the_size_of_each_value() -> None:
     ]
 
 
+def test_arrays_of_nothing_take_no_place() -> None:
+    buffers = placed(
+        "a = f32[4] parameter(0)",
+        "n = f32[0] slice(a), slice={[0:0]}",
+        "b = f32[4] concatenate(n, a), dimensions={0}",
+    )
+    assert [(b.name, b.size) for b in buffers] == [("a", 16), ("b", 16)]
+
+
 def test_origins_are_kept() -> None:
     metadata = 'metadata={op_name="jit(f)/neg" source_file="a.py" source_line=3}'
     buffers = placed("a = f32[4] parameter(0)", f"b = f32[4] negate(a), {metadata}")
