@@ -9,9 +9,8 @@ from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.text import parse_module
 
 
-def places_of(*lines: str, before: str = "", header: str = "", least: int = 1) -> Places:
-    text = module_text(*lines, before=before, header=f"is_scheduled=true{header}")
-    module = parse_module(text)
+def places_of(*lines: str, before: str = "", least: int = 1) -> Places:
+    module = parse_module(module_text(*lines, before=before))
     return Places(MemoryAnalysis.of(module), least)
 
 
@@ -66,26 +65,19 @@ def test_an_update_in_between_does_not_end_what_was_started() -> None:
         "e = f32[100] reverse(d), dimensions={0}",
         "f = f32[500] concatenate(b, z, e), dimensions={0}",
         "g = f32[1] slice(f), slice={[0:1]}",
-        before="w { x = f32[200] parameter(0)\n  ROOT y = f32[200] reverse(x), dimensions={0} }",
+        before="""w { x = f32[200] parameter(0)
+  v = f32[200] reverse(x), dimensions={0}
+  ROOT y = f32[200] reverse(v), dimensions={0} }""",
+        least=5,
     )
-    # times: a b 0-1, wrapped x y 2-3, s c u d z e f g 4-11
-    assert gaps(places)["b"] == [(1, 3), (8, 10)]
-    assert gaps(places)["d"] == [(7, 9)]
-
-
-def test_a_donated_argument_is_what_its_place_is_kept_for_until_it_is_written() -> None:
-    places = places_of(
-        "a = f32[100] parameter(0)",
-        "b = f32[200] concatenate(a, a), dimensions={0}",
-        "c = f32[200] reverse(b), dimensions={0}",
-        "d = f32[100] call(c), to_apply=f",
-        before="""f { x = f32[200] parameter(0)
-  y = f32[200] reverse(x), dimensions={0}
-  ROOT z = f32[100] slice(y), slice={[0:100]} }""",
-        header=", input_output_alias={ {}: (0, {}) }",
-    )
-    # times: a b c 0-2, x y z 3-5, d 6
-    assert gaps(places) == {"a": [(-1, 1), (1, 5)]}
+    # times: a b 0-1, wrapped x v y 2-4, s c u d z e f g 5-12
+    assert gaps(places) == {
+        "a": [(-1, 1), (1, 6), (6, 13)],
+        "b": [(1, 3), (9, 11)],
+        "y": [(9, 11)],  # it is written until the done
+        "c": [(6, 8)],
+        "d": [(8, 10)],
+    }
 
 
 def test_what_a_call_or_a_conditional_reads_is_in_use_throughout_it() -> None:
