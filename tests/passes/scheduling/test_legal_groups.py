@@ -127,7 +127,8 @@ def test_generic_starts_lose_theirs_where_asked_for() -> None:
     [("noop", None), ("1", "1"), ("1:2", "1:2"), ("", None), (":2", ":2"), ("0", "0")],
 )
 def test_annotations_that_ask_for_no_group_go(text: str, kept: str | None) -> None:
-    found = groups_after(f"{GATHER}\n  n = f32[8] negate(p), {group(text)}\n  {ROOT}")
+    gather = GATHER.replace(G1, group(0)) if text == "0" else GATHER
+    found = groups_after(f"{gather}\n  n = f32[8] negate(p), {group(text)}\n  {ROOT}")
     assert found.get("n") == kept
 
 
@@ -226,18 +227,19 @@ def test_members_in_another_computation_are_of_the_same_group() -> None:
     assert found == {"i": "1", "j": "1", "s": "1", "d": "1"}
 
 
-@pytest.mark.parametrize("keep", [False, lambda i: i.name == "m"])
-def test_a_member_alone_in_its_computation_goes_where_asked_for(keep: Any) -> None:
-    body = f"{GATHER}\n  n = f32[8] negate(p), {G2}\n  m = f32[8] sine(p), {group(3)}\n  {ROOT}"
-    found = groups_after(body, keep_trivial_sync_annotation=keep)
-    assert [*found] == (["s", "d", "m"] if callable(keep) else ["s", "d"])
-    assert {"n", "m"} <= {*groups_after(body)}
-
-
-def test_an_asynchronous_member_may_be_alone() -> None:
-    body = GATHER.replace(f"(s), {G1}", "(s)")
-    found = groups_after(f"{body}\n  {ROOT}", keep_trivial_sync_annotation=False)
-    assert found == {"s": "1"}
+@pytest.mark.parametrize(("keep", "kept"), [(True, "i n"), (False, ""), ("i", "i"), ("n", "n")])
+def test_a_member_alone_in_its_computation_goes_where_asked_for(keep: Any, kept: str) -> None:
+    """Though others are in the group elsewhere."""
+    callees = f"""in {{ in.x = f32[8] parameter(0)
+  ROOT i = f32[8] negate(in.x), {G1} }}
+out {{ out.x = f32[8] parameter(0)
+  ROOT n = f32[8] negate(out.x), {G1} }}
+"""
+    calls = "c = f32[8] call(p), to_apply=in\n  o = f32[8] call(p), to_apply=out"
+    chosen = (lambda i: i.name == keep) if isinstance(keep, str) else keep
+    options = {"keep_trivial_sync_annotation": chosen}
+    found = groups_after(f"{GATHER}\n  {calls}\n  {ROOT}", callees, **options)
+    assert [*found] == [*kept.split(), "s", "d"]
 
 
 # -- gaps ------------------------------------------------------------------------------------------
