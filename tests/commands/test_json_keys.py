@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -57,7 +58,7 @@ def keys_on(page: str, heading: str) -> set[str]:
     return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
 
 
-def objects(line: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def objects(line: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     main([*line.split(), "--format", "json"])
     written = json.loads(capsys.readouterr().out)
     return written if isinstance(written, list) else [written]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 from tests.scheduling.programs import GATHER, names, schedule, scheduled
@@ -106,7 +107,7 @@ body {{
     )
 
 
-def is_over_the_loop(text: str, **options: int) -> bool:
+def is_over_the_loop(text: str, **options: Any) -> bool:
     found = names(schedule(text, **options))
     return found.index("s.1") < found.index("w") < found.index("d.1")
 
