@@ -111,6 +111,14 @@ def is_collectives_group(start: Instruction) -> bool:
     return frontend_attribute(start, COLLECTIVES_GROUP) is not None
 
 
+def is_custom_collective(instruction: Instruction) -> bool:
+    """Whether a generic start or done is itself annotated as a collective, whatever it wraps."""
+    if instruction.opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE):
+        return False
+    stream = frontend_attribute(instruction, STREAM_ANNOTATION)
+    return stream is not None and stream.lower() == "collective"
+
+
 def _is_on_host(instruction: Instruction) -> bool:
     return any(
         leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE
