@@ -120,10 +120,9 @@ def is_custom_collective(instruction: Instruction) -> bool:
 
 
 def _is_on_host(instruction: Instruction) -> bool:
-    return any(
-        leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE
-        for leaf in instruction.shape.leaves()
-    )
+    """Whether an instruction makes an array in the memory of the host; a tuple is nowhere."""
+    shape = instruction.shape
+    return shape.is_array and shape.layout.memory_space == HOST_MEMORY_SPACE
 
 
 def is_gpu_gemm(instruction: Instruction) -> bool:
