@@ -121,8 +121,8 @@ def test_a_send_of_what_its_channel_receives_is_not_chained() -> None:
             "ROOT t = tuple(b.1)",
             {"keep_sync_annotation": False},
             [
-                "%a.1: taken out of its scheduling group: it is not asynchronous",
-                "%b.1: taken out of its scheduling group: it is not asynchronous",
+                "%a.1: taken out of its scheduling group: its annotation is not to be kept",
+                "%b.1: taken out of its scheduling group: its annotation is not to be kept",
             ],
         ),
         (

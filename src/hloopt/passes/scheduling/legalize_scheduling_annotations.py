@@ -32,7 +32,10 @@ from hloopt.passes.scheduling.scheduling_gaps import Paths
 
 Predicate = Callable[[Instruction], bool]
 
-_DONES = (*OWN_DONES, Opcode.ASYNC_DONE)
+_COPIES = frozenset((Opcode.COPY_START, Opcode.COPY_DONE))
+"""Asynchronous, but groups are not for them."""
+_STARTS = OWN_STARTS.keys() - _COPIES
+_DONES = OWN_DONES.keys() - _COPIES
 _COLLECTIVES = (
     *(Opcode.ALL_GATHER, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER, Opcode.RAGGED_ALL_TO_ALL),
     *(Opcode.COLLECTIVE_PERMUTE, Opcode.SEND, Opcode.RECV),
@@ -55,8 +58,9 @@ class LegalizeSchedulingAnnotations(ModulePass):
 
     A group is what has the same `_scheduling_group_id` in a computation. Annotations that are
     `noop` or not to be kept go, a fusion takes over that of what it fuses, groups without anything
-    asynchronous go. Members of a group that something else lies between cannot stay together: that
-    is an error, or the group grows with `propagate_annotation`. Near-linear per group.
+    asynchronous go. A copy-start and its copy-done count as synchronous, as in XLA. Members of a
+    group that something else lies between cannot stay together: that is an error, or the group
+    grows with `propagate_annotation`. Near-linear per group.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +127,9 @@ class LegalizeSchedulingAnnotations(ModulePass):
 
     def _is_supported(self, instruction: Instruction) -> bool:
         opcode = instruction.opcode
-        if opcode in OWN_STARTS or opcode in SEND_RECV:
+        if opcode in _STARTS or opcode in SEND_RECV:
             return self.options.keep_start_annotation
-        if opcode in OWN_DONES or opcode in SEND_RECV_DONE:
+        if opcode in _DONES or opcode in SEND_RECV_DONE:
             return True
         if opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE) or _only_formats(instruction):
             return False
@@ -138,7 +142,7 @@ class LegalizeSchedulingAnnotations(ModulePass):
             if annotation.group is None and annotation.iteration is None:
                 _remove(instruction, "it asks for no group", context)
             elif not self._keeps(instruction):
-                _remove(instruction, "it is not asynchronous", context)
+                _remove(instruction, "its annotation is not to be kept", context)
 
     def _take_over_from_fused(self, computation: Computation, context: PassContext) -> None:
         keep = self.options.keep_sync_annotation
@@ -286,7 +290,7 @@ def _only_formats(instruction: Instruction) -> bool:
 
 def _refuse_inconsistent(computation: Computation) -> None:
     for done in computation.instructions:
-        if done.opcode not in _DONES:
+        if done.opcode not in _DONES and done.opcode is not Opcode.ASYNC_DONE:
             continue
         group = group_of(done)
         if group is not None and group_of(done.operands[0]) != group:
