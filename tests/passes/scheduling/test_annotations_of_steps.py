@@ -73,3 +73,9 @@ def test_only_dones_of_collectives_and_calls_need_an_annotated_start(kind: str) 
         return
     with pytest.raises(PassRefused, match="'%d': Done instruction's operand is not annotated"):
         kept(kind, "")
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_of_all_starts_only_a_generic_one_may_have_to_give_its_annotation_away(kind: str) -> None:
+    found = kept(kind, **WITHOUT_SYNC, keep_start_annotation=False)
+    assert found == {"copy": [], "call": ["d"]}.get(kind, ["s", "d"])

@@ -34,8 +34,9 @@ Predicate = Callable[[Instruction], bool]
 
 _COPIES = frozenset((Opcode.COPY_START, Opcode.COPY_DONE))
 """Asynchronous, but groups are not for them."""
-_STARTS = OWN_STARTS.keys() - _COPIES
 _DONES = OWN_DONES.keys() - _COPIES
+_STEPS = frozenset((*(OWN_STARTS.keys() - _COPIES), *_DONES, *SEND_RECV, *SEND_RECV_DONE))
+"""Those of operations with opcodes of their own that groups are for."""
 _COLLECTIVES = (
     *(Opcode.ALL_GATHER, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER, Opcode.RAGGED_ALL_TO_ALL),
     *(Opcode.COLLECTIVE_PERMUTE, Opcode.SEND, Opcode.RECV),
@@ -73,7 +74,9 @@ class LegalizeSchedulingAnnotations(ModulePass):
         keep_trivial_sync_annotation: bool | Predicate = option(
             True, "which instructions stay in a group although they are alone in it"
         )
-        keep_start_annotation: bool = option(True, "whether asynchronous starts keep theirs")
+        keep_start_annotation: bool = option(
+            True, "whether an async-start keeps its own; other starts do, such as all-gather-start"
+        )
         propagate_annotation: bool = option(
             False, "let everything between two members of a group join it"
         )
@@ -127,13 +130,11 @@ class LegalizeSchedulingAnnotations(ModulePass):
 
     def _is_supported(self, instruction: Instruction) -> bool:
         opcode = instruction.opcode
-        if opcode in _STARTS or opcode in SEND_RECV:
-            return self.options.keep_start_annotation
-        if opcode in _DONES or opcode in SEND_RECV_DONE:
-            return True
-        if opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE) or _only_formats(instruction):
+        if opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE):
+            return opcode in _STEPS
+        if opcode is Opcode.ASYNC_START and not self.options.keep_start_annotation:
             return False
-        return opcode is Opcode.ASYNC_DONE or self.options.keep_start_annotation
+        return not _only_formats(instruction)
 
     def _filter(self, computation: Computation, context: PassContext) -> None:
         for instruction in _annotated(computation):
