@@ -19,7 +19,7 @@ from hloopt.ir.attributes.scheduling_annotations import annotation_of, group_of,
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
@@ -42,7 +42,8 @@ _COLLECTIVES = (
     *(Opcode.COLLECTIVE_PERMUTE, Opcode.SEND, Opcode.RECV),
 )
 """Opcodes that make a group worth keeping though they are not asynchronous."""
-_FORMATTING = (Opcode.PARAMETER, Opcode.COPY, *ASYNC)
+_GENERIC = (Opcode.ASYNC_START, Opcode.ASYNC_DONE)
+_FORMATTING = (Opcode.PARAMETER, Opcode.COPY)
 
 
 @register(
@@ -130,7 +131,7 @@ class LegalizeSchedulingAnnotations(ModulePass):
 
     def _is_supported(self, instruction: Instruction) -> bool:
         opcode = instruction.opcode
-        if opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE):
+        if opcode not in _GENERIC:
             return opcode in _STEPS
         if opcode is Opcode.ASYNC_START and not self.options.keep_start_annotation:
             return False
@@ -282,11 +283,23 @@ def _remove_iterations(module: Module, context: PassContext) -> None:
 
 
 def _only_formats(instruction: Instruction) -> bool:
-    """Whether an asynchronous instruction wraps copies only, itself or through one call."""
-    body = async_start_of(instruction).called[0]
-    if body.root.opcode is Opcode.CALL:
-        body = body.root.called[0]
-    return all(i.opcode in _FORMATTING for i in body.instructions)
+    """Whether a generic start or done wraps copies only: itself, in what its root calls, or in
+    others that it wraps. O(instructions it wraps)."""
+    seen: set[Computation] = set()
+    waiting = [instruction]
+    while waiting:
+        body = async_start_of(waiting.pop()).called[0]
+        if body in seen:
+            continue
+        seen.add(body)
+        if body.root.called:
+            body = body.root.called[0]
+        for inner in body.instructions:
+            if inner.opcode in _GENERIC:
+                waiting.append(inner)
+            elif inner.opcode not in _FORMATTING:
+                return False
+    return True
 
 
 def _refuse_inconsistent(computation: Computation) -> None:
