@@ -100,25 +100,27 @@ class LegalizeSchedulingAnnotations(ModulePass):
         before = module.version
         computations = [c for c in module.computations.values() if not c.is_fusion]
         if self.options.check_gap_only:
-            self._close_gaps(computations, context)
+            self._close_gaps(computations, set(), context)
             return module.version != before
         if self.options.run_verification:
             self._refuse_cycles(computations)
         if self.options.remove_loop_iteration_annotation_only:
             _remove_iterations(module, context)
             return module.version != before
+        unseen: set[Instruction] = set()
+        """Fusions with groups by what they fuse: as in XLA they count as members to nobody."""
         for computation in computations:
             self._filter(computation, context)
-            self._take_over_from_fused(computation, context)
+            unseen.update(self._take_over_from_fused(computation, context))
         if context.is_at_limit:
             return module.version != before  # what is half done breaks rules, and is not refused
         if self.options.check_start_done_annotation_consistency:
             for computation in computations:
                 _refuse_inconsistent(computation)
-        self._remove_trivial(computations, context)
+        self._remove_trivial(computations, unseen, context)
         for computation in computations:
-            _fill_simple_gaps(computation, context)
-        self._close_gaps(computations, context)
+            _fill_simple_gaps(computation, unseen, context)
+        self._close_gaps(computations, unseen, context)
         return module.version != before
 
     # -- single instructions --------------------------------------------------------------------
@@ -146,7 +148,10 @@ class LegalizeSchedulingAnnotations(ModulePass):
             elif not self._keeps(instruction):
                 _remove(instruction, "its annotation is not to be kept", context)
 
-    def _take_over_from_fused(self, computation: Computation, context: PassContext) -> None:
+    def _take_over_from_fused(
+        self, computation: Computation, context: PassContext
+    ) -> Iterator[Instruction]:
+        """Annotate fusions of a computation by what they fuse; these fusions."""
         keep = self.options.keep_sync_annotation
         for fusion in computation.instructions:
             if fusion.opcode is not Opcode.FUSION or annotation_of(fusion) is not None:
@@ -164,6 +169,7 @@ class LegalizeSchedulingAnnotations(ModulePass):
                 what = f"takes over scheduling group {group} from what it fuses"
                 if context.apply(fusion, what, remark=False):
                     set_group(fusion, group)
+                    yield fusion
 
     # -- groups ---------------------------------------------------------------------------------
 
@@ -183,11 +189,13 @@ class LegalizeSchedulingAnnotations(ModulePass):
                     help="each of the two groups has members before members of the other",
                 )
 
-    def _remove_trivial(self, computations: list[Computation], context: PassContext) -> None:
+    def _remove_trivial(
+        self, computations: list[Computation], unseen: set[Instruction], context: PassContext
+    ) -> None:
         keep = self.options.keep_trivial_sync_annotation
         everywhere: dict[int, list[list[Instruction]]] = {}
         for computation in computations:
-            for group, members in _groups(computation).items():
+            for group, members in _groups(computation, unseen).items():
                 single = members[0]
                 if (
                     len(members) == 1
@@ -206,11 +214,13 @@ class LegalizeSchedulingAnnotations(ModulePass):
             for member in members:
                 _remove(member, "nothing in its group is asynchronous", context)
 
-    def _close_gaps(self, computations: list[Computation], context: PassContext) -> None:
+    def _close_gaps(
+        self, computations: list[Computation], unseen: set[Instruction], context: PassContext
+    ) -> None:
         for computation in computations:
             if context.is_at_limit:
                 return
-            groups = _groups(computation)
+            groups = _groups(computation, unseen)
             if not groups:
                 continue
             paths = Paths(computation, skip_opt_barriers=self.options.skip_opt_barriers)
@@ -236,12 +246,12 @@ def _annotated(computation: Computation) -> list[Instruction]:
     return [i for i in computation.instructions if annotation_of(i) is not None]
 
 
-def _groups(computation: Computation) -> dict[int, list[Instruction]]:
-    """The groups of a computation, in order of their first members."""
+def _groups(computation: Computation, unseen: set[Instruction]) -> dict[int, list[Instruction]]:
+    """The groups of a computation without some members, in order of their first ones."""
     groups: dict[int, list[Instruction]] = {}
     for instruction in computation.instructions:
         group = group_of(instruction)
-        if group is not None:
+        if group is not None and instruction not in unseen:
             groups.setdefault(group, []).append(instruction)
     return groups
 
@@ -311,12 +321,14 @@ def _refuse_inconsistent(computation: Computation) -> None:
             raise _error(done, "Done instruction's operand is not annotated with the same id")
 
 
-def _fill_simple_gaps(computation: Computation, context: PassContext) -> None:
+def _fill_simple_gaps(
+    computation: Computation, unseen: set[Instruction], context: PassContext
+) -> None:
     """Let chains of single instructions between two members join."""
-    for group, members in _groups(computation).items():
+    for group, members in _groups(computation, unseen).items():
         for member in members:
             chain = list(_chain(member))
-            if chain and group_of(chain[-1]) == group:
+            if chain and group_of(chain[-1]) == group and chain[-1] not in unseen:
                 what = f"what leads from it to a member of scheduling group {group} joins it"
                 if len(chain) > 1 and context.apply(member, what, remark=False):
                     for instruction in chain[:-1]:
