@@ -59,10 +59,14 @@ class LegalizeSchedulingAnnotations(ModulePass):
     """Remove scheduling groups that have no use, and complete or refuse those with gaps.
 
     A group is what has the same `_scheduling_group_id` in a computation. Annotations that are
-    `noop` or not to be kept go, a fusion takes over that of what it fuses, groups without anything
-    asynchronous go. A copy-start and its copy-done count as synchronous, as in XLA. Members of a
-    group that something else lies between cannot stay together: that is an error, or the group
-    grows with `propagate_annotation`. Near-linear per group.
+    `noop` or not to be kept go, a fusion takes over that of what it fuses (and counts as a member
+    to nobody from there on), groups without anything asynchronous go. A copy-start and its
+    copy-done count as synchronous, as in XLA. Members of a group that something else lies between
+    cannot stay together: that is an error, or the group grows with `propagate_annotation`.
+    Near-linear per group.
+
+    A group of synchronous work alone goes even if it has one member in each computation: as in
+    XLA's sources of August 2026; the release of jaxlib 0.10.2 keeps such members.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +77,9 @@ class LegalizeSchedulingAnnotations(ModulePass):
             "matrix products by cuBLAS and Triton, as XLA:GPU has it",
         )
         keep_trivial_sync_annotation: bool | Predicate = option(
-            True, "which instructions stay in a group although they are alone in it"
+            True,
+            "which instructions, asynchronous ones too, stay in a group although they are alone in "
+            "it in their computation; a group of synchronous work alone goes in any case",
         )
         keep_start_annotation: bool = option(
             True, "whether an async-start keeps its own; other starts do, such as all-gather-start"
@@ -132,12 +138,9 @@ class LegalizeSchedulingAnnotations(ModulePass):
         return self._is_supported(instruction) or (keep(instruction) if callable(keep) else keep)
 
     def _is_supported(self, instruction: Instruction) -> bool:
-        opcode = instruction.opcode
-        if opcode not in _GENERIC:
-            return opcode in _STEPS
-        if opcode is Opcode.ASYNC_START and not self.options.keep_start_annotation:
+        if instruction.opcode is Opcode.ASYNC_START and not self.options.keep_start_annotation:
             return False
-        return not _only_formats(instruction)
+        return _is_asynchronous(instruction)
 
     def _filter(self, computation: Computation, context: PassContext) -> None:
         for instruction in _annotated(computation):
@@ -197,19 +200,13 @@ class LegalizeSchedulingAnnotations(ModulePass):
         for computation in computations:
             for group, members in _groups(computation, unseen).items():
                 single = members[0]
-                if (
-                    len(members) == 1
-                    and not self._is_supported(single)
-                    and not (keep(single) if callable(keep) else keep)
-                ):
+                if len(members) == 1 and not (keep(single) if callable(keep) else keep):
                     _remove(single, "it is alone in its group", context)
                 else:
                     everywhere.setdefault(group, []).append(members)
         for parts in everywhere.values():
             members = [member for part in parts for member in part]
-            if all(len(part) == 1 for part in parts) or any(
-                self._is_supported(m) or m.opcode in _COLLECTIVES for m in members
-            ):
+            if any(_is_asynchronous(m) or m.opcode in _COLLECTIVES for m in members):
                 continue
             for member in members:
                 _remove(member, "nothing in its group is asynchronous", context)
@@ -290,6 +287,13 @@ def _remove_iterations(module: Module, context: PassContext) -> None:
             if not context.apply(instruction, "its annotation names no iteration", remark=False):
                 return
             set_group(instruction, annotation.group)
+
+
+def _is_asynchronous(instruction: Instruction) -> bool:
+    """Whether groups are for an instruction: a step of an operation that is more than a copy."""
+    if instruction.opcode in _GENERIC:
+        return not _only_formats(instruction)
+    return instruction.opcode in _STEPS
 
 
 def _only_formats(instruction: Instruction) -> bool:
