@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -98,6 +98,11 @@ class LegalizeSchedulingAnnotations(ModulePass):
             False, "remove groups with gaps instead of refusing them"
         )
         check_gap_only: bool = option(False, "look for gaps, and do nothing else")
+        check_non_mitigatable_gap_only: bool = option(
+            False,
+            "with propagate_annotation: let nothing join, but refuse groups that cannot grow over "
+            "what is between their members",
+        )
         skip_opt_barriers: bool = option(False, "let opt-barriers end the search for gaps")
 
     options: Options
@@ -227,7 +232,9 @@ class LegalizeSchedulingAnnotations(ModulePass):
                     continue
                 gap = next(iter(between))
                 if self.options.propagate_annotation:
-                    _join(group, list(between), context)
+                    _refuse_members_of_others(group, between)
+                    if not self.options.check_non_mitigatable_gap_only:
+                        _join(group, between, context)
                 elif self.options.deannotate_unsupported_groups:
                     for member in members:
                         _remove(member, f"its group has a gap: %{gap.name}", context)
@@ -259,8 +266,8 @@ def _remove(instruction: Instruction, reason: str, context: PassContext) -> None
         context.count("annotations removed")
 
 
-def _join(group: int, instructions: list[Instruction], context: PassContext) -> None:
-    for instruction in instructions:
+def _refuse_members_of_others(group: int, between: Iterable[Instruction]) -> None:
+    for instruction in between:
         other = group_of(instruction)
         if other is not None:
             raise _error(
@@ -268,6 +275,10 @@ def _join(group: int, instructions: list[Instruction], context: PassContext) -> 
                 f"it is between members of scheduling group {group}, but it has an existing "
                 f"annotation of group {other}",
             )
+
+
+def _join(group: int, instructions: Iterable[Instruction], context: PassContext) -> None:
+    for instruction in instructions:
         if not context.apply(instruction, f"joined scheduling group {group}, which is around it"):
             return
         set_group(instruction, group)
