@@ -146,6 +146,10 @@ testdata: $(XLA) ## make testdata/ again with JAX and XLA
 docs: $(DEV) ## write the reference pages of docs/ from the code
 	$(BIN)/python tools/make_docs.py
 
+.PHONY: gallery
+gallery: $(DEV) ## write docs/gallery.md and its pictures; those of pages need Chromium
+	$(BIN)/python tools/make_gallery.py
+
 .PHONY: clean
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ import pytest
 
 from hloopt.analysis.latency import FixedModel, GpuFixedModel, LatencyModel
 from hloopt.cost_models import (
+    COST_MODELS,
     NO_TARGET,
     CostModelChoice,
     describe,
@@ -62,11 +63,38 @@ def test_the_constants_are_those_of_the_target(module: Module) -> None:
     assert type(latency_model(CostModelChoice(), module, is_gpu=True)) is GpuFixedModel
 
 
-def test_files_come_before_a_target(module: Module, tmp_path: Path) -> None:
-    table, profile = tmp_path / "t.json", tmp_path / "p.pbtxt"
-    table.write_text(json.dumps({"node": {"n": 7}}))
-    profile.write_text('costs { name: "n" cost_us: 9 }')
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"node": {"n": 7}}))
+    return path
 
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    path = tmp_path / "p.pbtxt"
+    path.write_text('costs { name: "n" cost_us: 9 }')
+    return path
+
+
+def test_every_name_has_a_model_of_its_own(module: Module, table: Path, profile: Path) -> None:
+    files = {"table": {"cost_table": str(table)}, "profile": {"profile": str(profile)}}
+    choices = [
+        CostModelChoice(name=name, target="b200", **files.get(name, {})) for name in COST_MODELS
+    ]
+    models = [latency_model(choice, module, is_gpu=True) for choice in choices]
+    assert len({*map(type, models)}) == len(COST_MODELS)
+
+
+def test_a_name_without_a_model_is_not_taken_for_another(module: Module) -> None:
+    choice = CostModelChoice(name="guess", target="b200")  # type: ignore[arg-type]  # no such name
+    with pytest.raises(AssertionError, match="guess"):
+        latency_model(choice, module, is_gpu=True)
+
+
+def test_files_come_before_a_target(
+    module: Module, table: Path, profile: Path, tmp_path: Path
+) -> None:
     def model(choice: CostModelChoice) -> LatencyModel:
         return latency_model(choice, module, is_gpu=True)
 

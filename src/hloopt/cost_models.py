@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
 from hloopt.diagnostics import HloError
 
@@ -94,25 +94,29 @@ def latency_model(
     model: LatencyModel = FixedModel()
     if is_gpu:
         model = GpuFixedModel(approx_costly_collectives=approx_costly_collectives)
-    if name == "sol" or (name != "fixed" and choice.target is not None):
+    if name != "fixed" and choice.target is not None:
         from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
         from hloopt.targets import load_target
 
-        assert choice.target is not None  # `resolved` has refused it
         target = load_target(choice.target)
         model = SpeedOfLightModel(target, schedule_send_recvs=schedule_send_recvs)
-    if choice.cost_table is not None:
-        from hloopt.analysis.latency.table import CostTable, TableModel
+    match name:
+        case "fixed" | "sol":  # `resolved` has refused `sol` without a target
+            return model
+        case "table":
+            from hloopt.analysis.latency.table import CostTable, TableModel
 
-        source = read_source(choice.cost_table)
-        return TableModel(CostTable.parse(source.text, source.name), model)
-    if choice.profile is not None:
-        from hloopt.analysis.latency.profile import Profile, ProfileModel
+            assert choice.cost_table is not None  # `resolved` has refused it
+            source = read_source(choice.cost_table)
+            return TableModel(CostTable.parse(source.text, source.name), model)
+        case "profile":
+            from hloopt.analysis.latency.profile import Profile, ProfileModel
 
-        source = read_source(choice.profile)
-        profile = Profile.parse(source.text, source.name).for_module(module)
-        return ProfileModel(profile, model, schedule_send_recvs)
-    return model
+            assert choice.profile is not None  # `resolved` has refused it
+            source = read_source(choice.profile)
+            profile = Profile.parse(source.text, source.name).for_module(module)
+            return ProfileModel(profile, model, schedule_send_recvs)
+    assert_never(name)
 
 
 def needs_target(what: str, names: Iterable[str] | None = None) -> HloError:

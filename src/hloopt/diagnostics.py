@@ -215,14 +215,17 @@ def counted(number: int, what: str, many: str | None = None) -> str:
 _LONGEST_NAME = 500  # the comparison takes time
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """A hint naming the candidate nearest to `name`, or None where nothing is near."""
+def did_you_mean(name: str, candidates: Iterable[str], *, prefix: str = "") -> str | None:
+    """A hint naming the candidate nearest to `name`, or None where nothing is near.
+
+    `prefix` is what names have in front of them in the text: `%`.
+    """
     from difflib import get_close_matches
 
     if len(name) > _LONGEST_NAME:
         return None
     near = get_close_matches(name, list(candidates), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else None
+    return f"did you mean '{prefix}{near[0]}'?" if near else None
 
 
 # -- shown to people ------------------------------------------------------------------------------

@@ -298,3 +298,13 @@ def test_many_calls_of_one_computation_are_no_trouble() -> None:
     graph = CallGraph.build(module)
     assert len(node_of(graph, "f").caller_call_sites) == count
     assert names(node_of(graph, "f").callers) == ["e"]
+
+
+def test_call_sites_are_listed_by_callee_once_per_reference() -> None:
+    text = TEXT.format(header="").replace("condition=test, body=loop", "condition=test, body=test")
+    entry = node_of(CallGraph.build(module_of(text)), "e")
+    found = {
+        callee.computation.name: [site.instruction.name for site in sites]
+        for callee, sites in entry.sites_by_callee().items()
+    }
+    assert found == {"leaf": ["c2", "c3"], "test": ["w", "w"]}

@@ -17,11 +17,11 @@ from hloopt.text import parse_module
     ("old", "new", "line", "column", "message", "hint"),
     [
         ("negate(p)", "negat(p)", 11, 20, "unknown opcode 'negat'", "did you mean 'negate'?"),
-        ("add(c, c)", "add(c, dea)", 12, 29, "unknown operand '%dea'", "did you mean 'dead'?"),
+        ("add(c, c)", "add(c, dea)", 12, 29, "unknown operand '%dea'", "did you mean '%dead'?"),
         ("dead =", "c =", 11, 3, "instruction '%c' is defined twice", ""),
         ("ENTRY main", "double", 8, 1, "computation '%double' is defined twice", ""),
         ("negate(p)", "negate(r)", 11, 27, "unknown operand '%r'", "defined at line 12"),
-        ("to_apply=double", "to_apply=dubble", 10, 35, "'%dubble'", "did you mean 'double'?"),
+        ("to_apply=double", "to_apply=dubble", 10, 35, "'%dubble'", "did you mean '%double'?"),
         ("add(x, x)", "call(x), to_apply=main", 5, 40, "'%main'", "cannot form a cycle"),
         ("add(x, x)", "call(x), to_apply=double", 5, 40, "'%double'", "cannot form a cycle"),
         ("p = f32[4]", "p = f33[4]", 9, 7, "unknown element type 'f33'", "did you mean"),

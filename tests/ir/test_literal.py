@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -153,3 +154,18 @@ def test_what_a_small_number_is_printed_as_has_bits_and_is_read_as_these(
     code = float_code(name)(float_text(token, name))
     (again,) = float_texts([code], name)
     assert float_code(name)(float_text(again, name)) == code
+
+
+def test_printing_holds_one_row_of_texts_at_a_time() -> None:
+    """Constants have many million elements; their texts would need as much again."""
+    rows, columns = 200, 1000
+    row = f"{{{', '.join(['0'] * columns)}}}"
+    text = f"{{ {', '.join([row] * rows)} }}"
+    shape = parse_shape(f"f32[{rows},{columns}]")
+    tracemalloc.start()
+    try:
+        canonical_literal(text, shape)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 22 * rows * columns

@@ -15,6 +15,7 @@ from hloopt.ir.shapes.shape import (
     Shape,
     array_shape,
     compatible,
+    fold,
     format_shape,
     tuple_shape,
     without_layout,
@@ -141,6 +142,26 @@ def test_deeply_nested_tuples_need_no_recursion() -> None:
     shape = parse_shape(text)
     assert shape.text == text
     assert len(without_layout(shape).subshapes()) == 5001
+
+
+def test_a_fold_takes_each_distinct_shape_once_and_what_is_known_from_there() -> None:
+    """Every level holds the one below it and the leaf ten times: 10**9 leaves."""
+    leaf = array_shape("f32", (8,))
+    nested = leaf
+    for _ in range(8):
+        nested = tuple_shape([leaf, *[nested] * 10])
+    measured: list[Shape] = []
+
+    def count(shape: Shape) -> int:
+        measured.append(shape)
+        return 1
+
+    known = {array_shape("s32"): 1000}
+    assert fold(nested, count, sum, known) == 10**8 + (10**8 - 1) // 9
+    assert (
+        fold(tuple_shape([nested, array_shape("s32")]), count, sum, known) == known[nested] + 1000
+    )
+    assert measured == [leaf]
 
 
 def test_the_leaves_of_a_deep_tuple_take_its_depth_once() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory.modules import allocations, assign, module_text
+from tests.memory.modules import LOOP_CONDITION, allocations, assign, module_text
 
 from hloopt.files import read_module
 from hloopt.memory import MemoryReport, MemorySizes, analyze_memory
@@ -45,6 +45,67 @@ def test_a_temporary_counts_from_its_definition_to_its_last_use() -> None:
     ]
 
 
+def test_a_place_is_called_by_what_it_holds_at_the_peak() -> None:
+    body = """
+body { q = (s32[], f32[100]) parameter(0)
+  j = s32[] get-tuple-element(q), index=0
+  x = f32[100] get-tuple-element(q), index=1
+  next = s32[] negate(j)
+  b = f32[200] concatenate(x, x), dimensions={0}
+  c = f32[200] negate(b)
+  v = f32[100] slice(c), slice={[0:100]}
+  ROOT r = (s32[], f32[100]) tuple(next, v) }"""
+    report = report_on(
+        "z = s32[] parameter(0)",
+        "a = f32[100] parameter(1)",
+        "i = s32[] copy(z)",
+        "s = f32[100] copy(a)",
+        "t = (s32[], f32[100]) tuple(i, s)",
+        "w = (s32[], f32[100]) while(t), condition=cond, body=body",
+        "g = f32[100] get-tuple-element(w), index=1",
+        "o = f32[1] slice(g), slice={[0:1]}",
+        before=LOOP_CONDITION + body,
+    )
+    peak = report.peak_instruction
+    assert peak is not None
+    assert (peak.position, peak.name, peak.computation, peak.opcode) == (
+        *(13, "b", "body", "concatenate"),
+    )
+    assert [(b.name, b.size, b.kind.value, b.live) for b in report.live_at_peak] == [
+        ("b", 800, "temporary", (13, 14)),
+        ("a", 400, "parameter", (0, 20)),
+        ("q{1}", 400, "temporary", (9, 13)),
+        ("n", 4, "constant", (0, 20)),
+        ("o", 4, "output", (0, 20)),
+        ("z", 4, "parameter", (0, 20)),
+    ]
+    assert (report.statistics.heap, report.statistics.device.temp) == (1232, 64 + 1232)
+    assert report.timeline[:10] == [412, 412, 412, 812, 812, 812, 812, 812, 813, 813]
+    assert report.timeline[10:] == [812, 812, 812, 1612, 1212, 1612, 812, 812, 812, 812]
+    assert [(a.holds, a.values, a.is_live_out) for a in report.allocations] == [
+        ("a", 1, False),
+        ("n", 1, False),
+        ("o", 6, True),
+        ("z", 1, False),
+        ("b", 13, False),
+    ]
+
+
+def test_the_peak_is_that_of_the_memory_space_that_needs_most() -> None:
+    report = report_on(
+        "a = f32[100] parameter(0)",
+        "b = f32[300]{0:S(1)} concatenate(a, a, a), dimensions={0}",
+        "c = f32[50] slice(b), slice={[0:50]}",
+        "d = f32[150] concatenate(c, a), dimensions={0}",
+        "e = f32[150]{0:S(1)} copy(d)",
+        "f = f32[1] slice(e), slice={[0:1]}",
+    )
+    assert report.peak_instruction is not None
+    assert (report.peak, report.peak_instruction.name) == (404 + 1200, "b")
+    assert [b.name for b in report.live_at_peak] == ["b", "a", "f"]
+    assert report.timeline == [404, 1604, 1604, 404, 1004, 1004]
+
+
 def test_origins_are_op_names_and_source_lines() -> None:
     metadata = r'metadata={op_name="p[\'\303\251\']" source_file="a.py" source_line=3}'
     report = report_on(f"a = f32[4] parameter(0), {metadata}", "b = f32[4] negate(a)")
@@ -68,6 +129,21 @@ def test_an_unscheduled_module_gets_an_order_and_says_so() -> None:
     assert report.order == "list (the module is not scheduled)"
     assert any("default memory scheduler" in text for text in report.assumptions)
     assert report_on(*lines).order == "schedule"
+
+
+def test_an_unscheduled_module_is_measured_in_the_order_that_was_found() -> None:
+    call = 'custom_call_target="f"'
+    lines = (
+        "a = f32[4] parameter(0)",
+        f"b = f32[1000] custom-call(a), {call}",
+        f"c = f32[1000] custom-call(a), {call}",
+        f"d = f32[2] custom-call(b), {call}",
+        f"e = f32[2] custom-call(c), {call}",
+        "t = (f32[2], f32[2]) tuple(d, e)",
+    )
+    report = report_on(*lines, header="replica_count=1")
+    assert report.timeline == [48, 4048, 4048, 4048, 4048, 48]
+    assert report_on(*lines).timeline == [48, 4048, 8048, 8048, 4048, 48]
 
 
 def test_missing_copies_are_mentioned() -> None:

@@ -13,11 +13,13 @@ from tests.properties.strategies.every_opcode import modules_of_all_opcodes
 from tests.properties.strategies.modules import module_texts
 from tests.query.programs import module
 
-from hloopt.diagnostics import HloError, render_error
+from hloopt.diagnostics import HloError, Source, render_error
 from hloopt.ir.opcode import ASYNC, COLLECTIVES, OPCODES, Opcode
 from hloopt.pass_framework.conditions import unmet_condition
 from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.runner import PipelineRunner
 from hloopt.pass_framework.schema import pipeline_schema
+from hloopt.query.grammar import parse_terms
 from hloopt.text import parse_module
 
 ASYNC_COLLECTIVES = {o for o in COLLECTIVES | ASYNC if o.endswith(("-start", "-done"))}
@@ -131,3 +133,26 @@ def test_a_mistake_is_shown_where_the_file_has_it(
     assert "p.yaml:3:" in lines[1]
     line, carets = lines[3:5]
     assert line[carets.index("^") : carets.rindex("^") + 1] == marked
+
+
+def test_a_selector_in_a_fixpoint_is_parsed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def count(source: Source) -> object:
+        parsed.append(source.text)
+        return parse_terms(source)
+
+    monkeypatch.setattr("hloopt.query.selector.parse_terms", count)
+    wanted = f'opcode=parameter, name!="{tmp_path}"'  # a text of this test run alone
+    steps = [{"dce": {}, "when": {"has": wanted}}]
+    pipeline = tmp_path / "p.yaml"
+    content = {"passes": [{"fixpoint": {"passes": steps}}]}
+    pipeline.write_text(json.dumps(content), encoding="utf-8")
+    dead = parse_module(
+        "HloModule m ENTRY e { p = f32[] parameter(0) d = f32[] negate(p) ROOT r = f32[] copy(p) }"
+    )
+    result = PipelineRunner().run(find_pipeline(str(pipeline)), dead)
+    assert [(run.changed, run.skipped) for run in result.runs] == [(True, None), (False, None)]
+    assert parsed == [wanted]

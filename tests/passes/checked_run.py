@@ -1,13 +1,13 @@
-"""Running a pass on a text, with all that must hold of any pass checked."""
+"""Running a pass on a text, with all that must hold of any pass checked, and its result."""
 
 from __future__ import annotations
 
 from tests.properties.consistency import assert_consistent
 
-from hloopt.ir import Module
+from hloopt.ir import Computation, Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.text import parse_module, print_module
+from hloopt.text import PrintOptions, format_computation, parse_module, print_module
 from hloopt.verifier import verify_module
 
 
@@ -30,3 +30,9 @@ def reasons_to_stay(name: str, text: str, **options: object) -> list[str]:
     assert print_module(module) == before
     assert {remark.kind for remark in context.remarks} <= {"missed"}
     return [remark.reason for remark in context.remarks]
+
+
+def shown(computation: Computation) -> list[str]:
+    """The instructions of a computation, written anew in a short form."""
+    short = PrintOptions(keep_order=True, print_percent=False, include_layout_in_shapes=False)
+    return [line.strip() for line in format_computation(computation, short).splitlines()[1:-1]]

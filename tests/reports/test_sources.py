@@ -16,7 +16,8 @@ from hloopt.ir import Module
 from hloopt.memory.analysis import analyze_memory
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.reports.cost.findings import analyze_cost, cost_to_json, grouped
+from hloopt.reports.cost.findings import analyze_cost, grouped
+from hloopt.reports.cost.record import cost_to_json
 from hloopt.reports.cost.terminal import render_cost
 from hloopt.reports.memory.record import memory_to_json
 from hloopt.reports.memory.terminal import render_memory
@@ -27,7 +28,7 @@ from hloopt.reports.schedule.run import ScheduleSettings
 from hloopt.reports.schedule.timeline import Timeline
 from hloopt.reports.schedule.trace import schedule_trace
 from hloopt.reports.sources import NO_SOURCE, cut_source
-from hloopt.reports.structure.loops import analyze_loops, loops_to_json
+from hloopt.reports.structure.loops import analyze_loops
 from hloopt.targets import load_target
 from hloopt.text import parse_module
 
@@ -311,8 +312,8 @@ def test_schedules_say_the_line_of_each_operation_and_slice() -> None:
 
 
 def test_loops_say_their_line() -> None:
-    (loop,) = loops_to_json(analyze_loops(parse_module(CALLED_TWICE)))
-    assert loop["source_line"] == "/home/me/project/model.py:30"
+    (loop,) = analyze_loops(parse_module(CALLED_TWICE))
+    assert loop.source_line == "/home/me/project/model.py:30"
 
 
 # -- real modules ----------------------------------------------------------------------------------

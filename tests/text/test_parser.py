@@ -42,7 +42,7 @@ ERRORS = [
     ),
     (
         *(body("gate = f32[] parameter(0)", "n = f32[] negate(gat)"), 4, 20),
-        *("unknown operand '%gat'", "did you mean 'gate'?"),
+        *("unknown operand '%gat'", "did you mean '%gate'?"),
     ),
     (
         *(body("ROOT a = f33[] parameter(0)"), 3, 12),
@@ -72,7 +72,7 @@ ERRORS = [
     ),
     (
         *(f"good {{ {P} }}\nENTRY e {{ {P} c = f32[] call(p), to_apply=god }}", 2, 62),
-        *("computation '%god' is not defined", "did you mean 'good'?"),
+        *("computation '%god' is not defined", "did you mean '%good'?"),
     ),
     (
         *(body(P, "n = f32[] negate(p), control-predecessors={q}"), 4, 46),

@@ -70,6 +70,16 @@ class CallGraphNode:
         """Whether this is what an asynchronous start runs."""
         return any(site.instruction.opcode is Opcode.ASYNC_START for site in self.caller_call_sites)
 
+    def sites_by_callee(self) -> dict[CallGraphNode, list[CallSite]]:
+        """The call sites in this computation by what they call: one per reference."""
+        nodes = {callee.computation: callee for callee in self.callees}
+        sites: dict[CallGraphNode, list[CallSite]] = {callee: [] for callee in self.callees}
+        for site in self.call_sites:
+            for called in site.called:
+                if called in nodes:
+                    sites[nodes[called]].append(site)
+        return sites
+
     def why_not_flat(self) -> str | None:
         """The reason why a graph with this node cannot be flattened, or None."""
         if self.context is CallContext.BOTH:

@@ -92,7 +92,7 @@ def command(
         if write_pictures({html: cost_page(reports[0][1])}):
             return 0
     if output_format == "json":
-        from hloopt.reports.cost.findings import cost_to_json
+        from hloopt.reports.cost.record import cost_to_json
 
         print_json(
             [{"file": path, **cost_to_json(report, by, depth=depth)} for path, report in reports]
@@ -136,7 +136,8 @@ def _show_times(
 ) -> int:
     """Report the times of modules."""
     from hloopt.files import find_inputs, load
-    from hloopt.reports.schedule.latency import analyze_latency, latency_to_json
+    from hloopt.reports.schedule.latency import analyze_latency
+    from hloopt.reports.schedule.latency_record import latency_to_json
 
     with at_work(find_inputs(files)) as each:
         reports = [(path, analyze_latency(load(path), settings)) for path in each]

@@ -153,8 +153,8 @@ def _not_valid(
 
 def _to_json(found: _Findings) -> dict[str, object]:
     from hloopt.reports.diff.record import diff_to_json
-    from hloopt.reports.memory.comparison import memory_change_to_json
-    from hloopt.reports.schedule.comparison import schedule_change_to_json
+    from hloopt.reports.memory.comparison_record import memory_change_to_json
+    from hloopt.reports.schedule.comparison_record import schedule_change_to_json
 
     reports, schedule = found.memory, found.schedule
     reasons = (found.why_no_memory, found.why_no_schedule)
@@ -168,8 +168,8 @@ def _to_json(found: _Findings) -> dict[str, object]:
 
 def _render_costs(found: _Findings, console: Console) -> None:
     """Print the changes of memory and of the schedule, or why there are none."""
-    from hloopt.reports.memory.comparison import render_memory_change
-    from hloopt.reports.schedule.comparison import render_schedule_change
+    from hloopt.reports.memory.comparison_terminal import render_memory_change
+    from hloopt.reports.schedule.comparison_terminal import render_schedule_change
 
     if found.memory is not None:
         console.print()

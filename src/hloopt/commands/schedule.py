@@ -117,11 +117,9 @@ def _explain(
     settings: ScheduleSettings,
     options: dict[str, Any],
 ) -> int:
-    from hloopt.reports.schedule.explanation import (
-        ScheduleExplanation,
-        explanation_to_json,
-        render_explanation,
-    )
+    from hloopt.reports.schedule.explanation import ScheduleExplanation
+    from hloopt.reports.schedule.explanation_record import explanation_to_json
+    from hloopt.reports.schedule.explanation_terminal import render_explanation
 
     names = options["explain"]
     with at_work(paths) as each:

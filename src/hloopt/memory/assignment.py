@@ -215,12 +215,12 @@ class _Assigner:
 
     def _with_room(self, buffer: Buffer) -> Allocation | None:
         """The newest of the reusable allocations that accepts the buffer."""
-        size, ranges = buffer.size, self.ranges
+        ranges = self.ranges
         first = buffer.values[0]
         start, end = ranges.start[first], ranges.end[first]
         length = max(ranges.end[value] - ranges.start[value] for value in buffer.values)
         candidates = self.roomy if length else self.reusable
-        fitting = [o for o in candidates if o.widest >= length and o.allocation.size >= size]
+        fitting = [occupied for occupied in candidates if occupied.widest >= length]
         for occupied in reversed(fitting):
             if not occupied.is_in_use(start, end) and self._accepts(occupied.allocation, buffer):
                 return occupied.allocation
@@ -229,9 +229,8 @@ class _Assigner:
     # -- when an allocation accepts a buffer ------------------------------------------------------
 
     def _accepts(self, allocation: Allocation, buffer: Buffer) -> bool:
+        """Whether a buffer may lie in an allocation; its size fits: larger buffers come first."""
         if not allocation.is_reusable or allocation.color != buffer.color:
-            return False
-        if buffer.size > allocation.size:
             return False
         if buffer.is_live_out and buffer.size != allocation.size:
             return False
@@ -341,4 +340,3 @@ def _append(into: Allocation, allocation: Allocation, alignment: int) -> None:
     into.size = base + allocation.size
     into.is_heap |= allocation.is_heap
     into.heap_size += allocation.heap_size
-    into.is_tuple = False

@@ -86,8 +86,6 @@ class LiveRanges:
     def _hold(self) -> None:
         times, end = self.schedule.times, self.end
         for computation in self.flow.scope.is_global:
-            if computation not in self.schedule.spans:
-                continue
             for instruction in computation.instructions:
                 time = times.get(instruction, -1)
                 if instruction.is_root:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import OPCODES
 from hloopt.pass_framework.options import value_text
+
+if TYPE_CHECKING:
+    from hloopt.query import Selector
 
 _ASYNC_COLLECTIVES = (
     "opcode=all-gather-*|all-reduce-*|collective-permute-* or opcode=async-start|async-done"
@@ -51,12 +56,10 @@ def _check_opcodes(value: object) -> None:
 
 
 def _check_selectors(value: object) -> None:
-    from hloopt.query import parse_selector
-
     for selector in _each(value):
         if not isinstance(selector, str):
             raise _wrong(f"a selector is text, not {value_text(selector)}")
-        parse_selector(selector)
+        _parsed(selector)
 
 
 def _check_count(value: object) -> None:
@@ -123,9 +126,18 @@ _COUNT = ValueKind(
 
 def _number_selected(module: Module, selector: str, most: int) -> int:
     """The number of instructions that a selector selects, counted up to `most`."""
+    return sum(1 for _ in islice(_parsed(selector).select(module), most))
+
+
+@lru_cache(1 << 10)
+def _parsed(selector: str) -> Selector:
+    """The selector of a text, parsed by the check; a fixpoint asks in each iteration.
+
+    `select` keeps nothing of a module, so neither does the cache. O(length) the first time.
+    """
     from hloopt.query import parse_selector
 
-    return sum(1 for _ in islice(parse_selector(selector).select(module), most))
+    return parse_selector(selector)
 
 
 def _has_each(module: Module, selectors: object) -> bool:

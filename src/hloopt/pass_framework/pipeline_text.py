@@ -18,11 +18,10 @@ from hloopt.pass_framework.pipeline import (
 )
 from hloopt.pass_framework.registry import create_pass, find_pass
 from hloopt.patterns import pattern
+from hloopt.token_reader import TokenReader
 
 _NAME = pattern(r"[A-Za-z_][\w.\-]*")
 _VALUE = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,{}()\[\]="]+')
-_BLANK = pattern(r"\s*")
-_MAXIMUM_NESTING = 50
 
 
 def parse_passes(text: str, find_pipeline: FindPipeline) -> Pipeline:
@@ -46,7 +45,7 @@ def parse_options(pass_name: str, source: Source) -> dict[str, object]:
     Names have `_`. Raises PipelineError with the place of the mistake; values may still contradict
     each other.
     """
-    reader = _Reader(source)
+    reader = _OptionsReader(source)
     values, places = reader.assignments(end="")
     try:
         return option_values(find_pass(pass_name), values)
@@ -55,33 +54,10 @@ def parse_options(pass_name: str, source: Source) -> dict[str, object]:
         raise error.at(reader.span(place, place + len(error.option))) from None
 
 
-class _Reader:
+class _OptionsReader(TokenReader):
     """Options with their values."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.text = source.text
-        self.position = 0
-        self.depth = 0
-
-    def error(
-        self, message: str, start: int, end: int, help: str | None = None, code: str | None = None
-    ) -> PipelineError:
-        return PipelineError(message, span=self.span(start, end), help=help, code=code)
-
-    def span(self, start: int, end: int) -> Span:
-        return Span(self.source, start, max(end, start + 1))
-
-    def skip(self) -> None:
-        self.position = _BLANK.match(self.text, self.position).end()  # type: ignore[union-attr]  # always matches
-
-    def accept(self, token: str) -> bool:
-        self.skip()
-        if not self.text.startswith(token, self.position):
-            return False
-        self.position += len(token)
-        self.skip()
-        return True
+    error_class = PipelineError
 
     def expect(self, token: str) -> None:
         if not self.accept(token):
@@ -89,14 +65,13 @@ class _Reader:
 
     def is_at(self, end: str) -> bool:
         """Whether the token `end` follows, or nothing if that is empty."""
-        return self.text.startswith(end, self.position) if end else self.position == len(self.text)
+        return self.text.startswith(end, self.position) if end else self.is_at_end
 
     def name(self, of: str) -> tuple[str, int]:
         self.skip()
-        match = _NAME.match(self.text, self.position)
+        match = self.read(_NAME)
         if match is None:
             raise self.error(f"expected the name of {of}", self.position, self.position + 1)
-        self.position = match.end()
         return match[0], match.start()
 
     def options(self) -> tuple[dict[str, object], dict[str, int]]:
@@ -104,7 +79,7 @@ class _Reader:
         return self.assignments(end="}") if self.accept("{") else ({}, {})
 
     def assignments(self, end: str) -> tuple[dict[str, object], dict[str, int]]:
-        """The same with the token `end` behind, of the whole text if that is empty."""
+        """Options up to the token `end`, of the whole text if that is empty, as `options`."""
         values: dict[str, object] = {}
         places: dict[str, int] = {}
         self.skip()
@@ -122,36 +97,32 @@ class _Reader:
         return values, places
 
     def value(self) -> object:
-        if self.text.startswith("{", self.position):
+        if self.is_at("{"):
             return self.nested_options()
         if not self.accept("["):
             return self.word()
         items: list[object] = []
         while not self.accept("]"):
             items.append(self.word())
-            if not self.accept(",") and not self.text.startswith("]", self.position):
+            if not self.accept(",") and not self.is_at("]"):
                 raise self.error("expected ',' or ']'", self.position, self.position + 1)
         return items
 
     def nested_options(self) -> dict[str, object]:
-        self.depth += 1
-        if self.depth > _MAXIMUM_NESTING:
-            place = self.position
-            raise self.error("options are nested too deeply", place, place + 1, code="HLO608")
-        values, _ = self.options()
-        self.depth -= 1
+        place = self.position
+        with self.deeper("options are nested too deeply", place, place + 1, "HLO608"):
+            values, _ = self.options()
         return values
 
     def word(self) -> str:
-        match = _VALUE.match(self.text, self.position)
+        match = self.read(_VALUE)
         if match is None:
             raise self.error("expected a value", self.position, self.position + 1)
-        self.position = match.end()
         word = match[0]
         return re.sub(r"\\(.)", r"\1", word[1:-1]) if word.startswith('"') else word
 
 
-class _PassesReader(_Reader):
+class _PassesReader(_OptionsReader):
     """Passes with their options."""
 
     def __init__(self, source: Source, find_pipeline: FindPipeline) -> None:
@@ -161,12 +132,11 @@ class _PassesReader(_Reader):
     def steps(self, end: str) -> list[Step]:
         found: list[Step] = []
         self.skip()
-        while self.position < len(self.text) and not (end and self.text[self.position] == end):
+        while not self.is_at_end and not self.is_at(end):
             found.append(self.step())
-            self.skip()
             if not self.accept(","):
                 break
-        if not end and self.position < len(self.text):
+        if not end and not self.is_at_end:
             raise self.error("expected ',' between passes", self.position, self.position + 1)
         return found
 
@@ -192,12 +162,9 @@ class _PassesReader(_Reader):
             raise error.at(self.span(start, start + len(name))) from None
 
     def fixpoint(self, span: Span) -> FixpointStep:
-        self.depth += 1
-        if self.depth > _MAXIMUM_NESTING:
-            raise self.error("fixpoints are nested too deeply", span.start, span.end, code="HLO608")
-        steps = self.steps(end=")")
-        self.expect(")")
-        self.depth -= 1
+        with self.deeper("fixpoints are nested too deeply", span.start, span.end, "HLO608"):
+            steps = self.steps(end=")")
+            self.expect(")")
         options, places = self.options()
         limit = options.pop("max_iterations", str(DEFAULT_ITERATIONS))
         for unknown in options:

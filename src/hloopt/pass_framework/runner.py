@@ -22,6 +22,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.pass_framework.applications import Application, Applications
 from hloopt.pass_framework.base import PassContext, Remark
+from hloopt.pass_framework.circles import Circles
 from hloopt.pass_framework.pipeline import FixpointStep, PassStep, Pipeline, PipelineStep, Step
 from hloopt.pass_framework.plugins import place_in_pass
 from hloopt.preserves import PRESERVES, Preserves
@@ -177,13 +178,14 @@ class _Execution:
 
     def _fixpoint(self, step: FixpointStep) -> bool:
         changed = False
-        seen = {hash(self.text()): 0}
+        circles = Circles()
+        circles.earlier(0, self.module, self.text)
         for iteration in range(1, step.max_iterations + 1):
             if not self._steps(step.steps, iteration):
                 return changed
             changed = True
-            earlier = seen.setdefault(hash(self.text()), iteration)
-            if earlier != iteration:
+            earlier = circles.earlier(iteration, self.module, self.text)
+            if earlier is not None:
                 self.result.warnings.append(
                     f"fixpoint({_names(step)}) goes in circles: after iteration {iteration} the "
                     f"module is what it was after iteration {earlier}; stopped"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from hloopt.diagnostics import SelectorError, Source, Span
+from hloopt.diagnostics import HloError, SelectorError, Source
 from hloopt.patterns import pattern
 from hloopt.query.keys import KEYS, Key, find_key, opcode_names, suggestion
 from hloopt.query.kinds import FLAG, NEGATED, Word
 from hloopt.query.terms import All, Any, Comparison, Not, Term
+from hloopt.token_reader import TokenReader
 
-_BLANK = pattern(r"\s*")
 _BARE = pattern(r"[\w.\-*%|]+")
 _OPERATOR = pattern(r"!=|!~|<=|>=|<>|==|=~|[=~<>:]")
 _MEANT = {"==": "=", "=~": "~", ":": "=", "<>": "!="}
@@ -18,7 +18,6 @@ _OR = pattern(r"or(?![\w.\-*%|=~<>!:])")
 _NOT = pattern(r"not(?=\s*\()|not(?=\s+[\w*%])")
 _QUOTED = pattern(r'"((?:[^"]|"")*)"|' + r"'((?:[^']|'')*)'", re.S)
 _OPENING, _CLOSING = "([{", ")]}"
-_DEEPEST = 50
 
 
 def parse_terms(source: Source) -> Term:
@@ -40,22 +39,10 @@ def parse_terms(source: Source) -> Term:
     return term
 
 
-class _Reader:
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.text = source.text
-        self.position = 0
-        self.depth = 0
+class _Reader(TokenReader):
+    error_class = SelectorError
 
-    # -- tokens ---------------------------------------------------------------------------------
-
-    def span(self, start: int, end: int) -> Span:
-        return Span(self.source, start, max(end, start + 1))
-
-    def error(self, message: str, start: int, end: int, help: str | None = None) -> SelectorError:
-        return SelectorError(message, span=self.span(start, end), help=help)
-
-    def unexpected(self) -> SelectorError:
+    def unexpected(self) -> HloError:
         """The error of something that stands where a condition has ended."""
         start = self.position
         if self.text[start] == ")":
@@ -67,26 +54,6 @@ class _Reader:
             word.end() if word else start + 1,
             "',' means and; a value with blanks needs quotes",
         )
-
-    @property
-    def is_at_end(self) -> bool:
-        return self.position == len(self.text)
-
-    def skip(self) -> None:
-        self.position = _BLANK.match(self.text, self.position).end()  # type: ignore[union-attr]  # always matches
-
-    def accept(self, token: str | re.Pattern[str]) -> bool:
-        """Whether a token follows, which is then read, with blanks behind it."""
-        if isinstance(token, str):
-            end = self.position + len(token) if self.text.startswith(token, self.position) else -1
-        else:
-            match = token.match(self.text, self.position)
-            end = match.end() if match else -1
-        if end < 0:
-            return False
-        self.position = end
-        self.skip()
-        return True
 
     # -- terms ----------------------------------------------------------------------------------
 
@@ -105,39 +72,30 @@ class _Reader:
 
     def condition(self) -> Term:
         start = self.position
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise self.error("the selector is nested too deeply", start, start + 1)
-        term = self.nested(start)
-        self.depth -= 1
-        return term
-
-    def nested(self, start: int) -> Term:
-        if self.accept(_NOT):
-            return Not(self.condition())
-        if not self.accept("("):
-            return self.comparison()
-        term = self.selector()
-        if not self.accept(")"):
-            raise self.error("this parenthesis is never closed", start, start + 1)
-        return term
+        with self.deeper("the selector is nested too deeply", start, start + 1):
+            if self.accept(_NOT):
+                return Not(self.condition())
+            if not self.accept("("):
+                return self.comparison()
+            term = self.selector()
+            if not self.accept(")"):
+                raise self.error("this parenthesis is never closed", start, start + 1)
+            return term
 
     def comparison(self) -> Term:
         start = self.position
-        word = _BARE.match(self.text, start)
+        word = self.read(_BARE)
         if word is None:
             raise self.error(
                 "expected a condition", start, start + 1, "for example opcode=copy, bytes>1MiB"
             )
-        self.position = word.end()
         self.skip()
-        operator = _OPERATOR.match(self.text, self.position)
+        operator = self.read(_OPERATOR)
         if operator is None:
             return self.bare(word[0], start)
         key = self.key(word[0], start)
         if operator[0] not in key.kind.operators:
             raise self.wrong_operator(key, operator)
-        self.position = operator.end()
         self.skip()
         base = NEGATED.get(operator[0], operator[0])
         comparison = Comparison(key, key.kind.accepting(base, self.words(base)))
@@ -154,7 +112,7 @@ class _Reader:
             raise SelectorError(f"unknown key '{name}'", span=span, help=help)
         return key
 
-    def wrong_operator(self, key: Key, operator: re.Match[str]) -> SelectorError:
+    def wrong_operator(self, key: Key, operator: re.Match[str]) -> HloError:
         if key.kind is FLAG:
             message = f"'{key.name}' takes no value"
             help = f"write '{key.name}' or 'not {key.name}'"
@@ -219,8 +177,7 @@ class _Reader:
 
     def word(self, separator: str) -> Word:
         start = self.position
-        if quoted := _QUOTED.match(self.text, start):
-            self.position = quoted.end()
+        if quoted := self.read(_QUOTED):
             double, single = quoted.groups()
             text = single.replace("''", "'") if double is None else double.replace('""', '"')
             return Word(text, True, self.span(start, self.position))

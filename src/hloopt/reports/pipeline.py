@@ -30,7 +30,7 @@ RemarkFilters: TypeAlias = Sequence[tuple[str, str | None]]
 def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = False) -> None:
     """Passes, then what changed, then memory and schedule before and after."""
     from hloopt.reports.diff.terminal import render_diff
-    from hloopt.reports.memory.comparison import render_memory_change
+    from hloopt.reports.memory.comparison_terminal import render_memory_change
     from hloopt.reports.memory.terminal import render_memory
 
     console.print(_runs_table(outcome.result.runs), width=page_width(console))
@@ -49,7 +49,7 @@ def render_outcome(outcome: Outcome, console: Console, *, side_by_side: bool = F
             render_memory_change(before, after, console, partners)
         console.print()
     if outcome.schedule is not None:
-        from hloopt.reports.schedule.comparison import render_schedule_change
+        from hloopt.reports.schedule.comparison_terminal import render_schedule_change
 
         render_schedule_change(outcome.schedule, console)
         console.print()
@@ -269,9 +269,9 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
     Of remarks those asked for.
     """
     from hloopt.reports.diff.record import diff_to_json
-    from hloopt.reports.memory.comparison import peak_change_to_json
+    from hloopt.reports.memory.comparison_record import peak_change_to_json
     from hloopt.reports.memory.record import memory_to_json
-    from hloopt.reports.schedule.comparison import schedule_change_to_json
+    from hloopt.reports.schedule.comparison_record import schedule_change_to_json
 
     validation = outcome.result.validation
     return {

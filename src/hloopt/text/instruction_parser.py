@@ -244,7 +244,7 @@ class InstructionParser:
                 f"unknown operand '%{name}' in computation '%{self.computation.name}'",
                 name_start,
                 cursor.position,
-                help=self._defined_later(name) or did_you_mean(name, self.scope),
+                help=self._defined_later(name) or did_you_mean(name, self.scope, prefix="%"),
                 code="HLO102",
             )
         while element := _ELEMENT.match(cursor.text, cursor.position):
@@ -355,7 +355,7 @@ class InstructionParser:
                     f"unknown control predecessor '%{name}'",
                     start,
                     cursor.position,
-                    help=self._defined_later(name) or did_you_mean(name, self.scope),
+                    help=self._defined_later(name) or did_you_mean(name, self.scope, prefix="%"),
                     code="HLO102",
                 )
             found.append(self.scope[name])

@@ -46,7 +46,7 @@ class Reading:
                 start,
                 help="a computation stands before its callers, so calls cannot form a cycle"
                 if defined_later
-                else did_you_mean(name, self.module.computations),
+                else did_you_mean(name, self.module.computations, prefix="%"),
                 code="HLO104",
             )
         return found

@@ -31,34 +31,11 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_json_has_what_the_analysis_knows(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_file(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", "call-graph", str(path), "--format", "json"]) == 0
     [report] = json.loads(capsys.readouterr().out)
-    leaf, entry = report.pop("computations")
+    assert [computation["name"] for computation in report.pop("computations")] == ["leaf", "e"]
     assert report == {"file": str(path), "module": "m", "entry": "e", "is_flattened": False}
-    assert entry["callees"] == ["leaf"]
-    assert entry["call_sites"][0] == {
-        "instruction": "c",
-        "opcode": "call",
-        "context": "control_flow",
-        "called": ["leaf"],
-    }
-    assert leaf == {
-        "name": "leaf",
-        "execution_thread": "main",
-        "instructions": 2,
-        "context": "control_flow",
-        "depth": 1,
-        "is_reachable": True,
-        "why_not_flat": "it is control flow and is called from 2 places",
-        "callers": ["e"],
-        "callees": [],
-        "caller_call_sites": [
-            {"instruction": "c", "computation": "e"},
-            {"instruction": "d", "computation": "e"},
-        ],
-        "call_sites": [],
-    }
 
 
 def test_several_files_are_reported_one_after_the_other(
@@ -79,33 +56,6 @@ def test_what_is_beyond_the_limit_is_counted(
     assert main(["analyze", "call-graph", str(path), "--top", "1", *view]) == 0
     out = capsys.readouterr().out
     assert "… and 1 more; --top shows them" in out
-
-
-def test_long_names_leave_room_for_the_other_columns(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path.write_text(TEXT.replace("leaf", "leaf" * 40).replace("d = ", f"{'d' * 90} = "))
-    assert main(["analyze", "call-graph", str(path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    row = next(line for line in lines if line.startswith("leaf"))
-    assert len(row) <= 80
-    assert row.split() == [row.split()[0], "control", "flow", "2", "1", "1", "0", "c", "+1"]
-
-
-def test_long_names_of_callers_leave_room_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    path = tmp_path / "m.hlo"
-    path.write_text(
-        TEXT.replace("leaf", "leaf" * 20)
-        .replace(" c = ", f" {'c' * 70} = ")
-        .replace("call(c)", f"call({'c' * 70})")
-    )
-    assert main(["analyze", "call-graph", str(path)]) == 0
-    out = capsys.readouterr().out
-    assert "instrs  depth  callers  callees  called by" in out
-    assert "control flow" in out
 
 
 def test_only_the_threads_asked_for_are_shown(
@@ -130,38 +80,3 @@ def test_what_cannot_be_meant_is_an_error(
 ) -> None:
     assert main(["analyze", "call-graph", str(path), *options]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_many_ends_share_a_line_of_the_tree(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reducers = "".join(
-        f"r.{i} {{ a.{i} = f32[] parameter(0) b.{i} = f32[] parameter(1)"
-        f" ROOT s.{i} = f32[] add(a.{i}, b.{i}) }}\n"
-        for i in range(9)
-    )
-    reduces = "".join(
-        f"  t.{i} = f32[] reduce(v, p), dimensions={{0}}, to_apply=r.{i}\n" for i in range(5)
-    )
-    path.write_text(
-        f"HloModule m\n{reducers}ENTRY e {{\n  p = f32[] parameter(0)\n"
-        f"  v = f32[3]{{0}} parameter(1)\n{reduces}  ROOT u = f32[] negate(p)\n}}\n"
-    )
-    assert main(["analyze", "call-graph", str(path), "--tree"]) == 0
-    out = capsys.readouterr().out
-    assert "└─ 5 embedded (reduce x 5)\n4 computations called by nothing\n" in out
-
-
-def test_a_deep_tree_says_how_deep_it_is(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    depth = 3000
-    links = "".join(
-        f"f.{i} {{ p.{i} = f32[] parameter(0)"
-        f" ROOT c.{i} = f32[] call(p.{i}), to_apply=f.{i - 1} }}\n"
-        for i in range(1, depth)
-    )
-    path.write_text(
-        f"HloModule m\nf.0 {{ p.0 = f32[] parameter(0) ROOT c.0 = f32[] negate(p.0) }}\n{links}"
-        f"ENTRY e {{ p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f.{depth - 1} }}\n"
-    )
-    assert main(["analyze", "call-graph", str(path), "--tree", "--top", "5000"]) == 0
-    out = capsys.readouterr().out
-    assert "(3000 deep)" in out.replace(",", "")
-    assert max(map(len, out.splitlines())) <= 80

@@ -88,6 +88,17 @@ class Swings(ModulePass):
         return True
 
 
+@register("renames")
+class Renames(ModulePass):
+    """Make the first negate again, under a name of its own."""
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        old = next(module.instructions(Opcode.NEGATE))
+        old.parent.add(Opcode.NEGATE, old.shape, old.operands, name="made")
+        old.parent.remove(old)
+        return True
+
+
 @register("remarks")
 class Remarks(ModulePass):
     """Report the first instruction."""
@@ -107,6 +118,6 @@ class Dies(ModulePass):
         return False
 
 
-TEST_PASSES = (Fails, Breaks, Lies, SaysNothing, Grows, Swings, Remarks, Dies)
+TEST_PASSES = (Fails, Breaks, Lies, SaysNothing, Grows, Swings, Renames, Remarks, Dies)
 
 Run = Callable[..., SimpleNamespace]

@@ -26,6 +26,16 @@ def test_a_fixpoint_that_goes_in_circles_is_stopped(run: Run, step: Path) -> Non
     assert result.err.count("after swings") == 3
 
 
+def test_circles_are_recognized_under_new_names_after_many_iterations(run: Run, step: Path) -> None:
+    """Passes that undo each other may name anew what they make, and would go on for ever."""
+    result = run(step, "--passes", "fixpoint(renames){max_iterations=999999999}")
+    assert result.code == 0
+    assert (
+        "warning: fixpoint(renames) goes in circles: after iteration 26 the module is what it was "
+        "after iteration 25; stopped"
+    ) in result.err
+
+
 def test_a_fixpoint_that_ends_is_not_worth_a_warning(run: Run, step: Path) -> None:
     assert run(step, "--passes", "fixpoint(dce,cse)").err == ""
 

@@ -110,9 +110,9 @@ def stays(
             "%n adds it to %v, which is not a state",
         ),
         (
-            SUMMED + "v = f32[4] convert(s) w = f32[4] add(v, r) n = s32[4] convert(w)",
-            "s32[4]",
-            "%n converts the sum to s32",
+            SUMMED + "w = f32[4] add(s, r) k = s32[4] convert(w) n = f32[4] convert(k)",
+            "f32[4]",
+            "%k converts the sum to s32",
         ),
         (
             SUMMED + "w = f32[4] add(s, r) n = f32[4] negate(w)",

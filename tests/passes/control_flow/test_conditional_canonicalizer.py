@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.passes.checked_run import run_checked
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
+from hloopt.pass_framework.applications import Applications
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
@@ -128,3 +132,63 @@ ENTRY e {
     assert len(starts) == 2
     assert starts[0].called != starts[1].called
     assert verify_module(parse_module(print_module(module))) == []
+
+
+def test_a_branch_gets_only_the_tuples_it_lacks() -> None:
+    for takes, gives in ((True, False), (False, True), (False, False)):
+        element = "a = f32[] get-tuple-element(p), index=0" if takes else ""
+        body = f"p = {'(f32[])' if takes else 'f32[]'} parameter(0) {element}"
+        value = "a" if takes else "p"
+        root = f"{'(f32[]) tuple' if gives else 'f32[] negate'}({value})"
+        shape = "(f32[])" if gives else "f32[]"
+        given = "t" if takes else "x"
+        module = run_checked(
+            PASS,
+            f"""HloModule m
+            b {{ {body} ROOT r = {root} }}
+            ENTRY e {{ q = pred[] parameter(0) x = f32[] parameter(1) t = (f32[]) tuple(x)
+              ROOT c = {shape} conditional(q, {given}, {given}), true_computation=b,
+                false_computation=b }}
+            """,
+        )
+        (choice,) = module.instructions(Opcode.CONDITIONAL)
+        assert [o.shape.text for o in choice.operands[1:]] == ["(f32[])", "(f32[])"]
+        assert choice.shape.text == choice.called[0].root.shape.text == "(f32[])"
+        assert len(choice.called[0]) == (3 if gives else 4)
+
+
+TWO = """HloModule m
+t { a = f32[] parameter(0) ROOT r = f32[] sine(a) }
+f { b = f32[] parameter(0) ROOT s = f32[] cosine(b) }
+k { a = f32[] parameter(0) ROOT r = f32[] negate(a) }
+w { q = pred[] parameter(0) a = f32[] parameter(1)
+  ROOT later = f32[] conditional(q, a, a), true_computation=k, false_computation=k }
+ENTRY e { q = pred[] parameter(0) p = f32[] parameter(1)
+  s0 = ((pred[], f32[]), f32[], u32[]) async-start(q, p), calls=w
+  d0 = f32[] async-done(s0)
+  c = f32[] conditional(q, p, d0), true_computation=t, false_computation=f
+  d = f32[] conditional(q, c, p), true_computation=t, false_computation=t
+  ROOT e0 = f32[] add(c, d) }
+"""
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_all_conditionals_change_in_one_application(most: int) -> None:
+    module = parse_module(TWO)
+    context = PassContext(PASS, applications=Applications(most))
+    assert create_pass(PASS).run(module, context) is (most > 0)
+    said = [(r.kind, r.instruction, r.reason) for r in context.remarks]
+    if not most:
+        assert module.is_pristine
+        assert said == []
+        return
+    assert context.applications.last is not None
+    assert context.applications.last.instruction == "r"
+    assert sorted(said) == [
+        ("applied", "c", "gives a tuple, %get-tuple-element.2 is its element"),
+        ("applied", "d", "gives a tuple, %get-tuple-element.3 is its element"),
+        ("missed", "later", "it runs asynchronously"),
+    ]
+    assert verify_module(module) == []
+    assert Reference(parse_module(TWO), RunSettings()).compare(module) is None
+    assert module.computations["k"].root.shape.text == "f32[]"

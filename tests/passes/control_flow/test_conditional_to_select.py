@@ -7,6 +7,7 @@ from tests.passes.checked_run import run_checked
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
+from hloopt.pass_framework.applications import Applications
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
@@ -108,3 +109,66 @@ def test_nested_conditionals_go_in_one_run() -> None:
     module = run_checked(PASS, text)
     assert next(module.instructions(Opcode.CONDITIONAL), None) is None
     assert Reference(parse_module(text), RunSettings()).compare(module) is None
+
+
+TWO = """
+    two { a = f32[] parameter(0) k = f32[] constant(0)
+      q = pred[] compare(a, k), direction=LT
+      n = f32[] cosine(a)
+      c0 = f32[] conditional(q, a, a), true_computation=t, false_computation=f,
+        control-predecessors={n}
+      c1 = f32[] conditional(q, a, n), true_computation=t, false_computation=f
+      c2 = f32[] conditional(q, n, a), true_computation=t, false_computation=f
+      c3 = f32[] conditional(q, a, a), true_computation=t, false_computation=f,
+        control-predecessors={n}
+      first = f32[] add(c0, c1)
+      later = f32[] add(c2, c3)
+      ROOT s = f32[] add(first, later) }
+    ENTRY"""
+
+
+@pytest.mark.parametrize(
+    ("most", "left", "said"),
+    [
+        (0, ["c0", "c1", "c2", "c3"], ["missed c0"]),
+        (1, ["c0", "c2", "c3"], ["missed c0", "applied c1"]),
+        (2, ["c0", "c3"], ["missed c0", "applied c1", "applied c2", "missed c3"]),
+    ],
+)
+def test_conditionals_between_others_that_stay_are_replaced_up_to_the_limit(
+    most: int, left: list[str], said: list[str]
+) -> None:
+    text = applied(entry=MAP.replace("=applied", "=two")).replace("ENTRY", TWO)
+    module = parse_module(text)
+    context = PassContext(PASS, applications=Applications(most))
+    assert create_pass(PASS).run(module, context) is (most > 0)
+    stays = [i.name for i in module.computations["two"].instructions]
+    assert [name for name in stays if name in ("c0", "c1", "c2", "c3")] == left
+    assert [f"{r.kind} {r.instruction}" for r in context.remarks] == said
+    assert context.statistics.get("conditionals removed", 0) == most
+    assert Reference(parse_module(text), RunSettings()).compare(module) is None
+
+
+def test_what_the_entry_does_not_run_is_left_alone() -> None:
+    apart = """apart { p = f32[8] parameter(0)
+      ROOT r = f32[8] map(p), dimensions={0}, to_apply=applied }
+    ENTRY"""
+    text = applied(entry="ROOT p = f32[8] parameter(0)").replace("ENTRY", apart)
+    run_checked(PASS, text, changes=False)
+
+
+def test_a_schedule_stays_valid() -> None:
+    text = applied().replace("HloModule m", "HloModule m, is_scheduled=true")
+    module = run_checked(PASS, text)
+    assert [i.opcode.value for i in module.computations["applied"].instructions] == [
+        *("parameter", "constant", "compare", "convert", "cosine", "sine", "negate", "select")
+    ]
+
+
+def test_computations_without_conditionals_keep_the_schedule_they_have() -> None:
+    text = applied().replace("HloModule m", "HloModule m, is_scheduled=true")
+    module = parse_module(text)
+    below = module.computations["below"]
+    before = below.version
+    create_pass(PASS).run(module, PassContext())
+    assert below.version == before

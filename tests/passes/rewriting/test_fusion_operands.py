@@ -62,6 +62,14 @@ def test_the_order_there_is_changes_nothing() -> None:
     assert module.is_pristine
 
 
+def test_a_fusion_that_shares_no_buffer_goes_on_sharing_none() -> None:
+    start, _, end = TEXT.partition(",\n    output_to_operand_aliasing={{}: (1, {})}")
+    module = parse_module(start + end)
+    permute_fusion_operands(fusion_of(module), (2, 1, 0))
+    assert operands_of(fusion_of(module)) == "c b a"
+    assert "output_to_operand_aliasing" not in fusion_of(module).attributes
+
+
 def test_a_value_that_is_an_operand_twice_stays_one_twice() -> None:
     module = parse_module(TEXT.replace("fusion(a, b, c)", "fusion(a, a, c)"))
     permute_fusion_operands(fusion_of(module), (2, 1, 0))

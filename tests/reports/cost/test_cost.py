@@ -12,15 +12,9 @@ from rich.console import Console
 
 from hloopt.analysis.cost.runs import Runs
 from hloopt.reports.console.units import human_count, human_ratio, human_seconds, middle
-from hloopt.reports.cost.findings import (
-    GROUPINGS,
-    NO_SCOPE,
-    CostReport,
-    analyze_cost,
-    cost_to_json,
-    grouped,
-)
+from hloopt.reports.cost.findings import GROUPINGS, NO_SCOPE, CostReport, analyze_cost, grouped
 from hloopt.reports.cost.page import cost_page
+from hloopt.reports.cost.record import cost_to_json
 from hloopt.reports.cost.terminal import render_cost
 from hloopt.targets import load_target
 from hloopt.text import parse_module

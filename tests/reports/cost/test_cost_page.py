@@ -16,10 +16,11 @@ from tests.reports.cost.test_cost import KNOWN, TEXT
 from tests.reports.html.pages import Page
 
 from hloopt.cost_models import CostModelChoice
-from hloopt.reports.cost.findings import CostReport, analyze_cost, cost_to_json
+from hloopt.reports.cost.findings import CostReport, analyze_cost
 from hloopt.reports.cost.intensity import Intensities, intensity_of
 from hloopt.reports.cost.measured import MeasuredTimes
 from hloopt.reports.cost.page import cost_page
+from hloopt.reports.cost.record import cost_to_json
 from hloopt.reports.cost.terminal import render_cost
 from hloopt.targets import load_target, target_names
 from hloopt.text import parse_module

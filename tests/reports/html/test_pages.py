@@ -12,7 +12,14 @@ from tests.reports.scheduled_modules import nested
 from hloopt.memory.limit import MemoryLimit
 from hloopt.reports.cost.findings import analyze_cost
 from hloopt.reports.cost.page import cost_page
-from hloopt.reports.html.columns import Grouping, TextColumn, packed_rows, scope_groupings
+from hloopt.reports.html.columns import (
+    Criterion,
+    Grouping,
+    TextColumn,
+    packed_rows,
+    scope_groupings,
+    text_groupings,
+)
 from hloopt.reports.html.page import Column, as_html, data_table, html_page
 from hloopt.reports.memory.model import MemoryFindings
 from hloopt.reports.memory.page import memory_page
@@ -251,8 +258,17 @@ def test_what_is_too_little_to_be_seen_is_no_group() -> None:
 
 def test_scopes_are_offered_where_they_tell_more_apart() -> None:
     texts = ["jit(f)/while/body/attention/dot", "jit(f)/while/body/mlp/dot", "jit(f)/loss"]
-    found = list(scope_groupings(texts, [1, 1, 1], depth=3, most=6))
+    found = list(scope_groupings(TextColumn.of(texts), [1, 1, 1], depth=3, most=6))
     names = [grouping.name for grouping in found]
     assert names == ["scope, 2 parts", "scope, 3 parts", "scope, 4 parts"]
     assert found[2].labels[0] == "jit(f)/while/body/attention"
-    assert list(scope_groupings(["", ""], [1, 1], depth=3, most=6)) == []
+    assert list(scope_groupings(TextColumn.of(["", ""]), [1, 1], depth=3, most=6)) == []
+
+
+def test_things_are_grouped_by_each_criterion_with_their_weights() -> None:
+    columns = {"op": TextColumn.of(["a.1", "b", "a.2", "b"]), "kind": TextColumn.of("xyxx")}
+    criteria = (Criterion("name", "op", lambda text: text[0]), Criterion("kind", "kind"))
+    by_name, by_kind = text_groupings(columns, [1, 2, 3, 5], criteria, most=6)
+    assert (by_name.name, by_name.column) == ("name", "op")
+    assert (by_name.labels, by_name.sums, by_name.group_of) == (["b", "a"], [7, 4], [1, 0, 1])
+    assert (by_kind.labels, by_kind.sums) == (["x", "y"], [9, 2])

@@ -15,13 +15,8 @@ from hloopt.memory.limit import MemoryLimit
 from hloopt.reports.console.units import human_bytes
 from hloopt.reports.memory import comparison as memory_diff
 from hloopt.reports.memory.advice import render_advice, render_fit
-from hloopt.reports.memory.comparison import (
-    PeakChange,
-    compare_memory,
-    memory_delta,
-    peak_change,
-    render_memory_change,
-)
+from hloopt.reports.memory.comparison import PeakChange, compare_memory, peak_change
+from hloopt.reports.memory.comparison_terminal import memory_delta, render_memory_change
 from hloopt.reports.memory.groups import GROUPINGS, grouped
 from hloopt.reports.memory.model import MemoryFindings, exhausted
 from hloopt.reports.memory.record import memory_to_json

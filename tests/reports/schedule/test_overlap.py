@@ -21,13 +21,8 @@ from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.reports.schedule.order import ALL_COLLECTIVES
-from hloopt.reports.schedule.overlap import (
-    OverlapReport,
-    matched,
-    overlap_change_to_json,
-    overlap_reports,
-    overlap_to_json,
-)
+from hloopt.reports.schedule.overlap import OverlapReport, matched, overlap_reports
+from hloopt.reports.schedule.overlap_record import overlap_change_to_json, overlap_to_json
 from hloopt.reports.schedule.overlap_terminal import render_overlap
 from hloopt.reports.schedule.run import ScheduleSettings
 from hloopt.scheduling.config import SchedulerConfig

@@ -16,12 +16,9 @@ from tests.simulation.test_execution import LOOP, LOOP_ENTRY
 from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
 from hloopt.reports.console.units import CycleUnit
-from hloopt.reports.schedule.comparison import (
-    NotCompared,
-    compare_schedules,
-    render_schedule_change,
-    schedule_change_to_json,
-)
+from hloopt.reports.schedule.comparison import NotCompared, compare_schedules
+from hloopt.reports.schedule.comparison_record import schedule_change_to_json
+from hloopt.reports.schedule.comparison_terminal import render_schedule_change
 from hloopt.reports.schedule.findings import ScheduleFindings
 from hloopt.reports.schedule.group_sizes import group_size
 from hloopt.reports.schedule.record import schedule_to_json

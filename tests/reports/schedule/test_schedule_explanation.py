@@ -17,11 +17,9 @@ from hloopt.diagnostics import HloError
 from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.reports.schedule.explanation import (
-    ScheduleExplanation,
-    explanation_to_json,
-    render_explanation,
-)
+from hloopt.reports.schedule.explanation import ScheduleExplanation
+from hloopt.reports.schedule.explanation_record import explanation_to_json
+from hloopt.reports.schedule.explanation_terminal import render_explanation
 from hloopt.reports.schedule.run import ScheduleSettings
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.text import parse_module

@@ -33,6 +33,22 @@ class Bodies:
         for computation in stable_computation_order(module):  # callees first
             self._add(computation)
 
+    def whole(self, module: Module) -> int:
+        """Number a module as a whole: header, computations, and the order of a schedule.
+
+        O(instructions + edges).
+        """
+        self.add(module)
+        order = [
+            tuple([self.values[instruction] for instruction in computation.instructions])
+            for computation in module.computations.values()
+            if module.is_scheduled
+        ]
+        bodies = sorted(self.computations[each] for each in module.computations.values())
+        header = tuple(sorted(self.content.header(module).items()))
+        entry = self.computations[module.entry]
+        return self.number(("module", header, entry, tuple(bodies), tuple(sorted(order))))
+
     def number(self, key: Hashable) -> int:
         """The number of a key; equal keys get equal numbers."""
         return self._numbers.setdefault(key, len(self._numbers))

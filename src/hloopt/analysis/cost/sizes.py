@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.shapes.shape import Shape
+from hloopt.ir.shapes.shape import Shape, fold
 from hloopt.ir.shapes.shape_size import shape_bytes
 
 table_bytes = cache(shape_bytes)
@@ -19,21 +19,7 @@ def _over_leaves(measure: Callable[[Shape], int]) -> Callable[[Shape], int]:
 
     def total(shape: Shape) -> int:
         found = known.get(shape)
-        if found is not None:
-            return found
-        stack = [shape]
-        while stack:
-            part = stack[-1]
-            unknown = [element for element in part.elements if element not in known]
-            if unknown:
-                stack += unknown
-                continue
-            stack.pop()
-            if part.is_tuple:
-                known[part] = sum(known[element] for element in part.elements)
-            else:
-                known[part] = measure(part)
-        return known[shape]
+        return fold(shape, measure, sum, known) if found is None else found
 
     return total
 

@@ -54,12 +54,10 @@ def command(
     from hloopt.analysis.call_graph import CallGraph
     from hloopt.diagnostics import printable
     from hloopt.files import find_inputs, load
-    from hloopt.reports.structure.call_graph import (
-        call_graph_to_dot,
-        call_graph_to_json,
-        render_table,
-        render_tree,
-    )
+    from hloopt.reports.structure.call_graph import report_call_graph
+    from hloopt.reports.structure.call_graph_dot import call_graph_to_dot
+    from hloopt.reports.structure.call_graph_terminal import render_call_table, render_call_tree
+    from hloopt.reports.structure.record import call_graph_to_json
 
     if view and output_format == "json":
         raise click.UsageError(f"--{view} is another form: not with --format json")
@@ -67,19 +65,20 @@ def command(
         modules = [(path, load(path)) for path in paths]
     threads = _threads(execution_threads, [module for _, module in modules])
     graphs = [(path, CallGraph.build(module, threads)) for path, module in modules]
-    if output_format == "json":
-        print_json([{"file": path, **call_graph_to_json(graph)} for path, graph in graphs])
-        return 0
     if view == "dot":
         for path, graph in graphs:
             if has_titles(files):
                 click.echo(f"// {printable(path)}")
             click.echo(call_graph_to_dot(graph), nl=False)
         return 0
+    reports = [(path, report_call_graph(graph)) for path, graph in graphs]
+    if output_format == "json":
+        print_json([{"file": path, **call_graph_to_json(report)} for path, report in reports])
+        return 0
     console = make_console(color)
-    render = render_tree if view == "tree" else render_table
-    for graph in print_titles(console, graphs, files):
-        render(graph, console, top=top)
+    render = render_call_tree if view == "tree" else render_call_table
+    for report in print_titles(console, reports, files):
+        render(report, console, top=top)
     return 0
 
 

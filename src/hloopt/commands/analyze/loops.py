@@ -34,12 +34,9 @@ def command(files: tuple[str, ...], output_format: str, color: str) -> int:
     from hloopt.analysis.stage import Stage
     from hloopt.files import find_inputs, load
     from hloopt.reports.stage_notices import partition_notices, render_notices
-    from hloopt.reports.structure.loops import (
-        LoopReport,
-        analyze_loops,
-        loops_to_json,
-        render_loops,
-    )
+    from hloopt.reports.structure.loops import LoopReport, analyze_loops
+    from hloopt.reports.structure.loops_terminal import render_loops
+    from hloopt.reports.structure.record import loops_to_json
 
     reports: list[tuple[str, str, tuple[str, ...], list[LoopReport]]] = []
     with at_work(find_inputs(files)) as paths:

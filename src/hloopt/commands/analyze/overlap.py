@@ -40,11 +40,8 @@ def command(
     hloopt analyze overlap step.hlo after.hlo --target b200
     hloopt analyze overlap step.hlo --profile step.pbtxt
     """
-    from hloopt.reports.schedule.overlap import (
-        overlap_change_to_json,
-        overlap_reports,
-        overlap_to_json,
-    )
+    from hloopt.reports.schedule.overlap import overlap_reports
+    from hloopt.reports.schedule.overlap_record import overlap_change_to_json, overlap_to_json
 
     settings = schedule.settings()
     paths = [before] if after is None else [before, after]

@@ -35,7 +35,9 @@ def command(file: str, first: str, second: str, top: int, output_format: str, co
     compared in the nearest computation that calls both, if there is one way to each.
     """
     from hloopt.files import load
-    from hloopt.reports.structure.reachability import order_to_json, render_order, report_order
+    from hloopt.reports.structure.reachability import report_order
+    from hloopt.reports.structure.reachability_terminal import render_order
+    from hloopt.reports.structure.record import order_to_json
 
     with at_work([file]) as paths:
         (module,) = map(load, paths)

@@ -131,7 +131,7 @@ def _annotate(module: Module, findings: _Findings, place: str, wanted: list[Axis
 
 
 def _to_json(findings: _Findings) -> dict[str, object]:
-    from hloopt.reports.replication.findings import replication_to_json
+    from hloopt.reports.replication.record import replication_to_json
 
     return {
         "module": findings.name,

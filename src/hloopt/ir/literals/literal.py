@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from hloopt.diagnostics import LiteralError
 from hloopt.ir.attributes.text import scan_literal
@@ -76,11 +77,10 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
         values = []
     if not shape.dimensions:
         return format_value(values[0])
-    formatted = {value: format_value(value) for value in set(values)}
-    texts = [formatted[value] for value in values]
-    if limit is not None and len(texts) > limit:
+    formatted = {value: format_value(value) for value in set(values)}  # refuses wrong values
+    if limit is not None and len(values) > limit:
         return ELIDED
-    return nest_values(texts, shape.dimensions)
+    return nest_values(map(formatted.__getitem__, values), shape.dimensions)
 
 
 _LARGEST_SPELLED = 1 << 20  # elements; a larger array given as one scalar keeps that form
@@ -210,22 +210,26 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield kind, match[0]
 
 
-def nest_values(texts: list[str], dimensions: tuple[int, ...]) -> str:
-    """Values in row-major order in nested braces, blanks and index comments as XLA sets them."""
-    rows = texts
+def nest_values(texts: Iterable[str], dimensions: tuple[int, ...]) -> str:
+    """Values in row-major order in nested braces, blanks and index comments as XLA sets them.
+
+    Of the values one row is held at a time, for literals of many million elements.
+    """
     rank = len(dimensions)
+    rows: list[str] = []
+    parts = iter(texts)
     for axis in range(rank - 1, -1, -1):
         size = dimensions[axis]
         groups = math.prod(dimensions[:axis])
         if axis == rank - 1 and rank > 1 and size < 2:
-            rows = [f"{{{row}}}" for row in rows] if size else ["{}"] * groups
-            continue
-        grouped = [rows[i * size : (i + 1) * size] for i in range(groups)]
-        if axis == rank - 1:
+            rows = [f"{{{part}}}" for part in parts] if size else ["{}"] * groups
+        elif axis == rank - 1:
             opening, closing = ("{", "}") if rank == 1 else ("{ ", " }")
-            rows = [f"{opening}{', '.join(group)}{closing}" for group in grouped]
+            rows = [f"{opening}{', '.join(islice(parts, size))}{closing}" for _ in range(groups)]
         else:
+            grouped = (list(islice(parts, size)) for _ in range(groups))
             rows = [f"{{ {', '.join(_commented(group, axis, rank))} }}" for group in grouped]
+        parts = iter(rows)
     return rows[0] if rows else "{}"
 
 

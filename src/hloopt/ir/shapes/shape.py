@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from typing import TypeVar
 
 from hloopt.diagnostics import ShapeError
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES, ElementType
 from hloopt.ir.shapes.layout import Layout, default_layout
+
+_Value = TypeVar("_Value")
 
 
 class Shape:
@@ -268,15 +271,15 @@ _WITHOUT_LAYOUT: dict[Shape, Shape] = {}
 
 def without_layout(shape: Shape) -> Shape:
     """`shape` with default layouts throughout; a value to compare shapes by, layouts aside."""
-    return _WITHOUT_LAYOUT.get(shape) or _rebuilt(shape, _with_default_layout, _WITHOUT_LAYOUT)
+    return _WITHOUT_LAYOUT.get(shape) or fold(shape, _with_default, tuple_shape, _WITHOUT_LAYOUT)
 
 
 def without_packing(shape: Shape) -> Shape:
     """`shape` without `E(n)` in its layouts: each element takes whole bytes."""
-    return _rebuilt(shape, _with_whole_bytes, {}) if "E(" in shape.text else shape
+    return fold(shape, _with_whole_bytes, tuple_shape, {}) if "E(" in shape.text else shape
 
 
-def _with_default_layout(array: Shape) -> Shape:
+def _with_default(array: Shape) -> Shape:
     return array_shape(array.type_name, array.dimensions, array.dynamic, None, array.is_buffer)
 
 
@@ -285,23 +288,28 @@ def _with_whole_bytes(array: Shape) -> Shape:
     return array.with_layout(layout._replace(element_bits=0)) if layout.element_bits else array
 
 
-def _rebuilt(shape: Shape, change: Callable[[Shape], Shape], known: dict[Shape, Shape]) -> Shape:
-    """`shape` with all its arrays changed. What is in `known` is taken from there, and added.
+def fold(
+    shape: Shape,
+    of_leaf: Callable[[Shape], _Value],
+    of_tuple: Callable[[list[_Value]], _Value],
+    known: dict[Shape, _Value],
+) -> _Value:
+    """The value of a shape: `of_leaf` of what is no tuple, `of_tuple` of the values of elements.
 
-    No deep recursion, and each distinct shape once.
+    Values are taken from `known`, and added to it. No deep recursion, and each distinct shape once.
     """
     stack = [shape]
     while stack:
-        part = stack[-1]
+        part = stack.pop()
+        if part in known:
+            continue
         new = [element for element in part.elements if element not in known]
         if new:
-            stack += new
-            continue
-        stack.pop()
-        if part.is_tuple:
-            known[part] = tuple_shape(known[element] for element in part.elements)
+            stack += part, *new
+        elif part.is_tuple:
+            known[part] = of_tuple([known[element] for element in part.elements])
         else:
-            known[part] = change(part)
+            known[part] = of_leaf(part)
     return known[shape]
 
 

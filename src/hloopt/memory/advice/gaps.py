@@ -135,16 +135,24 @@ class Places:
         if time is None:
             return
         first = last = time
-        if instruction.opcode in _STARTS:
-            last = max(time, self._done(instruction))
+        start = self._start_of(instruction)
+        if start is not None:
+            last = max(time, self._done(start))
         for callee in instruction.called:
             if schedule.is_entered_by(callee, instruction):
                 first = min(first, schedule.spans[callee][0])
         if instruction.opcode is Opcode.WHILE:
             yield first, first
-            yield time, time
+            yield time, last
         else:
             yield (first if instruction.opcode in _CALLS else time), last
+
+    def _start_of(self, instruction: Instruction) -> Instruction | None:
+        """The start of the operation that an instruction is or runs in; None if it has no done."""
+        around: Instruction | None = instruction
+        while around is not None and around.opcode not in _STARTS:
+            around = self.schedule.first_call.get(around.parent)
+        return around
 
     def _done(self, start: Instruction) -> int:
         """The position of an instruction's last user's last user: what it starts is done there."""

@@ -60,7 +60,6 @@ class Relief:
         for step in reversed(self.steps[best:]):
             self._apply(step, 1)
         del self.steps[best:]
-        self.peak = max(self.timeline, default=0)
 
     def _is_open(self, step: Step) -> bool:
         """Whether nothing that was taken before stands against a step, and it helps at once."""

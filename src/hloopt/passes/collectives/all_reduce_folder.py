@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from hloopt.ir.attributes.frontend_attributes import (
     common_frontend_attributes,
@@ -92,17 +93,22 @@ def _folded(inner: Instruction, outer: Instruction) -> _Groups | str:
     if not first or not second:
         return f"%{(outer if first else inner).name} lists no groups"
     group_of = {device: group for group in first for device in group}
-    folded: dict[int, tuple[int, ...]] = {}
-    """The devices whose values are reduced, for each device."""
-    for group in second:
-        members = [member for device in group for member in group_of.get(device, (device,))]
-        if len(set(members)) < len(members):
+    # Groups that are reduced together are named by the first device of each.
+    together = [tuple(sorted(group_of.get(d, (d,))[0] for d in group)) for group in second]
+    for names in together:
+        if len(set(names)) < len(names):
             return f"%{outer.name} would count a device twice"
-        folded |= dict.fromkeys(group, tuple(sorted(members)))
-    for together in folded.values():
-        if any(folded.get(member) != together for member in together):
+    devices: dict[tuple[int, ...], set[int]] = {}
+    """The devices whose values are reduced, for groups that are reduced together."""
+    for names, group in zip(together, second, strict=True):
+        devices.setdefault(names, set()).update(group)
+    folded = []
+    for names, found in devices.items():
+        members = chain.from_iterable(group_of.get(name, (name,)) for name in names)
+        if not found.issuperset(members):
             return f"its groups and those of %{outer.name} make up no larger ones"
-    return sorted(set(folded.values()))
+        folded.append(tuple(sorted(found)))
+    return sorted(folded)
 
 
 def _fold(

@@ -28,14 +28,13 @@ def remove_dead_parameters(computation: Computation, context: PassContext) -> li
     if not context.apply(computation.root, "its computation loses unused parameters", remark=False):
         return []
     numbers = [p.parameter_number for p in live]
-    kept = set(numbers)
     orphans: dict[Instruction, None] = {}
     for caller in list(computation.callers):
-        dropped = [o for i, o in enumerate(caller.operands) if i not in kept]
-        caller.set_operands([caller.operands[i] for i in numbers])
+        before = list(caller.operands)
+        caller.set_operands([before[i] for i in numbers])
         if caller.opcode is Opcode.ASYNC_START:
             _retype_async(caller)
-        orphans.update(dict.fromkeys(o for o in dropped if not o.users))
+        orphans.update(dict.fromkeys(o for o in before if not o.users))
     keep_parameters(computation, live)
     return list(orphans)
 
@@ -86,9 +85,7 @@ def remove_dead_entry_parameters(module: Module, context: PassContext) -> None:
     keep_parameters(entry, live)
     if "entry_computation_layout" in module.attributes:
         module.set_attribute("entry_computation_layout", entry_layout(module))
-    if aliases:
-        moved = (alias._replace(parameter=numbers[alias.parameter]) for alias in aliases)
-        module.set_attribute("input_output_alias", format_aliasing(moved))
-    if donors:
-        kept = ((numbers[parameter], index) for parameter, index in donors)
-        module.set_attribute("buffer_donor", format_buffer_donor(kept))
+    moved = (alias._replace(parameter=numbers[alias.parameter]) for alias in aliases)
+    module.set_attribute("input_output_alias", format_aliasing(moved))
+    kept = ((numbers[parameter], index) for parameter, index in donors)
+    module.set_attribute("buffer_donor", format_buffer_donor(kept))

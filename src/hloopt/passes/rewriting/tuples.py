@@ -92,8 +92,7 @@ def _keep_leaves(
 
 def leaf_shardings(instruction: Instruction) -> list[str] | None:
     """The shardings of a tuple's leaves; None where it has none, or one for all of them."""
-    text = canonical_sharding(instruction.attributes.get("sharding", "{}"))
-    return split_dictionaries(text) if text.startswith("{{") else None
+    return split_dictionaries(canonical_sharding(instruction.attributes.get("sharding", "{}")))
 
 
 def _replication(instruction: Instruction) -> list[str] | None:

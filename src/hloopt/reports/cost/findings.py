@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.model import Cost
@@ -22,7 +22,7 @@ from hloopt.ir.shapes.shape import format_shape
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import some
 from hloopt.reports.cost.sources import CostSources
-from hloopt.reports.sources import StackTable, source_notes
+from hloopt.reports.sources import source_notes
 from hloopt.reports.stage_notices import cost_notices
 from hloopt.targets import Target
 
@@ -272,61 +272,3 @@ def source_notes_of(report: CostReport) -> list[str]:
         for line, runs in report.sources.of(row.instruction).items():
             amounts[line.basis] += row.cost.bytes_accessed * runs
     return source_notes(amounts, "bytes")
-
-
-# -- JSON -------------------------------------------------------------------------------------
-
-
-def cost_to_json(report: CostReport, by: str, *, depth: int = 3) -> dict[str, Any]:
-    """The report as plain data, all groups; times in seconds, null without a target.
-
-    A group that is one instruction says which: its computation, opcode, shape and op_name, and
-    the lines of the program it runs at.
-    """
-    total = report.total
-    has_times = report.target is not None
-    rows = {row.name: row for row in report.rows} if by == "instruction" else {}
-    stacks = StackTable()
-    notes = source_notes_of(report) if by == "source" else []
-    return {
-        "module": report.module,
-        "target": report.target.name if report.target else None,
-        "flops": total.flops,
-        "transcendentals": total.transcendentals,
-        "bytes_accessed": total.bytes_accessed,
-        "bytes_read": total.bytes_read,
-        "bytes_written": total.bytes_written,
-        "unfused_bytes": total.unfused_bytes,
-        "intensity": total.intensity,
-        "seconds": report.seconds if has_times else None,
-        "compute_seconds": report.compute_seconds if has_times else None,
-        "memory_seconds": report.seconds - report.compute_seconds if has_times else None,
-        "measured": None
-        if report.measured is None
-        else {"source": report.measured.source, "seconds": report.measured_seconds},
-        "by": by,
-        "groups": [
-            _group_to_json(report, group, rows.get(group.label), stacks)
-            for group in grouped(report, by, depth=depth)
-        ],
-        "stacks": stacks.stacks,
-        "notices": list(report.notices),
-        "assumptions": report.assumptions + notes,
-    }
-
-
-def _group_to_json(
-    report: CostReport, group: CostGroup, row: CostRow | None, stacks: StackTable
-) -> dict[str, Any]:
-    data: dict[str, Any] = {"label": group.label}
-    if row is not None:
-        data |= {key: getattr(row, key) for key in ("computation", "opcode", "shape", "op_name")}
-        data["sources"] = [
-            stacks.source_to_json(line) | {"runs": runs}
-            for line, runs in report.sources.of(row.instruction).items()
-        ]
-    data |= asdict(group)
-    data["runs"], data["runs_known"] = group.runs
-    if report.target is None:
-        data["seconds"] = data["compute_seconds"] = None
-    return data

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import digits
-from typing import Any
+from typing import Any, NamedTuple
 
 from hloopt.diagnostics import counted
 
@@ -130,12 +130,35 @@ class Grouping:
         }
 
 
-def scope_groupings(
-    texts: Sequence[str], weights: Sequence[float], *, depth: int, most: int
+class Criterion(NamedTuple):
+    """A way to tell things apart: by the labels of their texts in a column."""
+
+    name: str
+    column: str
+    label: Callable[[str], str] = str
+
+
+def text_groupings(
+    columns: Mapping[str, TextColumn],
+    weights: Sequence[float],
+    criteria: Iterable[Criterion],
+    *,
+    most: int,
 ) -> Iterator[Grouping]:
-    """Groupings of op_names by their first parts: by `depth` of them, and by each number of parts
-    that tells more of them apart than the one before."""
-    parts = [text.split("/") for text in texts]
+    """A grouping per criterion, of things with `weights` and these columns of texts."""
+    for name, column, label in criteria:
+        found = columns[column]
+        texts, sums = list(found.numbers), found.weights(weights)
+        yield Grouping.of(name, column, texts, sums, label=label, most=most)
+
+
+def scope_groupings(
+    op_names: TextColumn, weights: Sequence[float], *, depth: int, most: int
+) -> Iterator[Grouping]:
+    """Groupings of things with `weights` by the first parts of their op_names: by `depth` of them,
+    and by each number of parts that tells more op_names apart than the one before."""
+    parts = [text.split("/") for text in op_names.numbers]
+    sums = op_names.weights(weights)
     longest = max(map(len, parts), default=0)
     before = 1
     for count in range(1, min(longest, _MOST_PARTS) + 1):
@@ -143,7 +166,7 @@ def scope_groupings(
         different = len(set(scopes))
         if different > before or count == depth:
             title = f"scope, {counted(count, 'part')}"
-            yield Grouping.of(title, "op_name", scopes, weights, most=most)
+            yield Grouping.of(title, "op_name", scopes, sums, most=most)
         before = different
 
 

@@ -7,7 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 from hloopt.reports.console.units import human_bytes
-from hloopt.reports.html.columns import Grouping, TextColumn, scope_groupings
+from hloopt.reports.html.columns import (
+    Criterion,
+    Grouping,
+    TextColumn,
+    scope_groupings,
+    text_groupings,
+)
 from hloopt.reports.html.page import Column, as_html, data_table, facts_list, html_page, notes_list
 from hloopt.reports.memory.groups import without_layout
 
@@ -79,11 +85,14 @@ def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[
     names = TextColumn(instructions.numbers)  # most of them are those of instructions
     for buffer in buffers:
         names.add(buffer["name"])
-    weights = [
+    weights = [  # the bytes that temporaries hold, and how long
         0 if b["kind"] in _SET_ASIDE else b["size"] * length
         for b, length in zip(buffers, lengths, strict=True)
     ]
-    groupings = list(_groupings(texts, weights, depth))
+    groupings = [
+        *scope_groupings(texts["op_name"], weights, depth=depth, most=_MOST_GROUPS),
+        *text_groupings(texts, weights, _CRITERIA, most=_MOST_GROUPS),
+    ]
     aside = [b for b in model["live_at_peak"] if b["kind"] in _SET_ASIDE]
     return {
         "peak": model["peak"],
@@ -124,28 +133,14 @@ def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[
 _ASIDE_TEXTS = ("name", *(name for name in _TEXTS if name != "opcode"))
 
 
-def _groupings(texts: dict[str, TextColumn], weights: list[int], depth: int) -> Iterator[Grouping]:
-    """The groupings of temporaries, each group by the bytes that it holds and how long."""
-    scopes = texts["op_name"]
-    yield from scope_groupings(
-        list(scopes.numbers), scopes.weights(weights), depth=depth, most=_MOST_GROUPS
-    )
-    for name, column, label in (
-        ("kind", "kind", lambda _: "temporaries"),
-        ("opcode", "opcode", str),
-        ("shape", "shape", without_layout),
-        ("source", "source", str),
-        ("computation", "computation", str),
-    ):
-        found = texts[column]
-        yield Grouping.of(
-            name,
-            column,
-            list(found.numbers),
-            found.weights(weights),
-            label=label,
-            most=_MOST_GROUPS,
-        )
+_CRITERIA = (
+    Criterion("kind", "kind", lambda _: "temporaries"),
+    Criterion("opcode", "opcode"),
+    Criterion("shape", "shape", without_layout),
+    Criterion("source", "source"),
+    Criterion("computation", "computation"),
+)
+"""The criteria that tell temporaries apart, beside scopes."""
 
 
 def _initial(groupings: list[Grouping], by: str, depth: int) -> int:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import STARTS
-from hloopt.reports.console.footnotes import print_footnote
-from hloopt.reports.console.units import CycleUnit, human_change, human_share
+from hloopt.reports.console.units import CycleUnit, human_share
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from hloopt.analysis.stage import Stage
     from hloopt.cost_models import CostModelChoice
     from hloopt.reports.schedule.run import Preset, ScheduleSettings
@@ -157,90 +154,3 @@ def _compared(
         *(old, new, cycle_unit(model), settings.cost_model, preset),
         *(tuple(dict.fromkeys(doubts)), notes),
     )
-
-
-def render_schedule_change(change: ScheduleChange, console: Console) -> None:
-    """Print a table of each figure before and after.
-
-    A change is good or bad only where figures are times and there are no doubts.
-    """
-    from rich.text import Text
-
-    from hloopt.reports.console.table import ReportTable
-
-    unit = change.unit
-    table = ReportTable()
-    abstract = " (cycles, XLA's constants)" if unit.seconds is None else ""
-    table.add_column(f"schedule{abstract}", style="bold")
-    for name in ("before", "after", "change"):
-        table.add_column(name, justify="right")
-    for name, old, new in _rows(change):
-        style = ""
-        is_verdict = not change.doubts and unit.seconds is not None
-        if is_verdict and old is not None and new is not None and old != new:
-            style = "green" if new < old else "red"
-        text = "" if change.doubts else _change(old, new)
-        cells = ["-" if figure is None else unit.text(figure) for figure in (old, new)]
-        table.add_row(name, *cells, Text(text, style=style))
-    console.print(table)
-    if change.doubts:
-        print_footnote(console, f"figures only, no verdict: {'; '.join(change.doubts)}")
-    for note in change.notes:
-        print_footnote(console, note)
-
-
-def _rows(change: ScheduleChange) -> Iterator[tuple[str, float | None, float | None]]:
-    """Names with figures before and after."""
-    before, after = change.before, change.after
-    figures: dict[str, Callable[[Simulation], float]] = {
-        "makespan": lambda run: run.makespan,
-        "exposed": lambda run: run.exposed,
-    }
-    for name, figure in figures.items():
-        yield (
-            name,
-            None if before is None else figure(before),
-            None if after is None else figure(after),
-        )
-    old, new = ({} if run is None else run.exposed_by_kind() for run in (before, after))
-    for kind in dict.fromkeys((*old, *new)):
-        if old.get(kind) or new.get(kind):
-            yield (
-                f"  {kind.value}",
-                None if before is None else old.get(kind, 0.0),
-                None if after is None else new.get(kind, 0.0),
-            )
-
-
-def _change(old: float | None, new: float | None) -> str:
-    if old is None or new is None:
-        return ""
-    if old == new:
-        return "="
-    return human_change(old, new) if old else "new"
-
-
-def totals_to_json(simulation: Simulation) -> dict[str, Any]:
-    """The figures of a whole run, in the unit of the model."""
-    return {
-        "makespan": simulation.makespan,
-        "exposed": simulation.exposed,
-        "exposed_by_kind": {
-            kind.value: cycles for kind, cycles in simulation.exposed_by_kind().items()
-        },
-    }
-
-
-def schedule_change_to_json(change: ScheduleChange) -> dict[str, Any]:
-    """The figures of both, in `unit`, and why their change is no gain or loss."""
-    from hloopt.cost_models import cost_model_to_json
-
-    return {
-        "preset": change.preset,
-        **cost_model_to_json(change.cost_model),
-        **change.unit.to_json(),
-        "before": None if change.before is None else totals_to_json(change.before),
-        "after": None if change.after is None else totals_to_json(change.after),
-        "doubts": list(change.doubts),
-        "assumptions": change.notes,
-    }

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from hloopt.analysis.async_operations import async_form
 from hloopt.analysis.cost.runs import Runs
 from hloopt.analysis.latency import Origin, Time
 from hloopt.collector import collector_paused
-from hloopt.cost_models import CostModelChoice, cost_model_to_json
+from hloopt.cost_models import CostModelChoice
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.reports.console.units import CycleUnit
@@ -158,34 +157,3 @@ def by_origin(rows: Iterable[TimedRow]) -> list[OriginTotal]:
         for origin, group in groups.items()
     ]
     return sorted(totals, key=lambda t: (t.origin is Origin.GUESS, -t.cycles))
-
-
-def latency_to_json(report: LatencyReport) -> dict[str, Any]:
-    """The report as plain data: times in `unit`, `time` of one run and `total` of all."""
-    return {
-        "module": report.module,
-        "preset": report.preset,
-        **cost_model_to_json(report.model),
-        **report.unit.to_json(),
-        "total": report.total,
-        "instructions": [_row_to_json(row) for row in report.instructions],
-        "operations": [
-            {**_row_to_json(row), "done": row.done.name if row.done else None}
-            for row in report.operations
-        ],
-        "guesses": len(report.guesses()),
-        "notices": list(report.notices),
-        "notes": report.notes,
-    }
-
-
-def _row_to_json(row: TimedRow) -> dict[str, Any]:
-    return {
-        "name": row.instruction.name,
-        "kind": row.kind,
-        "computation": row.instruction.parent.name,
-        "runs": row.runs.times if row.runs.is_known else None,
-        "time": row.time.cycles,
-        "total": row.total,
-        "from": row.time.origin.value,
-    }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from hloopt.analysis.stage import Stage
 from hloopt.collector import collector_paused
-from hloopt.cost_models import CostModelChoice, cost_model_to_json
+from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
 from hloopt.reports.console.units import CycleUnit
@@ -170,53 +169,3 @@ def matched(before: OverlapReport, after: OverlapReport) -> list[Pair]:
         same = waiting.get(_NUMBERED.sub("", row.computation))
         pairs.append((row, same.pop(0) if same else None))
     return pairs + [(None, row) for rows in waiting.values() for row in rows]
-
-
-# -- JSON -----------------------------------------------------------------------------------------
-
-
-def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
-    """The report as plain data.
-
-    `duration` and `exposed` are in `unit`; `seconds` and `exposed_seconds` are the same in seconds,
-    null where units are abstract.
-    """
-    return {
-        "module": report.module,
-        "order": report.order,
-        "is_scheduled": report.is_scheduled,
-        "preset": report.preset,
-        **cost_model_to_json(report.cost_model),
-        **report.unit.to_json(),
-        "bytes": report.bytes,
-        "hidden_bytes": report.hidden_bytes,
-        "exposed": report.exposed,
-        "exposed_seconds": _seconds(report, report.exposed),
-        "state_bytes": report.state_bytes,
-        "computations": [
-            {
-                **asdict(row),
-                "seconds": _seconds(report, row.duration),
-                "exposed_seconds": _seconds(report, row.exposed),
-            }
-            for row in report.rows
-        ],
-        "notices": list(report.notices),
-        "assumptions": list(report.notes),
-    }
-
-
-def overlap_change_to_json(before: OverlapReport, after: OverlapReport) -> dict[str, Any]:
-    """The rows that belong together in reports before and after passes."""
-    return {
-        "matched": [
-            [None if row is None else row.computation for row in pair]
-            for pair in matched(before, after)
-        ],
-        "more_state_bytes": after.state_bytes - before.state_bytes,
-    }
-
-
-def _seconds(report: OverlapReport, cycles: float) -> float | None:
-    seconds = report.unit.seconds
-    return None if seconds is None else cycles * seconds

@@ -12,7 +12,13 @@ from hloopt.cost_models import describe
 from hloopt.ir import Opcode
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import human_bytes
-from hloopt.reports.html.columns import Grouping, TextColumn, packed_rows, scope_groupings
+from hloopt.reports.html.columns import (
+    Criterion,
+    TextColumn,
+    packed_rows,
+    scope_groupings,
+    text_groupings,
+)
 from hloopt.reports.html.page import Column, data_table, facts_list, html_page, notes_list
 from hloopt.reports.schedule.findings import MEMORY_COUNT, ScheduleFindings
 from hloopt.reports.schedule.frames import Call, Frame, Slice
@@ -69,11 +75,15 @@ def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
     slices = [piece for frame in frames for piece in frame.slices]
     texts = {name: TextColumn.of(map(text, slices)) for name, text in _TEXTS.items()}
     texts["source"] = TextColumn.of(findings.lines.of(p.instruction).label for p in slices)
-    weights = [
+    weights = [  # the time of work in all runs
         (piece.end - piece.begin) * frame.weight if _kind(piece) == "work" else 0.0
         for frame in frames
         for piece in frame.slices
     ]
+    groupings = (
+        *text_groupings(texts, weights, _CRITERIA, most=_MOST_GROUPS),
+        *scope_groupings(texts["op_name"], weights, depth=_DEPTH, most=_MOST_GROUPS),
+    )
     return {
         "secondsPerCycle": findings.unit.seconds,
         "makespan": _rounded(findings.simulation.makespan),
@@ -90,7 +100,7 @@ def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
         "frames": _frames(frames, frame_numbers),
         "groupings": [
             {**grouping.packed(), "sums": [_rounded(time) for time in grouping.sums]}
-            for grouping in _groupings(texts, weights)
+            for grouping in groupings
         ],
         "waiting": _rounded(
             sum(
@@ -174,27 +184,13 @@ def _call(call: Call, slot: int, numbers: dict[Frame, int]) -> dict[str, Any]:
     }
 
 
-def _groupings(texts: dict[str, TextColumn], weights: list[float]) -> Iterator[Grouping]:
-    """The groupings of work of the main stream, each group by its time in all runs."""
-    for name, column, label in (
-        ("name but for numbers", "name", lambda name: _NUMBERS.sub("", name)),
-        ("opcode", "opcode", str),
-        ("computation", "computation", str),
-        ("source", "source", str),
-    ):
-        found = texts[column]
-        yield Grouping.of(
-            name,
-            column,
-            list(found.numbers),
-            found.weights(weights),
-            label=label,
-            most=_MOST_GROUPS,
-        )
-    scopes = texts["op_name"]
-    yield from scope_groupings(
-        list(scopes.numbers), scopes.weights(weights), depth=_DEPTH, most=_MOST_GROUPS
-    )
+_CRITERIA = (
+    Criterion("name but for numbers", "name", lambda name: _NUMBERS.sub("", name)),
+    Criterion("opcode", "opcode"),
+    Criterion("computation", "computation"),
+    Criterion("source", "source"),
+)
+"""The criteria that tell work of the main stream apart, beside scopes."""
 
 
 def _operation(

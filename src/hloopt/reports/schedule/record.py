@@ -6,7 +6,7 @@ from typing import Any
 
 from hloopt.cost_models import cost_model_to_json
 from hloopt.ir.sources.source_stacks import op_name_of
-from hloopt.reports.schedule.comparison import totals_to_json
+from hloopt.reports.schedule.comparison_record import totals_to_json
 from hloopt.reports.schedule.findings import MEMORY_COUNT, ScheduleFindings
 from hloopt.reports.schedule.group_sizes import group_size
 from hloopt.reports.schedule.timeline import Timeline

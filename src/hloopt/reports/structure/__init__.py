@@ -1,1 +1,1 @@
-"""Reports on call graphs, loops and reachability."""
+"""Reports on call graphs, loops and the order of instructions: findings, terminal pages, JSON."""

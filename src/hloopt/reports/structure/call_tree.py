@@ -56,7 +56,7 @@ def _children(node: CallGraphNode) -> list[_Line]:
     embedded: list[_Line] = []
     ends: list[_Line] = []
     end_sites: list[CallSite] = []
-    for callee, sites in calls_of(node).items():
+    for callee, sites in node.sites_by_callee().items():
         is_flow = any(site.context is CallContext.CONTROL_FLOW for site in sites)
         kind = flow if is_flow else embedded if callee.callees else ends
         kind.append((_call_text(callee, sites), callee))
@@ -83,14 +83,3 @@ def sites_text(sites: list[CallSite]) -> str:
     return ", ".join(
         f"{opcode} x {count:,}" if count > 1 else opcode for opcode, count in opcodes.most_common()
     )
-
-
-def calls_of(node: CallGraphNode) -> dict[CallGraphNode, list[CallSite]]:
-    """The call sites of a computation by what they call: one entry per reference."""
-    nodes = {callee.computation: callee for callee in node.callees}
-    calls: dict[CallGraphNode, list[CallSite]] = {callee: [] for callee in node.callees}
-    for site in node.call_sites:
-        for called in site.called:
-            if called in nodes:
-                calls[nodes[called]].append(site)
-    return calls

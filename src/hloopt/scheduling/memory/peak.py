@@ -34,13 +34,12 @@ class Peak:
     @classmethod
     def of(cls, life: BufferLife) -> Peak:
         """The peak of the schedule that `life` has looked at. O(buffers of all instructions)."""
-        computation = life.flow.module.entry
-        while True:
-            at, callee = _highest(life, computation)
-            if callee is None:
-                break
-            computation = callee
-        alive = _alive_at(life, at)
+        at, callee = _highest(life, life.flow.module.entry, set())
+        below = _alive_below(life, at, set())
+        while callee is not None:
+            at, callee = _highest(life, callee, below)
+            below = _alive_below(life, at, below)
+        alive = below | set(life.allocated(at))
         buffers = sorted(alive, key=lambda buffer: (-life.size[buffer], buffer))
         return cls(
             at,
@@ -62,9 +61,14 @@ class Peak:
         return shown if more <= 0 else f"{shown} and {more:,} smaller"
 
 
-def _highest(life: BufferLife, computation: Computation) -> tuple[Instruction, Computation | None]:
-    """The instruction at which a computation needs most, and the callee if it is inside of one."""
-    pressure = Pressure(life)
+def _highest(
+    life: BufferLife, computation: Computation, kept: set[int]
+) -> tuple[Instruction, Computation | None]:
+    """The instruction at which a computation needs most, and the callee if it is inside of one.
+
+    `kept`: the buffers that callers keep alive.
+    """
+    pressure = Pressure(life, kept)
     highest = -1
     found: tuple[Instruction, Computation | None] | None = None
     for instruction in reversed(list(computation.instructions)):
@@ -82,12 +86,11 @@ def _highest(life: BufferLife, computation: Computation) -> tuple[Instruction, C
     return found
 
 
-def _alive_at(life: BufferLife, at: Instruction) -> set[int]:
-    """The buffers alive while an instruction runs, with those its computation's callers keep."""
-    computation = at.parent
-    pressure = Pressure(life, life.states[computation].live_below)
-    for instruction in reversed(list(computation.instructions)):
+def _alive_below(life: BufferLife, at: Instruction, kept: set[int]) -> set[int]:
+    """The buffers alive after an instruction, with those that callers keep."""
+    pressure = Pressure(life, kept)
+    for instruction in reversed(list(at.parent.instructions)):
         if instruction is at:
             break
         pressure.move(life.allocated(instruction), life.released(instruction), 0)
-    return pressure.live | set(life.allocated(at))
+    return pressure.live

@@ -176,6 +176,8 @@ class _Search:
         """The path from the state to an operand of an addition, a get-tuple-element first."""
         way: list[Instruction] = [value]
         while value.opcode in _ON_THE_WAY or value.opcode is Opcode.DYNAMIC_SLICE:
+            if value.opcode is Opcode.CONVERT and not _holds_all(value):
+                raise NotMovable(f"%{value.name} converts the state to {value.shape.type_name}")
             value = value.operands[0]
             way.append(value)
         if value.opcode is not Opcode.GET_TUPLE_ELEMENT or value.operands[0] is not self.body.state:
@@ -229,6 +231,16 @@ class _Search:
 
 
 _ON_THE_WAY = REARRANGING | {Opcode.CONVERT}
+
+
+def _holds_all(convert: Instruction) -> bool:
+    """Whether a sum loses nothing but precision when it is converted in every trip."""
+    source, target = convert.operands[0].shape.element_type, convert.shape.element_type
+    assert source is not None
+    assert target is not None
+    if source.is_floating and target.is_floating:
+        return True
+    return source.is_integral and target.is_integral and target.bits >= source.bits
 
 
 def _same_value(a: Instruction, b: Instruction) -> bool:

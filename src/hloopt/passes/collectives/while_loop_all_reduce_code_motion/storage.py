@@ -47,7 +47,7 @@ def find_storage(collective: Instruction, body: SharedBody, most_bytes: int) -> 
         return None
     _check_values(collective, steps[: -len(updates)])
     index = body.position(updates[-1])
-    _check_buffer(updates[-1].operands[0], index, body)
+    _check_buffer(updates[-1], index, body)
     counter, trips = _counter(body)
     element = collective.shape.element_type
     assert element is not None
@@ -108,17 +108,18 @@ def _check_values(collective: Instruction, forms: list[Instruction]) -> None:
             raise NotMovable(f"%{form.name} converts its result to {form.shape.type_name}")
 
 
-def _check_buffer(buffer: Instruction, index: int, body: SharedBody) -> None:
-    """Raise NotMovable unless `buffer` is an element of the state that only updates use."""
+def _check_buffer(update: Instruction, index: int, body: SharedBody) -> None:
+    """Raise NotMovable unless an update is the only user of the element that it becomes."""
+    buffer = update.operands[0]
     if (
         buffer.opcode is not Opcode.GET_TUPLE_ELEMENT
         or buffer.operands[0] is not body.state
         or buffer.tuple_index != index
     ):
         raise NotMovable(f"what it is stored in, %{buffer.name}, is not the state it becomes")
-    readers = [reader for read in body.reads(index) for reader in read.users]
-    if len(readers) != 1:
-        other = next((reader for reader in readers[1:]), buffer)
+    readers = (reader for read in body.reads(index) for reader in read.users)
+    other = next((reader for reader in readers if reader is not update), None)
+    if other is not None:
         raise NotMovable(f"%{other.name} reads what it is stored in, too")
     body.require_unread_by_conditions(index)
 

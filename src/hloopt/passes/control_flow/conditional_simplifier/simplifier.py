@@ -78,8 +78,6 @@ class _Simplifier:
             pending = [computation]
             while pending:
                 for conditional in _conditionals(pending.pop()):
-                    if conditional not in conditional.parent:  # died with another's output
-                        continue
                     if _why_untouchable(conditional):
                         continue
                     merge_duplicate_outputs(conditional, self.context)

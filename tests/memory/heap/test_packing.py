@@ -150,6 +150,19 @@ def test_a_table_answers_as_the_tree_does(
     assert table.best_gap(asked, wanted) == tree.best_gap(asked, wanted)
 
 
+@pytest.mark.parametrize("kind", ["tree", "table"])
+@pytest.mark.parametrize(
+    ("wanted", "offset"), [(1, 16), (4, 16), (5, 30), (6, 30), (7, 50), (8, 50), (9, 0), (11, 70)]
+)
+def test_the_shortest_gap_that_is_long_enough_is_found(kind: str, wanted: int, offset: int) -> None:
+    """Gaps of 10, 4, 6, 6 and 8 bytes at 0, 16, 30, 40 and 50; at another time there is none."""
+    space = AddressSpace(4) if kind == "tree" else ChunkTable()
+    taken = [(10, 16, (1, 1)), (20, 30, (0, 2)), (36, 40, (1, 3)), (46, 50, (1, 1))]
+    for start, end, interval in [*taken, (58, 70, (0, 1)), (0, 70, (3, 3))]:
+        space.take(start, end, interval)
+    assert space.best_gap([(1, 1), (2, 2)], wanted) == offset
+
+
 @given(st.lists(sized_spans, min_size=1, max_size=25))
 def test_packing_does_not_depend_on_how_gaps_are_found(
     values: list[tuple[int, list[tuple[int, int]]]],

@@ -6,9 +6,9 @@ import pytest
 
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.diagnostics import HloVerifyError
-from hloopt.memory.backends import GPU
+from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.buffers import Buffers
-from hloopt.memory.schedulers import Algorithm, schedule_module
+from hloopt.memory.schedulers import Algorithm, fragmentation, schedule_module
 from hloopt.memory.schedulers.schedule import minimum_memory, value_sizes
 from hloopt.text import parse_module
 
@@ -100,6 +100,21 @@ ENTRY e {
     flow = Dataflow.of(module)
     orders = {module.entry: list(module.entry.instructions)}
     assert minimum_memory(Buffers.of(flow), orders, value_sizes(flow)) == 16 + 32 + 8
+
+
+def test_fragmentation_is_what_packing_adds_to_live_values() -> None:
+    module = parse_module("""HloModule m, is_scheduled=true
+ENTRY e {
+  a = s8[8] parameter(0)
+  b = s8[10] custom-call(a), custom_call_target="f"
+  c = s8[20] custom-call(b), custom_call_target="f"
+  ROOT d = s8[4] custom-call(c), custom_call_target="f"
+}
+""")
+    buffers = Buffers.of(Dataflow.of(module))
+    live = 8 + 10 + 20
+    assert fragmentation(buffers, CPU) == fragmentation(buffers) == 128 + 8 - live
+    assert fragmentation(buffers, GPU) == 512 + 8 - live
 
 
 def test_a_cycle_of_control_dependencies_is_an_error() -> None:

@@ -180,6 +180,7 @@ body { q = (s32[], f32[100]) parameter(0)
         ('operands_memory_spaces="{0: 1, 1: 1}"', ["x", "z"]),
         ('results_memory_spaces="{0:1}"', ["c"]),
         ('results_memory_spaces="{1:1}"', []),  # there is no such result
+        ('operands_memory_spaces="{2:1}"', []),  # nor such an operand
         ('operands_memory_spaces="{7:1}"', []),
         ('operands_memory_spaces="{0:0}"', []),  # the default asks for nothing
         ('operands_memory_spaces="{0:1}",results_memory_spaces="{0:1}"', ["x", "c"]),
