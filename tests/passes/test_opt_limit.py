@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.properties.consistency import assert_consistent
+from tests.properties.laws import CHANGE_NOTHING
 
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
@@ -156,4 +157,4 @@ def _total(case: Case) -> int:
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_stops_at_any_number_of_applications(name: str) -> None:
     totals = [_total(case) for case in pass_cases(name)]
-    assert any(totals), "no input on which the pass does anything"
+    assert any(totals) or name in CHANGE_NOTHING, "no input on which the pass does anything"

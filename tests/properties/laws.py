@@ -56,6 +56,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"boundary": ["add", "negate", "multiply", "dot", "custom-call"]},
         {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
     ],
+    "check-no-data-dependency-in-scheduling-annotations": [{}],
     "collective-pipeliner": [
         {
             "pipelining_direction": direction,
@@ -162,7 +163,10 @@ LEAVES_MORE_TO_DO = [
     ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
 ]
 """What need not be done after one run."""
-MAY_REFUSE = ("latency-hiding-scheduler", "legalize-scheduling-annotations")
+MAY_REFUSE = (
+    *("latency-hiding-scheduler", "legalize-scheduling-annotations"),
+    "check-no-data-dependency-in-scheduling-annotations",
+)
 """Passes that end with an error where annotations or limits cannot be met."""
 CHANGES_FEW = [
     # XLA's unit tests have hardly any equal fusions, conditionals that are applied to elements, or
@@ -181,6 +185,8 @@ CHANGES_FEW = [
     ("all-gather-bcast-reorder", {}),
 ]
 """What does something to few modules."""
+CHANGE_NOTHING = ("check-no-data-dependency-in-scheduling-annotations",)
+"""Passes that only refuse modules."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
 FULL = PrintOptions.formatted()._replace(keep_order=False)
 """Written anew as XLA orders it, nothing left out."""

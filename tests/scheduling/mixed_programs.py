@@ -21,6 +21,9 @@ _PAIRS = "source_target_pairs={{0,1},{1,0}}"
 _GROUPS = "replica_groups={{0,1}}"
 _DONE = {"permute": "collective-permute", "gather": "all-gather", "reduce": "all-reduce"}
 
+_STREAM = '_xla_stream_annotation="collective"'
+"""On a call and its end, each by itself: XLA:GPU's stream of collectives."""
+
 
 def mixed_program(
     seed: int, size: int = 16, *, grouped: bool = False, calls: bool = True, gpu: bool = False
@@ -249,9 +252,8 @@ class _Computation:
             self._line(name, f"(({_ARRAY}, s32[]), {_ARRAY})", call, [])
             return "async"
         if kind == "own":
-            notes = ['_xla_stream_annotation="collective"']
-            self._wrap(name, operand, "negate(a)", notes, ', execution_thread="host"')
-            return "async"
+            self._wrap(name, operand, "negate(a)", [_STREAM], ', execution_thread="host"')
+            return "own"
         if kind == "second":
             self.lines.append(f"{name}k = token[] after-all()")
             notes = ['_xla_send_recv_pipeline="1"']
@@ -286,6 +288,8 @@ class _Computation:
                 name += "g"
         elif opcode == "copy":
             self._line(name, _ARRAY, f"copy-done({start})", notes)
+        elif opcode == "own":
+            self._line(name, _ARRAY, f"async-done({start})", [*notes, _STREAM])
         elif opcode in ("async", "thread"):
             self._line(name, _ARRAY, f"async-done({start})", notes)
         elif opcode == "send":

@@ -50,7 +50,7 @@ k = token[] after-all()
 s.thread = ((f32[8]), f32[8]) async-start(p), calls=away, async_execution_thread="host"
 d.thread = f32[8] async-done(s.thread)
 s.own = ((f32[8]), f32[8]) async-start(p), calls=far, async_execution_thread="host", {_OWN}
-d.own = f32[8] async-done(s.own)
+d.own = f32[8] async-done(s.own), {_OWN}
 s.group = ((f32[8]), f32[8]) async-start(p), calls=several, {_GROUP}
 d.group = f32[8] async-done(s.group)
 s.gather = (f32[8], f32[16]) all-gather-start(p), dimensions={{0}}

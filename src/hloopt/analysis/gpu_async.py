@@ -111,11 +111,18 @@ def is_collectives_group(start: Instruction) -> bool:
     return frontend_attribute(start, COLLECTIVES_GROUP) is not None
 
 
+def is_custom_collective(instruction: Instruction) -> bool:
+    """Whether a generic start or done is itself annotated as a collective, whatever it wraps."""
+    if instruction.opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE):
+        return False
+    stream = frontend_attribute(instruction, STREAM_ANNOTATION)
+    return stream is not None and stream.lower() == "collective"
+
+
 def _is_on_host(instruction: Instruction) -> bool:
-    return any(
-        leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE
-        for leaf in instruction.shape.leaves()
-    )
+    """Whether an instruction makes an array in the memory of the host; a tuple is nowhere."""
+    shape = instruction.shape
+    return shape.is_array and shape.layout.memory_space == HOST_MEMORY_SPACE
 
 
 def is_gpu_gemm(instruction: Instruction) -> bool:

@@ -33,6 +33,9 @@ PASSES = {
     "call-inliner": ".call_graph.call_inliner:CallInliner",
     "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": ".call_graph.call_splitter:CallSplitter",
+    "check-no-data-dependency-in-scheduling-annotations": (
+        ".scheduling.annotation_dependencies:CheckNoDataDependencyInSchedulingAnnotations"
+    ),
     "collective-pipeliner": ".collectives.collective_pipeliner:CollectivePipeliner",
     "collective-permute-decomposer": (
         ".collectives.collective_permute_decomposer:CollectivePermuteDecomposer"

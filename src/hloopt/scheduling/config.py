@@ -69,7 +69,9 @@ class SchedulerConfig(PassOptions):
         "jaxlib 0.10.2, where parallel_async_compute_limit counts them",
     )
     collective_start_as_early_as_possible: bool = option(
-        False, "preset xla-gpu, more than one collective in flight: starts go before all compute"
+        False,
+        "preset xla-gpu, more than one collective in flight, aggressive policies: starts go before "
+        "all compute",
     )
     enable_collective_multi_streaming: bool = option(
         False, "preset xla-gpu: collectives overlap only if no groups share several devices"

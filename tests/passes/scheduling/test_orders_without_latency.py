@@ -117,6 +117,7 @@ def test_a_schedule_is_dropped_once() -> None:
                 "run_verification": False,
                 "deannotate_unsupported_groups": False,
                 "check_gap_only": False,
+                "check_non_mitigatable_gap_only": False,
                 "skip_opt_barriers": False,
             },
         ),

@@ -121,8 +121,8 @@ def test_a_send_of_what_its_channel_receives_is_not_chained() -> None:
             "ROOT t = tuple(b.1)",
             {"keep_sync_annotation": False},
             [
-                "%a.1: taken out of its scheduling group: it is not asynchronous",
-                "%b.1: taken out of its scheduling group: it is not asynchronous",
+                "%a.1: taken out of its scheduling group: its annotation is not to be kept",
+                "%b.1: taken out of its scheduling group: its annotation is not to be kept",
             ],
         ),
         (
@@ -160,7 +160,8 @@ def test_what_is_between_members_of_a_group() -> None:
 
 
 def test_what_is_between_members_of_one_group_and_in_another() -> None:
-    text = module(GAP.replace("BETWEEN", f", {GROUP(2)}"))
+    other = f"c = f32[8] collective-permute(p), source_target_pairs={{{{0,1}}}}, {GROUP(2)}\n"
+    text = module(other + GAP.replace("BETWEEN", f", {GROUP(2)}"))
     options = {"propagate_annotation": True, "keep_trivial_sync_annotation": True}
     with pytest.raises(HloError) as raised:
         create_pass(LEGALIZE, options).run(parse_module(text), PassContext())

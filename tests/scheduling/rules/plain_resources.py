@@ -96,10 +96,10 @@ class PlainResources:
         outer, inner = form(instruction)
         at_start, at_done = ("occupy", "release") if self.top_down else ("release", "occupy")
         if outer in ("async-start", "send", "recv"):
-            stream = self._stream(instruction, inner)
+            stream = self._stream(instruction, instruction, inner)
             return [(stream, at_start)] if stream else []
         if outer in ("async-done", "send-done", "recv-done"):
-            stream = self._stream(instruction.operands[0], inner)
+            stream = self._stream(instruction, instruction.operands[0], inner)
             return [(stream, at_done)] if stream else []
         if outer == "after-all" and not self.is_gpu:
             return [("send-host", "none")]
@@ -107,7 +107,7 @@ class PlainResources:
             return [(inner, "occupy"), (inner, "release")]
         return []
 
-    def _stream(self, start: Instruction, inner: str) -> str | None:
+    def _stream(self, step: Instruction, start: Instruction, inner: str) -> str | None:
         transfer = inner.removesuffix("-done")
         if self.is_gpu:
             is_separate = self.config.separate_memcpy_stream
@@ -118,7 +118,7 @@ class PlainResources:
             if transfer in ("send", "recv"):
                 is_second = frontend_attribute(start, "_xla_send_recv_pipeline") == "1"
                 return f"{transfer}-{int(is_second)}"
-            is_annotated = frontend_attribute(start, "_xla_stream_annotation") == "collective"
+            is_annotated = frontend_attribute(step, "_xla_stream_annotation") == "collective"
             return "collectives" if inner in _SYNCHRONOUS or is_annotated else "computes"
         if transfer in ("send", "recv"):
             if "is_host_transfer" not in start.attributes:

@@ -51,8 +51,8 @@ def permute_kind(pairs: Collection[Sequence[int]]) -> str:
 class CollectiveTimes:
     """The times of collectives on a GPU.
 
-    `memory_bandwidth` is in bytes per second; `arithmetic` says how long the additions of an
-    all-reduce or reduce-scatter take, in microseconds.
+    `memory_bandwidth` is in bytes per second; `arithmetic` says how long an all-reduce or
+    reduce-scatter computes, in microseconds.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class CollectiveTimes:
         key = (
             *(collective.opcode, collective.shape, *[o.shape for o in collective.operands]),
             *(attributes.get(name) for name in _READ),
+            *(callee.root.opcode for callee in collective.called),
         )
         if key not in self._known:
             opcode = OWN_STARTS.get(collective.opcode, collective.opcode)
@@ -194,6 +195,8 @@ def _payload(collective: Instruction, opcode: Opcode, devices: int) -> Payload:
         whole = result if opcode is Opcode.ALL_GATHER else given
         part = whole // devices
         return Payload(whole, part * (2 * devices - 1) + part * devices)
+    if collective.opcode is Opcode.ALL_REDUCE_START:  # in place: XLA:GPU counts no operands
+        return Payload(result, result)
     return Payload(result, result + given)
 
 

@@ -41,22 +41,22 @@ class Groups:
         self.members: dict[int, list[int]] = {}
         for node, group in state.graph.group.items():
             self.members.setdefault(group, []).append(node)
-        self.ready: list[int] = []
-        """Groups whose outside is scheduled, in order of becoming so."""
         self.held: set[int] = set()
         """Nodes that lost their group half way; no other group begins before they are done."""
-        self._open: dict[int, set[int]] = {}
+        self._open: dict[int, set[int]] = {group: set() for group in self.members}
         """By group, what behind it, outside, is not scheduled yet."""
         self._waits: dict[int, list[int]] = {}
-        """By node, the groups that wait for it."""
-        for group, members in self.members.items():
-            inside = set(members)
-            outside = {b for m in members for b in state.direction.behind[m] if b not in inside}
-            self._open[group] = outside
-            for node in sorted(outside):
-                self._waits.setdefault(node, []).append(group)
-            if not outside:
-                self.ready.append(group)
+        """By node, the groups that wait for it, in the order of its edges to them."""
+        for node, ahead in enumerate(state.direction.ahead):
+            own = state.graph.group.get(node)
+            of_ahead = (state.graph.group.get(other) for other in ahead)
+            waits = dict.fromkeys(g for g in of_ahead if g is not None and g != own)
+            if waits:
+                self._waits[node] = list(waits)
+            for group in waits:
+                self._open[group].add(node)
+        self.ready = [group for group, outside in self._open.items() if not outside]
+        """Groups whose outside is scheduled, in order of becoming so."""
         state.on_taken = self._note_taken
 
     def schedule_one(self, *, most: bool) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from hloopt.analysis.async_operations import wrapped
-from hloopt.analysis.gpu_async import STREAM_ANNOTATION, is_collectives_group
+from hloopt.analysis.gpu_async import is_collectives_group, is_custom_collective
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.devices.collective_mode import named_groups
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.scheduling.resources.in_use import ResourcesInUse
@@ -18,13 +17,23 @@ DeviceGroups = tuple[tuple[int, ...], ...]
 
 
 class StreamOverlap:
-    """Whether a node may be scheduled: collectives in flight may have one device in common."""
+    """Whether a node may be scheduled: collectives in flight may have one device in common.
 
-    def __init__(self, collectives: int, is_done: Callable[[Instruction], bool]) -> None:
+    Synchronous collectives, and calls that are annotated as collectives, may meet any other.
+    """
+
+    def __init__(
+        self,
+        collectives: int,
+        is_start: Callable[[Instruction], bool],
+        is_done: Callable[[Instruction], bool],
+    ) -> None:
         self.collectives = collectives
         """The resource of collectives."""
+        self._is_start = is_start
+        """Whether an instruction is the start of something asynchronous."""
         self._is_done = is_done
-        """Whether an instruction is the done of a collective."""
+        """Whether an instruction is the done of an asynchronous collective."""
         self._known: dict[tuple[Instruction, Instruction], bool] = {}
         """Whether two starts have to be apart."""
 
@@ -36,7 +45,7 @@ class StreamOverlap:
         if not self._has_to_be_apart(instruction):
             return True
         start = instruction.operands[0]
-        others = in_use.in_flight[self.collectives]
+        others = filter(self._names_devices, in_use.in_flight[self.collectives])
         return not any(self._have_to_be_apart(start, other) for other in others)
 
     def fact(self, instruction: Instruction) -> Hashable:
@@ -46,10 +55,11 @@ class StreamOverlap:
         return groups_of_start(instruction.operands[0])
 
     def _has_to_be_apart(self, instruction: Instruction) -> bool:
-        return (
-            self._is_done(instruction)
-            and frontend_attribute(instruction, STREAM_ANNOTATION) is None
-        )
+        return self._is_done(instruction) and not is_custom_collective(instruction)
+
+    def _names_devices(self, occupier: Instruction) -> bool:
+        """Whether what has the resource is a start whose devices are known by its groups."""
+        return self._is_start(occupier) and not is_custom_collective(occupier)
 
     def _have_to_be_apart(self, a: Instruction, b: Instruction) -> bool:
         """Whether what two starts begin may not run at the same time."""

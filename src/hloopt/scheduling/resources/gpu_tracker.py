@@ -10,8 +10,8 @@ from hloopt.analysis.async_operations import (
     async_form,
 )
 from hloopt.analysis.gpu_async import (
-    STREAM_ANNOTATION,
     is_collectives_group,
+    is_custom_collective,
     is_gpu_begin,
     is_gpu_done,
     is_gpu_end,
@@ -95,7 +95,7 @@ class GpuResourceTracker(ResourceTracker):
         if (
             async_form(instruction).inner in SYNC_COLLECTIVES
             or is_collectives_group(start)
-            or frontend_attribute(start, STREAM_ANNOTATION) == "collective"
+            or is_custom_collective(instruction)
         ):
             return COLLECTIVES
         return COMPUTES
@@ -106,7 +106,7 @@ class GpuResourceTracker(ResourceTracker):
     def overlap_check(self) -> OverlapCheck | None:
         if not self.config.enable_collective_multi_streaming:
             return None
-        return StreamOverlap(COLLECTIVES, self._is_done_of_collective)
+        return StreamOverlap(COLLECTIVES, self.is_start, self._is_done_of_collective)
 
     def _is_done_of_collective(self, instruction: Instruction) -> bool:
         """Whether it is a done on the stream of collectives."""

@@ -59,7 +59,8 @@ def _dones_win(config: SchedulerConfig) -> bool:
 
 def _starts_early(config: SchedulerConfig) -> bool:
     return (
-        config.collective_start_as_early_as_possible
+        bool(config.aggressive_scheduling_policies)
+        and config.collective_start_as_early_as_possible
         and config.parallel_collective_overlap_limit > 1
     )
 

@@ -1,0 +1,63 @@
+"""The order of scheduling groups that one instruction makes ready: that of its edges."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scheduling.programs import names, schedule, scheduled
+
+
+def group(number: int) -> str:
+    return f', frontend_attributes={{_scheduling_group_id="{number}"}}'
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_bottom_up_by_edges_from_predecessors(first: int) -> None:
+    """`r` makes both groups ready; its first edge is to the one that does not appear first."""
+    body = f"""
+  q = f32[8] parameter(1)
+  p = f32[8] parameter(0)
+  early = f32[8] negate(p){group(first)}
+  other = f32[8] negate(p){group(3 - first)}
+  late = f32[8] negate(early){group(first)}
+  s = (f32[8], f32[16]) all-gather-start(q), dimensions={{0}}
+  d = f32[16] all-gather-done(s)
+  ROOT r = (f32[8], f32[8], f32[16]) tuple(other, late, d)
+"""
+    order = names(schedule(scheduled(body)))
+    assert [name for name in order if name in ("early", "other", "late")] == [
+        *("early", "late", "other"),
+    ]
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_top_down_by_edges_to_successors(first: int) -> None:
+    """`n` makes both groups ready; its first edge is to the one that does not appear first."""
+    body = f"""
+  q = f32[8] parameter(1)
+  p = f32[8] parameter(0)
+  early = f32[8] negate(p){group(first)}
+  n = f32[8] negate(p)
+  other = f32[8] negate(n){group(3 - first)}
+  late = f32[8] negate(n){group(first)}
+  s = (f32[8], f32[16]) all-gather-start(q), dimensions={{0}}
+  d = f32[16] all-gather-done(s)
+  ROOT r = (f32[8], f32[8], f32[8], f32[16]) tuple(early, other, late, d)
+"""
+    order = names(schedule(scheduled(body), top_down_scheduling=True))
+    found = [name for name in order if name in ("early", "other", "late")]
+    assert found[0] == "other"
+
+
+def test_the_order_is_that_of_xla() -> None:
+    """What XLA:GPU's compiler makes of two operations in groups."""
+    body = f"""
+  q = f32[32] parameter(1)
+  ags = (f32[32], f32[64]) all-gather-start(q), dimensions={{0}}{group(2)}
+  p = f32[32] parameter(0)
+  cps = (f32[32], f32[32]) collective-permute-start(p), source_target_pairs={{{{0,1}}}}{group(1)}
+  cpd = f32[32] collective-permute-done(cps){group(1)}
+  agd = f32[64] all-gather-done(ags){group(2)}
+  ROOT r = (f32[64], f32[32]) tuple(agd, cpd)
+"""
+    order = names(schedule(scheduled(body), preset="xla-gpu"))
+    assert order == ["p", "q", "ags", "agd", "cps", "cpd", "r"]
