@@ -8,12 +8,17 @@ from __future__ import annotations
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.custom_calls import custom_call_cost
 from hloopt.analysis.cost.model import NO_COST
-from hloopt.analysis.cost.roofline import MATRIX, Roofline
+from hloopt.analysis.cost.roofline import MATRIX, Bound, Roofline
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.latency.fixed import FREE
+from hloopt.analysis.latency.fused_work import fused_work, results_of, written
+from hloopt.analysis.latency.kernels import bytes_read
 from hloopt.analysis.latency.links import LinkTimes
+from hloopt.analysis.latency.loop_fusion import NOTHING, LoopFusion
 from hloopt.analysis.latency.model import FREE_TIME, Origin, Time
+from hloopt.analysis.stage import Stage
 from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.ir.shapes.shape import Shape
 from hloopt.targets.target import Target
@@ -27,6 +32,7 @@ _MANY_PASSES = frozenset(
     (Opcode.SORT, Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.FFT, Opcode.TOPK)
 )
 """Opcodes that go over their data more often than the analysis of costs counts."""
+_LOOPS = ("kLoop", "kInput")
 _MEGA = 1e6
 
 
@@ -42,6 +48,8 @@ class Estimates:
         self._costs = CostAnalysis(module)
         self._roofline = Roofline(self._costs, target, matrix_share=ATTAINABLE)
         self._links = LinkTimes(module, target)
+        is_unfused = Stage.of(module).fused.holds is False
+        self._fusion = LoopFusion(self._roofline) if is_unfused else None
 
     def work(self, instruction: Instruction) -> Time:
         """Arithmetic or memory, whatever takes longer; over the link to the host what is there.
@@ -50,7 +58,13 @@ class Estimates:
         """
         if is_nothing(instruction):
             return FREE_TIME
-        own = self._roofline.of(instruction).seconds * _MEGA
+        kernel = None if self._fusion is None else self._fusion.kernel(instruction)
+        if kernel is NOTHING:
+            return FREE_TIME
+        if kernel is not None:
+            origin = Origin.FUSION if self._is_known(instruction) else Origin.GUESS
+            return Time(kernel.seconds * _MEGA, origin)
+        own = self._bound(instruction).seconds * _MEGA
         origin = Origin.RATES if self._is_known(instruction) else Origin.GUESS
         over_link = self._bytes_over_link(instruction)
         if over_link:
@@ -58,6 +72,17 @@ class Estimates:
             if link.cycles > own:
                 return link
         return Time(own, origin)
+
+    def _bound(self, instruction: Instruction) -> Bound:
+        """By what bytes are needed of the operands of a loop: fewer than the analysis of costs has,
+        which follows slices, but no other names of an operand."""
+        bound = self._roofline.of(instruction)
+        if instruction.opcode is not Opcode.FUSION or fusion_kind_of(instruction) not in _LOOPS:
+            return bound
+        work = fused_work(instruction)
+        reads = sum(min(bytes_read(*read)) for read in work.reads.items())
+        size = reads + sum(leaf_bytes(written(result)) for result in results_of(instruction))
+        return Bound(bound.compute, size / self._target.memory_bandwidth)
 
     def copy(self, start: Instruction) -> Time:
         """A copy-start until its done. O(leaves)."""

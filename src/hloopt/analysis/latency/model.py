@@ -35,6 +35,8 @@ class Origin(StrEnum):
     """The speed-of-light model's of kernels on a GPU."""
     RATES = "rates"
     """Bytes and flops at the rates of the target."""
+    FUSION = "fusion estimate"
+    """The same, of a kernel that a compiler might make of a module that is not fused."""
     LINK = "link"
     """Bytes over the links of the target."""
     GUESS = "guess"
