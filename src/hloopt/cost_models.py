@@ -47,6 +47,11 @@ class CostModelChoice:
         """Whether anything is said."""
         return self != CostModelChoice()
 
+    @property
+    def estimates_fusion(self) -> bool:
+        """Whether times before fusion are those of the kernels that fusion would make."""
+        return self.target is not None and self.name != "fixed"
+
     def resolved(self) -> CostModelName:
         """The name of the model, of one for a target after reading that. Raises HloError as
         `check`, and for a bad target."""

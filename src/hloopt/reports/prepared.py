@@ -38,15 +38,21 @@ class PreparedModule:
     """Clauses that say why figures allow no verdict; empty where they do."""
 
     @classmethod
-    def of(cls, module: Module, *, backend: Backend | None = None) -> PreparedModule:
+    def of(
+        cls, module: Module, *, backend: Backend | None = None, estimates_fusion: bool = False
+    ) -> PreparedModule:
         """Flatten the call graph and insert copies as XLA does before it assigns buffers.
 
         That is done on a copy of the module; one that needs neither, or is scheduled, is taken as
-        it is. Near-linear. Raises HloError for a module whose calls or shapes make no sense.
+        it is. With `estimates_fusion` figures are of kernels that fusion would make. Near-linear.
+        Raises HloError for a module whose calls or shapes make no sense.
         """
         stage = Stage.of(module)
         backend = backend or backend_of(module)
-        notices = [*cost_notices(stage), *_layout_notices(stage, backend)]
+        notices = [
+            *cost_notices(stage, estimates_fusion=estimates_fusion),
+            *_layout_notices(stage, backend),
+        ]
         doubts = list(filter(None, (partition_doubt(stage), _layout_doubt(stage, backend))))
         if not stage.ordered.holds:
             doubts.append("the module is not scheduled")

@@ -70,14 +70,14 @@ def test_a_value_of_many_inputs_is_written_once_for_several_kernels() -> None:
     kernels = moved(f"""{inputs} zero = f32[] constant(0)
       a = {TALL} add(p0, p1) b = {TALL} add(p2, p3) c = {TALL} add(a, b)
       s = {TALL} sine(c)
-      x = f32[1024] reduce(c, zero), dimensions={{0}}, to_apply=add
-      y = f32[1024] reduce(s, zero), dimensions={{1}}, to_apply=add
-      ROOT t = (f32[1024], f32[1024]) tuple(x, y)""")
+      u = f32[1024] reduce(c, zero), dimensions={{0}}, to_apply=add
+      v = f32[1024] reduce(s, zero), dimensions={{1}}, to_apply=add
+      ROOT t = (f32[1024], f32[1024]) tuple(u, v)""")
     row = 1 / 1024
     assert kernels == {
         "c": pytest.approx(5),
-        "x": pytest.approx(1 + row),
-        "y": pytest.approx(1 + row),
+        "u": pytest.approx(1 + row),
+        "v": pytest.approx(1 + row),
     }
 
 
