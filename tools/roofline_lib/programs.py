@@ -73,6 +73,32 @@ def _spectrum(x: Any, scale: Any) -> Any:
     return y.sum(0), y.max(1), (y - y.mean(1, keepdims=True)).astype(jnp.bfloat16).T
 
 
+def _gated_loss(x: Any, gain: Any, up: Any, gate: Any, down: Any) -> Any:
+    y = _normalized(x, gain)
+    hidden = jax.nn.silu(y @ gate) * (y @ up)
+    return jnp.square((x + hidden @ down).astype(jnp.float32)).sum()
+
+
+def _mixer(x: Any, gain: Any, tokens: Any, channels: Any) -> Any:
+    y = jnp.einsum("btc,ts->bsc", _normalized(x, gain), tokens)
+    x = x + jax.nn.gelu(y)
+    return x + jax.nn.relu(_normalized(x, gain) @ channels)
+
+
+def _variational_loss(mean: Any, log_variance: Any, noise: Any, decoder: Any, x: Any) -> Any:
+    sample = mean + jnp.exp(0.5 * log_variance) * noise
+    logits = (sample.astype(jnp.bfloat16) @ decoder).astype(jnp.float32)
+    likelihood = x * jax.nn.log_sigmoid(logits) + (1 - x) * jax.nn.log_sigmoid(-logits)
+    divergence = 0.5 * (jnp.exp(log_variance) + jnp.square(mean) - 1 - log_variance)
+    return divergence.sum() - likelihood.sum()
+
+
+def _pooled(embedding: Any, tokens: Any, head: Any) -> Any:
+    rows = embedding[tokens].astype(jnp.float32)
+    pooled = rows.sum(1) * lax.rsqrt(jnp.square(rows).sum(1) + 1e-6)
+    return jax.nn.softmax(pooled.astype(jnp.bfloat16) @ head)
+
+
 def _array(*sizes: int, dtype: Any = jnp.bfloat16) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(sizes, dtype)
 
@@ -100,6 +126,34 @@ def programs() -> dict[str, str]:
             (
                 *(_array(64, 512, _WIDTH), _array(512, _WIDTH)),
                 *(_array(2 * _WIDTH, _WIDTH), _array(2 * _WIDTH, _WIDTH)),
+            ),
+        ),
+        "gated_mlp": (
+            jax.grad(_gated_loss, (0, 1, 2, 3, 4)),
+            (
+                *(rows, _array(_WIDTH, dtype=f32)),
+                *(layers[0], layers[0], layers[1]),
+            ),
+        ),
+        "mixer": (
+            _mixer,
+            (
+                *(_array(32, 256, _WIDTH), _array(_WIDTH, dtype=f32)),
+                *(_array(256, 256), _array(_WIDTH, _WIDTH)),
+            ),
+        ),
+        "variational": (
+            jax.grad(_variational_loss, (0, 1, 3)),
+            (
+                *[_array(_TOKENS, 256, dtype=f32)] * 3,
+                *(_array(256, 784), _array(_TOKENS, 784, dtype=f32)),
+            ),
+        ),
+        "embedding": (
+            _pooled,
+            (
+                *(_array(32768, _WIDTH), _array(_ROWS, 16, dtype=jnp.int32)),
+                _array(_WIDTH, _WIDTH),
             ),
         ),
         "statistics": (_spectrum, (_array(8192, 8192, dtype=f32), _array(8192, dtype=f32))),

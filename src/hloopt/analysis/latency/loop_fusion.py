@@ -4,7 +4,8 @@
     fusion.kernel(instruction)  # None: it is no loop
 
 A kernel computes a value that has to be in memory: one that is a result, that something else than a
-loop reads, a reduction, or one that is cheaper to write once than to compute for each reader. It
+loop reads, a reduction, or one that is cheaper to write once than to compute for each reader. A
+reduction of rows runs in the kernel that needs it alone if that walks through the same rows. It
 reads each value in memory that it needs once, of one that is sliced the slice, and computes all
 between; a product reads through conversions and transpositions of its operands and writes what its
 result is converted to if that is smaller. Reshapes, bitcasts and copies that nobody needs are other
@@ -20,6 +21,7 @@ from typing import TypeAlias
 from hloopt.analysis.cost.roofline import MATRIX, Bound, Roofline
 from hloopt.analysis.cost.sizes import leaf_bytes, leaf_elements
 from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from hloopt.ir.ordering import post_order
 
@@ -216,7 +218,8 @@ def _shares(graph: _Graph) -> tuple[_Shares, dict[Instruction, int]]:
 
 def _wanted(value: Instruction, graph: _Graph, shares: _Shares) -> dict[Instruction, float] | None:
     """The kernels that may compute a value they need; None for one that has to be in memory."""
-    if value.opcode in MATRIX or value.opcode in _ENDS:
+    is_end = value.opcode in _ENDS
+    if value.opcode in MATRIX or (is_end and not _is_of_rows(value)):
         return None
     is_result = graph.is_result(value)
     wanted: dict[Instruction, float] = {}
@@ -229,9 +232,25 @@ def _wanted(value: Instruction, graph: _Graph, shares: _Shares) -> dict[Instruct
             if kernel.opcode in MATRIX and not _is_read_through(value, graph):
                 return None
             wanted[kernel] = max(wanted.get(kernel, 0.0), share * needed)
-    if is_result and list(wanted.values()) != [1.0]:  # one kernel that needs it can write it, too
+    is_whole = list(wanted.values()) == [1.0]
+    if is_result and (is_end or not is_whole):  # one kernel that needs it can write it, too
+        return None
+    if is_end and not (is_whole and all(_extent(kernel) == _extent(value) for kernel in wanted)):
         return None
     return wanted
+
+
+def _is_of_rows(end: Instruction) -> bool:
+    """Whether an instruction reduces rows, which a kernel that works row by row may do: softmax."""
+    if end.opcode is not Opcode.REDUCE:
+        return False
+    rank = len(end.operands[0].shape.dimensions)
+    return rank > 1 and dimensions_of(end) == (rank - 1,)
+
+
+def _extent(end: Instruction) -> int:
+    """The elements that the kernel of an instruction walks through."""
+    return leaf_elements((end.operands[0] if end.opcode is Opcode.REDUCE else end).shape)
 
 
 def _is_read_through(value: Instruction, graph: _Graph) -> bool:
