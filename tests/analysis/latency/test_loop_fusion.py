@@ -58,11 +58,31 @@ def test_names_of_values_cost_nothing() -> None:
 
 def test_a_reduction_ends_a_kernel() -> None:
     kernels = moved(f"""p = {TALL} parameter(0) zero = f32[] constant(0) a = {TALL} sine(p)
-      sum = f32[1024] reduce(a, zero), dimensions={{1}}, to_apply=add
-      wide = {TALL} broadcast(sum), dimensions={{0}} ROOT r = {TALL} divide(a, wide)""")
+      sum = f32[1024] reduce(a, zero), dimensions={{0}}, to_apply=add
+      wide = {TALL} broadcast(sum), dimensions={{1}} ROOT r = {TALL} divide(a, wide)""")
     row = 1 / 1024
     # the sine is cheaper to compute twice than to write and read
     assert kernels == {"sum": pytest.approx(1 + row), "r": pytest.approx(2 + row)}
+
+
+def test_a_softmax_of_rows_is_one_kernel() -> None:
+    softmax = f"""p = {TALL} parameter(0) zero = f32[] constant(0)
+      m = f32[1024] reduce(p, zero), dimensions={{#}}, to_apply=add
+      w = {TALL} broadcast(m), dimensions={{%}} d = {TALL} subtract(p, w) e = {TALL} exponential(d)
+      s = f32[1024] reduce(e, zero), dimensions={{#}}, to_apply=add
+      b = {TALL} broadcast(s), dimensions={{%}} ROOT r = {TALL} divide(e, b)"""
+    assert moved(softmax.replace("#", "1").replace("%", "0")) == {"r": pytest.approx(2)}
+    columns = moved(softmax.replace("#", "0").replace("%", "1"))
+    assert columns.keys() == {"m", "s", "r"}
+
+
+def test_rows_that_two_kernels_need_are_reduced_once() -> None:
+    kernels = moved(f"""p = {TALL} parameter(0) q = {TALL} parameter(1) zero = f32[] constant(0)
+      m = f32[1024] reduce(p, zero), dimensions={{1}}, to_apply=add
+      w = {TALL} broadcast(m), dimensions={{0}} k = {TALL} subtract(p, w) l = {TALL} add(q, w)
+      ROOT t = ({TALL}, {TALL}) tuple(k, l)""")
+    assert kernels["m"] == pytest.approx(1 + 1 / 1024)
+    assert kernels.keys() == {"m", "k", "l"}
 
 
 def test_a_value_of_many_inputs_is_written_once_for_several_kernels() -> None:

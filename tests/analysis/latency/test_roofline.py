@@ -6,6 +6,7 @@ import pytest
 
 from hloopt.analysis.latency import Origin, Time
 from hloopt.analysis.latency.estimates import ATTAINABLE
+from hloopt.analysis.latency.model import ErrorClass
 from hloopt.analysis.latency.roofline import RooflineModel
 from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.ir import Instruction
@@ -160,3 +161,20 @@ def test_every_target_has_times_of_all_that_runs(name: str) -> None:
         assert time.origin is (
             Origin.GUESS if is_without_link else Origin.LINK if part == "r" else Origin.RATES
         )
+
+
+def test_every_origin_has_a_class_of_error() -> None:
+    classes = {origin: origin.error_class for origin in Origin}
+    assert classes[Origin.GUESS] is ErrorClass.GUESSED
+    assert classes[Origin.UNKNOWN] is ErrorClass.UNKNOWN
+    estimated = {origin for origin, error in classes.items() if error is ErrorClass.ESTIMATED}
+    assert estimated == {Origin.RATES, Origin.LINK, Origin.FUSION}
+
+
+def test_a_loop_fusion_reads_the_slices_it_needs() -> None:
+    callees = """f { a = f32[4,2097152] parameter(0) b = f32[8388608] bitcast(a)
+      ROOT c = f32[1048576] slice(b), slice={[0:1048576]} }"""
+    time = time_of(
+        "p = f32[4,2097152] parameter(0) r = f32[1048576] fusion(p), kind=kLoop, calls=f", callees
+    )
+    assert time == pytest.approx(Time(2 * (4 << 20) / 2765e9 * MEGA, Origin.RATES))
