@@ -46,8 +46,8 @@ class PreparedModule:
 
         That is done on a copy of the module; one that needs neither, or is scheduled, is taken as
         it is. With `estimates_fusion` figures are of kernels that fusion would make, and calls are
-        inlined before. Near-linear.
-        Raises HloError for a module whose calls or shapes make no sense.
+        inlined before. Near-linear. Raises HloError for a module whose calls or shapes make no
+        sense.
         """
         stage = Stage.of(module)
         backend = backend or backend_of(module)
