@@ -4,11 +4,12 @@
     tools/roofline_agreement.py --shared DIR [--ask PYTHON] [--write]
 
 Two bars. Of kernels whose times the speed-of-light model knows, in modules that XLA:GPU optimized,
-the median relative error of roofline is at most 15 %. Before fusion the time of a step is within
-30 % of that of XLA's own optimized text under the same model, for ten of twelve programs or as
-large a share: steps recorded below `oracle/gpu`, and with `--ask` those of
-`tools/roofline_lib/programs.py`, which a Python that has XLA:GPU's compiler compiles. Times are on an H100, all instructions and
-collectives one after another: what runs at the same time is not the matter of a cost model.
+the median relative error of roofline is at most 15 %. Before fusion the time of a step is within 30
+% of that of XLA's own optimized text under the same model, for ten of twelve programs or as large a
+share: steps recorded below `oracle/gpu`, and with `--ask` those of
+`tools/roofline_lib/programs.py`, which a Python that has XLA:GPU's compiler compiles. Times are on
+an H100, all instructions and collectives one after another: what runs at the same time is not the
+matter of a cost model.
 
 With `--write` the tables in docs/cost_models.md are renewed. Exits 1 if a bar is missed, 2 for
 wrong usage. Nothing is random: there is no seed.
