@@ -19,6 +19,8 @@ PYTEST_WORKERS ?= 2
 # Of the sweeps over random inputs: the same seed gives the same inputs.
 SEED ?= 0
 COUNT ?=
+# A Python with XLA:GPU's compiler, for programs that are not recorded: oracle/XLA_GPU.md.
+ASK ?=
 # Rooms or paths that mutants are made of; all rooms unless told.
 MODULES ?=
 
@@ -96,6 +98,10 @@ schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those th
 .PHONY: sol-agreement
 sol-agreement: $(DEV) ## the speed-of-light cost model beside XLA's; renews tables in docs/
 	$(BIN)/python tools/cost_model_agreement.py --shared $(HLOOPT_SHARED) --write
+
+.PHONY: roofline-agreement
+roofline-agreement: $(XLA) ## the roofline beside speed of light, and before beside after fusion
+	$(BIN)/python tools/roofline_agreement.py --shared $(HLOOPT_SHARED) $(ASK:%=--ask %)
 
 .PHONY: search-table
 search-table: $(DEV) ## searched schedules beside XLA's, into docs/: a minute for each of 15 modules

@@ -32,6 +32,8 @@ def module() -> Module:
     [
         (CostModelChoice(), "fixed"),
         (CostModelChoice(target="b200"), "sol"),
+        (CostModelChoice(target="tpu_v5p"), "roofline"),
+        (CostModelChoice(target="b200", name="roofline"), "roofline"),
         (CostModelChoice(target="b200", name="fixed"), "fixed"),
         (CostModelChoice(name="sol", target="b200"), "sol"),
         (CostModelChoice(cost_table="t", target="b200"), "table"),
@@ -48,6 +50,7 @@ def test_what_is_given_says_which(choice: CostModelChoice, name: str) -> None:
         (CostModelChoice(name="table"), "cost model 'table' needs a file"),
         (CostModelChoice(name="profile"), "cost model 'profile' needs a file"),
         (CostModelChoice(name="sol"), "cost model 'sol' needs a target"),
+        (CostModelChoice(name="roofline"), "cost model 'roofline' needs a target"),
         (CostModelChoice(name="fixed", cost_table="t"), "does not read the cost_table t"),
         (CostModelChoice(name="sol", profile="p"), "does not read the profile p"),
         (CostModelChoice(cost_table="t", profile="p"), "does not read the profile p"),
@@ -122,3 +125,10 @@ def test_the_model_in_words(module: Module) -> None:
     assert model_notes(CostModelChoice(), module) == [NO_TARGET]
     assert "no times" in model_notes(CostModelChoice(name="fixed"), module)[0]
     assert model_notes(CostModelChoice(target="b200"), module) == []
+    assert describe(CostModelChoice(target="tpu_v5e")).startswith("roofline of Google Cloud TPU")
+    both = describe(CostModelChoice(profile="p", target="mi300x"))
+    assert both.startswith("the profile p, else roofline of AMD Instinct MI300X")
+    (fallback,) = model_notes(CostModelChoice(target="tpu_v5e"), module)
+    assert "roofline" in fallback
+    assert "sol" in fallback
+    assert model_notes(CostModelChoice(target="tpu_v5e", name="roofline"), module) == []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hloopt.analysis.latency import LatencyModel
     from hloopt.ir import Module
 
-CostModelName = Literal["fixed", "sol", "profile", "table"]
+CostModelName = Literal["fixed", "sol", "roofline", "profile", "table"]
 COST_MODELS: tuple[CostModelName, ...] = get_args(CostModelName)
 NO_TARGET = (
     "no target: times are XLA's fixed constants, abstract units; --target NAME gives times "
@@ -33,7 +33,8 @@ class CostModelChoice:
     """The choice of a cost model: its name, target and files."""
 
     name: CostModelName | None = None
-    """None: what the file given is for; else `sol` where a target is given, else `fixed`."""
+    """None: what the file given is for; else, where a target is given, `sol` if it has the figures
+    for that and `roofline` if not; else `fixed`."""
     target: str | None = None
     """The hardware: the name of a target, or the path of its description."""
     cost_table: str | None = None
@@ -46,15 +47,37 @@ class CostModelChoice:
         """Whether anything is said."""
         return self != CostModelChoice()
 
+    @property
+    def estimates_fusion(self) -> bool:
+        """Whether times before fusion are those of the kernels that fusion would make."""
+        return self.target is not None and self.name != "fixed"
+
     def resolved(self) -> CostModelName:
-        """The name of the model. Raises HloError if it lacks its file or target, or a file has no
-        use."""
+        """The name of the model, of one for a target after reading that. Raises HloError as
+        `check`, and for a bad target."""
+        return self.check() or self.for_target()
+
+    def for_target(self) -> Literal["sol", "roofline"]:
+        """The model that answers by the figures of the target, also what a file does not name.
+
+        Raises HloError for a bad target.
+        """
+        if self.name == "sol" or self.name == "roofline":
+            return self.name
+        from hloopt.targets import load_target
+
+        assert self.target is not None  # else there is none
+        return "roofline" if load_target(self.target).gpu is None else "sol"
+
+    def check(self) -> CostModelName | None:
+        """The name of the model as far as it is known without reading the target: None where that
+        decides. Raises HloError if the model lacks its file or target, or a file has no use."""
         files: dict[CostModelName, tuple[str, str | None]] = {
             "table": ("cost_table", self.cost_table),
             "profile": ("profile", self.profile),
         }
         given = [model for model, (_, path) in files.items() if path is not None]
-        without_file: CostModelName = "fixed" if self.target is None else "sol"
+        without_file: CostModelName | None = "fixed" if self.target is None else None
         name = self.name or (given[0] if given else without_file)
         for model, (option, path) in files.items():
             if model == name and path is None:
@@ -70,6 +93,8 @@ class CostModelChoice:
             from hloopt.analysis.latency.speed_of_light import known_targets
 
             raise needs_target("cost model 'sol'", known_targets())
+        if name == "roofline" and self.target is None:
+            raise needs_target("cost model 'roofline'")
         return name
 
 
@@ -83,8 +108,9 @@ def latency_model(
 ) -> LatencyModel:
     """The model of time for a module. Raises HloError for a bad choice, file or target.
 
-    What a table or profile does not name is answered by `sol` if a target is given, else by
-    `fixed`, whose constants are those of XLA:GPU with `is_gpu`, else those that all targets share.
+    What a table or profile does not name is answered by `sol` or `roofline` if a target is given,
+    else by `fixed`, whose constants are those of XLA:GPU with `is_gpu`, else those that all targets
+    share.
     These are the times that XLA's schedulers ask for; `RunTimes` makes times of a run of them.
     """
     from hloopt.analysis.latency import FixedModel, GpuFixedModel
@@ -95,13 +121,9 @@ def latency_model(
     if is_gpu:
         model = GpuFixedModel(approx_costly_collectives=approx_costly_collectives)
     if name != "fixed" and choice.target is not None:
-        from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
-        from hloopt.targets import load_target
-
-        target = load_target(choice.target)
-        model = SpeedOfLightModel(target, schedule_send_recvs=schedule_send_recvs)
+        model = _model_of_target(choice, module, schedule_send_recvs=schedule_send_recvs)
     match name:
-        case "fixed" | "sol":  # `resolved` has refused `sol` without a target
+        case "fixed" | "sol" | "roofline":  # `resolved` has refused the others without a target
             return model
         case "table":
             from hloopt.analysis.latency.table import CostTable, TableModel
@@ -117,6 +139,22 @@ def latency_model(
             profile = Profile.parse(source.text, source.name).for_module(module)
             return ProfileModel(profile, model, schedule_send_recvs)
     assert_never(name)
+
+
+def _model_of_target(
+    choice: CostModelChoice, module: Module, *, schedule_send_recvs: bool
+) -> LatencyModel:
+    from hloopt.targets import load_target
+
+    assert choice.target is not None  # else there is none
+    target = load_target(choice.target)
+    if choice.for_target() == "roofline":
+        from hloopt.analysis.latency.roofline import RooflineModel
+
+        return RooflineModel(target, module, schedule_send_recvs=schedule_send_recvs)
+    from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
+
+    return SpeedOfLightModel(target, schedule_send_recvs=schedule_send_recvs)
 
 
 def needs_target(what: str, names: Iterable[str] | None = None) -> HloError:
@@ -142,13 +180,14 @@ def describe(choice: CostModelChoice) -> str:
     source = "" if path is None else f"the {name} {path}"
     if choice.target is None:
         return source
-    light = f"speed of light on {load_target(choice.target).title}"
-    return f"{source}, else {light}" if source else light
+    model = "speed of light on" if choice.for_target() == "sol" else "roofline of"
+    rates = f"{model} {load_target(choice.target).title}"
+    return f"{source}, else {rates}" if source else rates
 
 
 def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | None]:
     """The model of times as plain data: its name, its files, and the name of the target where
-    the speed of light has a part in it. Raises HloError for a bad choice or target."""
+    its figures have a part in it. Raises HloError for a bad choice or target."""
     from hloopt.targets import load_target
 
     name = choice.resolved()
@@ -172,6 +211,11 @@ def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
         if not choice.is_choice:
             return [NO_TARGET]
         return ["cycles are abstract, XLA's constants by kind of instruction: they are no times"]
+    if name == "roofline" and choice.name is None:
+        return [
+            "times by roofline, bytes and flops at peak rates: the target lacks the figures that "
+            "the cost model sol needs"
+        ]
     if name == "sol" and (reason := unsupported_by_xla(module)) is not None:
         return [f"XLA:GPU would schedule this module by fixed constants: {reason}"]
     return []

@@ -151,7 +151,11 @@ def test_measured_times_make_a_roofline(timed: Path, capsys: pytest.CaptureFixtu
     [
         (("--cost-model", "sol"), "say --latency, too"),
         (("--latency", "--by", "opcode"), "--latency has no --by"),
-        (("--latency", "--target", "mi300x"), "knows too little of the target mi300x"),
+        (
+            ("--latency", "--target", "mi300x", "--cost-model", "sol"),
+            "knows too little of the target mi300x",
+        ),
+        (("--latency", "--cost-model", "roofline"), "cost model 'roofline' needs a target"),
         (("--latency", "--cost-model", "table"), "needs a file"),
         (("--latency", "--cost-model", "sol"), "cost model 'sol' needs a target"),
         (("--preset", "xla-gpu"), "say --latency, too"),

@@ -51,8 +51,8 @@ _OPTIONS = (
         "--cost-model",
         "model_name",
         type=click.Choice(COST_MODELS),
-        help="how long things take; default: what the file given is for, else sol where a target "
-        "is given, else fixed, in abstract cycles",
+        help="how long things take; default: what the file given is for, else where a target is "
+        "given sol, roofline where it has no figures for that, else fixed, in abstract cycles",
     ),
     click.option(
         "--target",

@@ -14,6 +14,7 @@ from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.memory.backends import Backend, backend_of
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.call_graph.call_inliner import inline_clone
 from hloopt.passes.copy_insertion import insert_copies
 from hloopt.reports.stage_notices import cost_notices, partition_doubt
 
@@ -38,16 +39,25 @@ class PreparedModule:
     """Clauses that say why figures allow no verdict; empty where they do."""
 
     @classmethod
-    def of(cls, module: Module, *, backend: Backend | None = None) -> PreparedModule:
+    def of(
+        cls, module: Module, *, backend: Backend | None = None, estimates_fusion: bool = False
+    ) -> PreparedModule:
         """Flatten the call graph and insert copies as XLA does before it assigns buffers.
 
         That is done on a copy of the module; one that needs neither, or is scheduled, is taken as
-        it is. Near-linear. Raises HloError for a module whose calls or shapes make no sense.
+        it is. With `estimates_fusion` figures are of kernels that fusion would make, and calls are
+        inlined before. Near-linear. Raises HloError for a module whose calls or shapes make no
+        sense.
         """
         stage = Stage.of(module)
         backend = backend or backend_of(module)
-        notices = [*cost_notices(stage), *_layout_notices(stage, backend)]
+        notices = [
+            *cost_notices(stage, estimates_fusion=estimates_fusion),
+            *_layout_notices(stage, backend),
+        ]
         doubts = list(filter(None, (partition_doubt(stage), _layout_doubt(stage, backend))))
+        if estimates_fusion and stage.fused.holds is False and not module.is_scheduled:
+            module = _with_calls_inlined(module)
         if not stage.ordered.holds:
             doubts.append("the module is not scheduled")
         is_flat = stage.flat.holds is not False
@@ -59,6 +69,12 @@ class PreparedModule:
         notices.append(_copies_notice(stage, count))
         doubts.append("copies are not inserted yet" if is_flat else "calls are not flattened yet")
         return cls(prepared, stage, tuple(notices), tuple(doubts))
+
+
+def _with_calls_inlined(module: Module) -> Module:
+    """The module, or a clone without calls if there are any: XLA inlines them before fusion."""
+    is_calling = any(True for _ in module.instructions(Opcode.CALL))
+    return inline_clone(module).module if is_calling else module
 
 
 def _with_copies(module: Module, backend: Backend) -> tuple[Module, int]:

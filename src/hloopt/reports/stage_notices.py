@@ -33,14 +33,20 @@ def partition_notices(stage: Stage) -> tuple[str, ...]:
     return ()
 
 
-def cost_notices(stage: Stage) -> tuple[str, ...]:
-    """Sentences where bytes and times are not those of what a device runs in the end."""
+def cost_notices(stage: Stage, *, estimates_fusion: bool = False) -> tuple[str, ...]:
+    """Sentences where bytes and times are not those of what a device runs in the end.
+
+    With `estimates_fusion` times are of kernels that fusion would make.
+    """
     if stage.fused.holds is not False:
         return partition_notices(stage)
+    figures = "values that fusion keeps out of memory count"
+    if estimates_fusion:
+        figures = "times before fusion are estimates of what a compiler that fuses loops would run"
     return (
         *partition_notices(stage),
-        f"not fused ({stage.fused.evidence}): values that fusion keeps out of memory count; for "
-        "XLA's own figures give the text after optimizations",
+        f"not fused ({stage.fused.evidence}): {figures}; for XLA's own figures give the text after "
+        "optimizations",
     )
 
 

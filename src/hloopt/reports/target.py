@@ -121,7 +121,7 @@ def _sources(target: Target) -> Iterator[str]:
     for link in target.links:
         yield f"link {link.name}: {link.source}"
     if target.gpu is None:
-        yield "no cost model `sol`, which needs a section gpu: no times of schedules"
+        yield "no cost model `sol`, which needs a section gpu: times of schedules are by `roofline`"
     else:
         yield f"cores, caches and collectives: {target.gpu.source}"
 

@@ -27,13 +27,14 @@ class SchedulerConfig(PassOptions):
     cost_model: CostModelName | None = option(
         None,
         "times: `fixed`, constants by kind of instruction; `sol`, speed of light, by formulas and "
-        "measurements of `target`; `profile`; `table`; null: what the file given is for, else sol "
-        "where a target is given, else fixed, in abstract cycles",
+        "measurements of `target`; `roofline`, bytes and flops at its rates; `profile`; `table`; "
+        "null: what the file given is for, else where a target is given sol, roofline where it has "
+        "no figures for that, else fixed, in abstract cycles",
     )
     target: str | None = option(
         None,
-        "hardware of the model sol, and of what a table or profile does not name; `hloopt targets` "
-        "lists it",
+        "hardware of the models sol and roofline, and of what a table or profile does not name; "
+        "`hloopt targets` lists it",
     )
     profile: str | None = option(
         None, "a profile of XLA (PGLE), text proto or JSON: costs and latencies in microseconds"
@@ -165,7 +166,7 @@ class SchedulerConfig(PassOptions):
     def __post_init__(self) -> None:
         """Raise PipelineError for a model without its file, and limits that make no sense."""
         try:
-            self.model_choice.resolved()
+            self.model_choice.check()
         except HloError as error:
             raise PipelineError(error.message, help=error.help, code=error.code) from None
         if self.preset == "xla-gpu":

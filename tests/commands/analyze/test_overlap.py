@@ -97,7 +97,10 @@ def test_without_a_word_on_times_there_are_none(
     ("arguments", "message"),
     [
         (["--target", "h100_smx"], "did you mean"),
-        (["--target", "tpu_v5p"], "cost model 'sol' knows too little of the target tpu_v5p"),
+        (
+            ["--target", "tpu_v5p", "--cost-model", "sol"],
+            "cost model 'sol' knows too little of the target tpu_v5p",
+        ),
         (["--cost-model", "profile"], "needs a file"),
         (["--cost-model", "sol"], "cost model 'sol' needs a target"),
         (["--share-bandwidth"], "--share-bandwidth needs a target"),

@@ -35,11 +35,12 @@ class Roofline:
 
     Each dot runs at the matrix rate of its operands' type, all else at the vector rate of its
     result's, a transcendental like one flop. Where a target has no such rate, arithmetic takes no
-    time.
+    time. Matrix units reach `matrix_share` of their rate.
     """
 
-    def __init__(self, costs: CostAnalysis, target: Target) -> None:
+    def __init__(self, costs: CostAnalysis, target: Target, *, matrix_share: float = 1.0) -> None:
         self.target = target
+        self._matrix_share = matrix_share
         self._costs = costs
         self._fused: dict[Computation, float] = {}
         self.without_rate: dict[str, None] = {}
@@ -49,7 +50,7 @@ class Roofline:
         """The bound of one run of an instruction that runs no computations of its own."""
         memory = self._costs.of(instruction).bytes_accessed / self.target.memory_bandwidth
         if instruction.opcode is not Opcode.FUSION:
-            return Bound(self._compute(instruction), memory)
+            return Bound(self.compute(instruction), memory)
         body = instruction.called[0]
         compute = self._fused.get(body)
         if compute is None:
@@ -65,17 +66,19 @@ class Roofline:
                 if instruction.opcode is Opcode.FUSION:
                     waiting.append(instruction.called[0])
                 else:
-                    total += self._compute(instruction)
+                    total += self.compute(instruction)
         return total
 
-    def _compute(self, instruction: Instruction) -> float:
+    def compute(self, instruction: Instruction) -> float:
+        """The seconds that the arithmetic of an instruction takes that is no fusion."""
         cost = self._costs.of(instruction)
         work = cost.flops + cost.transcendentals
         if not work:
             return 0.0
         if instruction.opcode in MATRIX or instruction.opcode is Opcode.CUSTOM_CALL:
             element_type = _element_type(instruction.operands[0])
-            rate = self.target.matrix_rate(element_type)
+            peak = self.target.matrix_rate(element_type)
+            rate = None if peak is None else peak * self._matrix_share
         elif self.target.vector:
             element_type = _element_type(instruction)
             rate = self.target.vector_rate(element_type)

@@ -67,7 +67,7 @@ class KernelTimes:
         work, results = fused_work(fusion), results_of(fusion)
         blocks, threads = _grid(results)
         size = sum(leaf_bytes(written(result)) for result in results)
-        reads = [_bytes_read(*read) for read in work.reads.items()]
+        reads = [bytes_read(*read) for read in work.reads.items()]
         writing = size / self._bandwidth
         reading = sum(self._reading(*read) for read in reads)
         ports = blocks * _BLOCK_BYTES_PER_CYCLE * self._gpu.clock / 1e6
@@ -103,7 +103,7 @@ class KernelTimes:
         return _LEVEL_2_SPEED if size > _LEVEL_1_SIZE else _LEVEL_1_SPEED
 
 
-def _bytes_read(parameter: Instruction, count: float) -> tuple[float, int]:
+def bytes_read(parameter: Instruction, count: float) -> tuple[float, int]:
     """The number of bytes `count` elements of a parameter are, and how many it has."""
     size = leaf_bytes(parameter.shape)
     return count * size / max(elements(parameter.shape), 1), size

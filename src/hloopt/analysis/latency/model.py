@@ -15,6 +15,20 @@ ORDINARY_EDGE = 1.0
 """Between dependent instructions that are not start and done of an operation, in any unit."""
 
 
+class ErrorClass(StrEnum):
+    """The error that times of an origin may have; docs/cost_models.md has figures."""
+
+    GIVEN = "given"
+    """None: nothing runs, or the figure is what is meant."""
+    MEASURED = "measured"
+    MODELLED = "modelled"
+    """By formulas whose constants are those of the device."""
+    ESTIMATED = "estimated"
+    """By peak rates, which nothing real is faster than."""
+    GUESSED = "guessed"
+    UNKNOWN = "unknown"
+
+
 class Origin(StrEnum):
     """The origin of a time."""
 
@@ -32,10 +46,32 @@ class Origin(StrEnum):
     """Measured throughputs of collectives."""
     NETWORK = "network formula"
     ROOFLINE = "roofline"
+    """The speed-of-light model's of kernels on a GPU."""
+    RATES = "rates"
+    """Bytes and flops at the rates of the target."""
+    FUSION = "fusion estimate"
+    """The same, of a kernel that a compiler might make of a module that is not fused."""
+    LINK = "link"
+    """Bytes over the links of the target."""
     GUESS = "guess"
     """The model does not know: a constant or an estimate stands in."""
     UNKNOWN = "unknown"
     """Nothing is known, so it counts as nothing."""
+
+    @property
+    def error_class(self) -> ErrorClass:
+        return _ERROR_CLASSES[self]
+
+
+_ERROR_CLASSES = {
+    **dict.fromkeys((Origin.FREE, Origin.CONSTANT, Origin.STATED), ErrorClass.GIVEN),
+    **dict.fromkeys((Origin.TABLE, Origin.PROFILE), ErrorClass.MEASURED),
+    **dict.fromkeys((Origin.MATMUL_TABLE, Origin.COLLECTIVE_TABLE), ErrorClass.MEASURED),
+    **dict.fromkeys((Origin.NETWORK, Origin.ROOFLINE), ErrorClass.MODELLED),
+    **dict.fromkeys((Origin.RATES, Origin.FUSION, Origin.LINK), ErrorClass.ESTIMATED),
+    Origin.GUESS: ErrorClass.GUESSED,
+    Origin.UNKNOWN: ErrorClass.UNKNOWN,
+}
 
 
 class Time(NamedTuple):

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.cost.custom_calls import custom_call_cost
-from hloopt.analysis.cost.model import NO_COST
 from hloopt.analysis.gpu_async import is_gpu_begin, is_gpu_end
-from hloopt.analysis.latency.estimates import Estimates
-from hloopt.analysis.latency.fixed import FREE
+from hloopt.analysis.latency.estimates import Estimates, is_nothing
 from hloopt.analysis.latency.model import FREE_TIME, LatencyModel, Origin, Time, stated_latency
 from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.ir import Computation, Instruction, Module, Opcode
@@ -20,10 +18,9 @@ from hloopt.targets.target import Target
 _UNKNOWN_TIME = Time(0.0, Origin.UNKNOWN)
 _STEP_TIME = Time(1.0, Origin.CONSTANT)
 """The cost of a collective's start or done in XLA's models in microseconds."""
-_FREE = FREE | {Opcode.AFTER_ALL, Opcode.ADD_DEPENDENCY, Opcode.DOMAIN}
 _MEASURED = (Origin.TABLE, Origin.PROFILE)
 _NOT_KNOWN = (Origin.CONSTANT, Origin.GUESS, Origin.UNKNOWN)
-_CONTROL_FLOW = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
+CONTROL_FLOW = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
 
 
 class RunTimes(LatencyModel):
@@ -69,19 +66,16 @@ class RunTimes(LatencyModel):
             return self.whole_time(instruction)
         if is_gpu_begin(instruction) or is_gpu_end(instruction) or instruction.opcode in ASYNC:
             return self._step_time(time)
-        if time.origin is not Origin.GUESS or instruction.opcode in _CONTROL_FLOW:
+        if time.origin is not Origin.GUESS or instruction.opcode in CONTROL_FLOW:
             return time
-        known = custom_call_cost(instruction) if instruction.opcode is Opcode.CUSTOM_CALL else None
-        if instruction.opcode in _FREE or known is NO_COST:
+        if is_nothing(instruction):
             return FREE_TIME
         estimates = self._estimated()
         if estimates is None:
             return _UNKNOWN_TIME
         guess = self._guesses.get(instruction)
         if guess is None:
-            least = time.cycles if known is None else 0.0  # a constant is for what may do anything
-            cycles = max(least, estimates.work(instruction))
-            guess = self._guesses[instruction] = Time(cycles, Origin.GUESS)
+            guess = self._guesses[instruction] = _guess(instruction, time, estimates)
         return guess
 
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
@@ -136,8 +130,8 @@ class RunTimes(LatencyModel):
         if estimates is None:
             return _UNKNOWN_TIME
         if start.opcode is Opcode.COPY_START:
-            return Time(estimates.copy(start), Origin.GUESS)
-        return Time(estimates.exchange(start), Origin.GUESS)
+            return Time(estimates.copy(start).cycles, Origin.GUESS)
+        return Time(estimates.exchange(start).cycles, Origin.GUESS)
 
     def _estimated(self) -> Estimates | None:
         if self._estimates is None and self.target is not None:
@@ -145,6 +139,14 @@ class RunTimes(LatencyModel):
         return self._estimates
 
     # -- what is called -------------------------------------------------------------------------
+
+    def called_time(self, caller: Instruction) -> Time:
+        """The time of what control flow or an async-start runs. Linear in that the first time."""
+        if caller.opcode not in CONTROL_FLOW:
+            return self._inside(caller.called[0])
+        for callee in caller.called:
+            self._inside(callee)
+        return self._calls(caller)
 
     def _inside(self, called: Computation) -> Time:
         """One run of a computation, an instruction after the other. Linear the first time."""
@@ -161,7 +163,7 @@ class RunTimes(LatencyModel):
 
     def _part(self, instruction: Instruction) -> Time:
         opcode = instruction.opcode
-        if opcode in _CONTROL_FLOW:
+        if opcode in CONTROL_FLOW:
             return self._calls(instruction)
         if is_gpu_begin(instruction):
             return self.whole_time(instruction)
@@ -185,7 +187,17 @@ class RunTimes(LatencyModel):
         return _sum(times)
 
 
-_ENTERED = _CONTROL_FLOW | {Opcode.ASYNC_START}
+_ENTERED = CONTROL_FLOW | {Opcode.ASYNC_START}
+
+
+def _guess(instruction: Instruction, time: Time, estimates: Estimates) -> Time:
+    """An estimate in place of a model's guess."""
+    work = estimates.work(instruction)
+    if work.origin is Origin.FREE:
+        return work
+    known = custom_call_cost(instruction) if instruction.opcode is Opcode.CUSTOM_CALL else None
+    least = time.cycles if known is None else 0.0  # a constant is for what may do anything
+    return Time(max(least, work.cycles), Origin.GUESS)
 
 
 def _sum(parts: Iterable[Time]) -> Time:

@@ -66,8 +66,9 @@ class SpeedOfLightModel(LatencyModel):
         if gpu is None:
             raise HloError(
                 f"cost model 'sol' knows too little of the target {target.name}",
-                help=f"it knows {', '.join(known_targets())}; a target of your own needs a section "
-                "gpu, see docs/cost_models.md",
+                help=f"leave out cost_model, or say roofline; sol knows "
+                f"{', '.join(known_targets())}, and targets with a section gpu: "
+                "docs/cost_models.md",
             )
         self._base = GpuFixedModel() if base is None else base
         self._target = target

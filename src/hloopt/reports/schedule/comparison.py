@@ -125,7 +125,7 @@ def _compared(
     preset: Preset,
 ) -> ScheduleChange:
     from hloopt.cost_models import describe, model_notes
-    from hloopt.reports.schedule.run import cycle_unit, run_module
+    from hloopt.reports.schedule.run import cycle_unit, guessed_share, run_module
     from hloopt.reports.stage_notices import partition_doubt
 
     doubts: list[str] = []
@@ -142,14 +142,15 @@ def _compared(
         runs.append(run)
         if run.unknown:
             doubts.append(f"nothing is known of how long %{run.unknown[0].name} takes in {name}")
-        if run.guessed:
-            guesses.append(f"{human_share(run.guessed_share)} of {name}")
+        if (share := guessed_share(run)) is not None:
+            guesses.append(f"{human_share(share)} of {name}")
     old, new = runs
     model = next(run.model for run in runs if run is not None)
     notes = [f"times by {describe(settings.cost_model)}, preset {preset}"]
     notes += model_notes(settings.cost_model, modules[0])
     if guesses:
-        notes.append(f"guessed, for the model does not know: {', '.join(guesses)}")
+        reason = ", for the model does not know" if any(run and run.guessed for run in runs) else ""
+        notes.append(f"guessed{reason}: {', '.join(guesses)}")
     return ScheduleChange(
         *(old, new, cycle_unit(model), settings.cost_model, preset),
         *(tuple(dict.fromkeys(doubts)), notes),

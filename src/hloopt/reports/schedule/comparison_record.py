@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 def totals_to_json(simulation: Simulation) -> dict[str, Any]:
     """The figures of a whole run, in the unit of the model."""
+    from hloopt.reports.schedule.run import guessed_share
+
     return {
         "makespan": simulation.makespan,
+        "guessed_share": guessed_share(simulation),
         "exposed": simulation.exposed,
         "exposed_by_kind": {
             kind.value: cycles for kind, cycles in simulation.exposed_by_kind().items()

@@ -106,7 +106,8 @@ class ScheduleFindings:
         of a model, or a module that makes no sense.
         """
         with collector_paused():
-            prepared = PreparedModule.of(module)
+            fuses = settings.cost_model.estimates_fusion
+            prepared = PreparedModule.of(module, estimates_fusion=fuses)
             module = prepared.module
             order = ensure_schedule(module)
             config = settings.config_for(module)

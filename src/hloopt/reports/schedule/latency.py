@@ -16,8 +16,13 @@ from hloopt.ir.custom_targets import custom_call_target
 from hloopt.reports.console.units import CycleUnit
 from hloopt.reports.prepared import PreparedModule
 from hloopt.reports.schedule.notes import notes_on
-from hloopt.reports.schedule.run import Preset, ScheduleSettings, cycle_unit, run_module
-from hloopt.reports.stage_notices import cost_notices
+from hloopt.reports.schedule.run import (
+    Preset,
+    ScheduleSettings,
+    cycle_unit,
+    guessed_share,
+    run_module,
+)
 from hloopt.simulation import ComputationRun
 
 
@@ -77,6 +82,8 @@ class LatencyReport:
     notices: tuple[str, ...]
     """The subject of the figures, where that is not one device."""
     notes: list[str]
+    guessed_share: float | None
+    """The part of the time that is guessed; None where there are no times."""
 
     @property
     def total(self) -> float:
@@ -97,7 +104,8 @@ def analyze_latency(module: Module, settings: ScheduleSettings) -> LatencyReport
     sense.
     """
     with collector_paused():
-        prepared = PreparedModule.of(module)
+        fuses = settings.cost_model.estimates_fusion
+        prepared = PreparedModule.of(module, estimates_fusion=fuses)
         module = prepared.module
         config = settings.config_for(module)
         simulation = run_module(module, settings, config)
@@ -116,8 +124,9 @@ def analyze_latency(module: Module, settings: ScheduleSettings) -> LatencyReport
             cycle_unit(simulation.model),
             instructions,
             operations,
-            tuple(dict.fromkeys((*prepared.notices, *cost_notices(prepared.stage)))),
+            prepared.notices,
             notes_on(simulation, settings),
+            guessed_share(simulation),
         )
 
 

@@ -21,6 +21,7 @@ def latency_to_json(report: LatencyReport) -> dict[str, Any]:
             {**_row_to_json(row), "done": row.done.name if row.done else None}
             for row in report.operations
         ],
+        "guessed_share": report.guessed_share,
         "guesses": len(report.guesses()),
         "notices": list(report.notices),
         "notes": report.notes,
@@ -36,4 +37,5 @@ def _row_to_json(row: TimedRow) -> dict[str, Any]:
         "time": row.time.cycles,
         "total": row.total,
         "from": row.time.origin.value,
+        "error_class": row.time.origin.error_class.value,
     }

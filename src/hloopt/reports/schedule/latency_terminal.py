@@ -49,15 +49,17 @@ def _origins(what: str, rows: list[TimedRow], unit: CycleUnit) -> ReportTable:
 
     table = ReportTable(gap=2)
     table.add_column("from")
+    table.add_column("error", style="dim")
     table.add_column(what, justify="right")
     table.add_column("cycles" if unit.seconds is None else "time", justify="right", stays=True)
     table.add_column("mostly", style="dim")
     for total in by_origin(rows):
         style = "yellow" if total.origin in (Origin.GUESS, Origin.UNKNOWN) else ""
         time, kinds = unit.text(total.cycles), _kinds(total)
-        table.add_row(total.origin.value, f"{total.count:,}", time, kinds, style=style)
+        error = total.origin.error_class.value
+        table.add_row(total.origin.value, error, f"{total.count:,}", time, kinds, style=style)
     whole = unit.text(sum(row.total for row in rows))
-    table.add_row("all", f"{len(rows):,}", whole, "", style="bold")
+    table.add_row("all", "", f"{len(rows):,}", whole, "", style="bold")
     return table
 
 

@@ -11,7 +11,7 @@ from hloopt.cost_models import model_notes
 from hloopt.ir import Instruction
 from hloopt.ir.opcode import STARTS
 from hloopt.reports.console.units import human_share, some
-from hloopt.reports.schedule.run import ScheduleSettings
+from hloopt.reports.schedule.run import ScheduleSettings, guessed_share
 from hloopt.simulation import Simulation
 
 
@@ -22,11 +22,10 @@ def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
     file = choice.cost_table or choice.profile
     if file is not None and not _any_from_file(simulation):
         notes.append(f"{file} knows no instruction that runs here: is it about another module?")
-    if guessed := dict.fromkeys(simulation.guessed):
-        notes.append(
-            f"{human_share(simulation.guessed_share)} of the time is guessed, for the model does "
-            f"not know how long these take: {_names(guessed)}"
-        )
+    if (share := guessed_share(simulation)) is not None:
+        guessed = dict.fromkeys(simulation.guessed)
+        reason = f", for the model does not know how long these take: {_names(guessed)}"
+        notes.append(f"{human_share(share)} of the time is guessed{reason if guessed else ''}")
     if unknown := dict.fromkeys(simulation.unknown):
         notes.append(
             "nothing is known of how long these take, they count as nothing: "

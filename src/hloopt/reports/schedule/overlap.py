@@ -19,6 +19,7 @@ from hloopt.reports.schedule.run import (
     ScheduleSettings,
     common_preset,
     cycle_unit,
+    guessed_share,
     preset_of,
     run_module,
 )
@@ -83,6 +84,8 @@ class OverlapReport:
     """The subject of the figures, where that is not one device."""
     notes: tuple[str, ...]
     """The assumptions behind the figures, one sentence each."""
+    guessed_share: float | None
+    """The part of the time that is guessed; None where there are no times."""
 
     @classmethod
     def of(cls, module: Module, settings: ScheduleSettings) -> OverlapReport:
@@ -105,8 +108,9 @@ class OverlapReport:
                 settings.cost_model,
                 cycle_unit(simulation.model),
                 tuple(map(OverlapRow.of, collective_runs(simulation))),
-                cost_notices(stage),
+                cost_notices(stage, estimates_fusion=settings.cost_model.estimates_fusion),
                 tuple(notes_on(simulation, settings)),
+                guessed_share(simulation),
             )
 
     def total(self, figure: Callable[[OverlapRow], float]) -> float:

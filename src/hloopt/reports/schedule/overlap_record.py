@@ -24,6 +24,7 @@ def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
         **report.unit.to_json(),
         "bytes": report.bytes,
         "hidden_bytes": report.hidden_bytes,
+        "guessed_share": report.guessed_share,
         "exposed": report.exposed,
         "exposed_seconds": _seconds(report, report.exposed),
         "state_bytes": report.state_bytes,

@@ -97,6 +97,7 @@ def _operation_to_json(
         "group_size": group_size(operation, findings.devices),
         "latency": operation.latency,
         "from": operation.origin.value,
+        "error_class": operation.origin.error_class.value,
         "issued": operation.issued,
         "begin": operation.begin,
         "finish": operation.finish,

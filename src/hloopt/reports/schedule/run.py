@@ -75,6 +75,11 @@ def cycle_unit(model: LatencyModel) -> CycleUnit:
     return CycleUnit(1e-6 / model.cycles_per_microsecond)
 
 
+def guessed_share(simulation: Simulation) -> float | None:
+    """The part of the time of a run that is guessed, from 0 to 1; None where there are no times."""
+    return None if simulation.model.is_abstract else simulation.guessed_share
+
+
 def run_module(
     module: Module,
     settings: ScheduleSettings,

@@ -1,0 +1,1 @@
+"""Parts of tools/roofline_agreement.py."""
