@@ -78,3 +78,10 @@ def test_dependence_follows_operands_and_control_edges(module: Module) -> None:
     assert not depends_on(by_name["s"], by_name["dead"])
     assert depends_on(by_name["s"], by_name["dead"], most=1) is None
     assert not depends_on(by_name["p"], by_name["s"])
+
+
+def test_what_depends_on_itself_has_no_order(module: Module) -> None:
+    root = module.entry.root
+    root.add_control_predecessor(root)
+    with pytest.raises(HloVerifyError, match="depends on itself"):
+        stable_order(module.entry)

@@ -63,6 +63,10 @@ def _name_a_missing_payload(proto: Any) -> None:
         (lambda m: entry(m, "r").called_computation_ids.append(0), "calls 2 computations, not 1"),
         (lambda m: entry(m, "p").called_computation_ids.append(0), "parameter calls no comp"),
         (lambda m: entry(m, "t").control_predecessor_ids.append(3), "a control predecessor"),
+        (
+            lambda m: entry(m, "r").control_predecessor_ids.append(entry(m, "r").id),
+            "a control predecessor",
+        ),
         (lambda m: setattr(entry(m, "p").shape, "element_type", 99), "unknown element type 99"),
         (lambda m: entry(m, "p").shape.dimensions.__setitem__(0, -3), "negative dimension -3"),
         (lambda m: entry(m, "p").shape.layout.minor_to_major.append(2), "a layout orders"),

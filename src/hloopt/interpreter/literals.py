@@ -131,6 +131,6 @@ def _texts(values: Array, element: ElementType) -> list[str]:
         part = "f32" if element.bits == 64 else "f64"
         parts = np.ascontiguousarray(values).view(f"u{element.bytes // 2}").tolist()
         numbers = float_texts(parts, part)
-        return [f"({re}, {im})" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
+        return [f"({re}, {next(numbers)})" for re in numbers]
     codes = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").tolist()
-    return float_texts(codes, element.name)
+    return list(float_texts(codes, element.name))

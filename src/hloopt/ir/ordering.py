@@ -83,14 +83,17 @@ def post_order(computation: Computation) -> list[Instruction]:
 
 
 def stable_order(computation: Computation) -> list[Instruction]:
-    """The order of the list, disturbed only where an operand stands behind its user. O(edges)."""
+    """The order of the list, disturbed only where an operand stands behind its user.
+
+    O(edges). Raises HloVerifyError on a cycle.
+    """
     seen: set[Instruction] = set()
     for instruction in computation.instructions:
-        seen.add(instruction)
         if not seen.issuperset(instruction.operands) or not seen.issuperset(
             instruction.control_predecessors
         ):
             return depth_first(computation.instructions, dependencies)
+        seen.add(instruction)
     return list(computation.instructions)
 
 
@@ -112,13 +115,13 @@ def _callees(computation: Computation) -> list[Computation]:
 def stable_computation_order(module: Module) -> list[Computation]:
     """The order of the module, disturbed only where a callee stands behind its caller.
 
-    O(callers), or O(instructions) if something has to move.
+    O(callers), or O(instructions) if something has to move. Raises HloVerifyError on a cycle.
     """
     seen: set[Computation] = set()
     for computation in module.computations.values():
+        seen.add(computation)
         if any(caller.parent in seen for caller in computation.callers):
             return depth_first(module.computations.values(), _callees)
-        seen.add(computation)
     return list(module.computations.values())
 
 

@@ -137,12 +137,12 @@ class _Decoder:
                 raise HloSyntaxError(
                     f"instruction '{instruction_proto.name}': {error.message}", help=error.help
                 ) from None
-            scope[instruction_proto.id] = instruction
             if instruction_proto.control_predecessor_ids:
                 control_edges[instruction] = [
                     _find(scope, number, "a control predecessor")
                     for number in instruction_proto.control_predecessor_ids
                 ]
+            scope[instruction_proto.id] = instruction
         link_control(control_edges)
         if proto.root_id not in scope:
             raise HloSyntaxError(f"the root has the id {proto.root_id}, no instruction")

@@ -7,7 +7,7 @@ less than 8 bits take a byte each. Floating-point values are handled as bits, Na
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise, product
 from math import prod
 from typing import Any
@@ -53,18 +53,19 @@ def read_literal(proto: Any, shape: Shape, shapes: ShapeReader) -> str:
     element = shape.element_type
     if element is None or not shape.is_array:
         raise HloSyntaxError(f"a {shape.type_name} has no literal")
-    texts = _read_values(proto, element)
+    found, texts = _read_values(proto, element)
     count = shape.element_count()
-    if len(texts) != count:
-        raise HloSyntaxError(f"the literal has {len(texts)} values, {shape.text} has {count}")
+    if found != count:
+        raise HloSyntaxError(f"the literal has {found} values, {shape.text} has {count}")
     if not shape.dimensions:
-        return {"1": "true", "0": "false"}[texts[0]] if element.kind == "pred" else texts[0]
+        (text,) = texts
+        return {"1": "true", "0": "false"}[text] if element.kind == "pred" else text
     if not count and prod(size or 1 for size in shape.dimensions) > _EMPTY_LIMIT:
         raise HloSyntaxError(f"a literal of {shape.text} is too large to write")
     own = shapes.read(proto.shape) if proto.HasField("shape") else shape
     order = own.layout.minor_to_major if own.rank == shape.rank else shape.layout.minor_to_major
     if not _is_row_major(order):
-        texts = _reordered(texts, _places(shape.dimensions, order))
+        texts = _reordered(list(texts), _places(shape.dimensions, order))
     return nest_values(texts, shape.dimensions)
 
 
@@ -87,24 +88,27 @@ def _reordered(values: Sequence[Any], places: list[int]) -> list[Any]:
     return [values[place] for place in places]
 
 
-def _read_values(proto: Any, element: ElementType) -> list[str]:
-    """The values as text, in the order of the message."""
+def _read_values(proto: Any, element: ElementType) -> tuple[int, Iterable[str]]:
+    """The number of values, and their texts in the order of the message, made as they are asked
+    for: there may be many million."""
     values = getattr(proto, _field(element))
     if element.kind == "pred":
-        return ["1" if value else "0" for value in values]
+        return len(values), ("1" if value else "0" for value in values)
     if element.kind == "complex":
-        part = "f32" if element.bits == 64 else "f64"
-        numbers = float_texts(values, part)
-        return [f"({re}, {im})" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
+        if len(values) % 2:
+            raise HloSyntaxError(f"a literal has {len(values)} parts of complex numbers")
+        numbers = float_texts(values, "f32" if element.bits == 64 else "f64")
+        return len(values) // 2, (f"({re}, {next(numbers)})" for re in numbers)
+    codes = _codes(values, element.bytes)
     if element.is_floating:
-        return float_texts(_codes(values, element.bytes), element.name)
+        return len(codes), float_texts(codes, element.name)
     if _is_packed(element):
         signed = element.kind == "signed"
         half = 1 << (element.bits - 1)
         mask = (1 << element.bits) - 1
-        codes = (code & mask for code in _codes(values, element.bytes))
-        return [str((code ^ half) - half if signed else code) for code in codes]
-    return list(map(str, values))
+        low = (code & mask for code in codes)
+        return len(codes), (str((code ^ half) - half if signed else code) for code in low)
+    return len(values), map(str, values)
 
 
 def _codes(values: Any, size: int) -> Sequence[int]:

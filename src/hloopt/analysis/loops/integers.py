@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from hloopt.ir.attributes.typed import direction_of
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literals.plain_literals import PLAIN_VALUE, is_plain
+from hloopt.ir.literals.plain_literals import is_plain, plain_values
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
 
@@ -138,7 +138,7 @@ def _literal(text: str, shape: Shape) -> Integers | None:
     if shape.is_scalar:
         numbers = [text.strip()]
     else:
-        numbers = PLAIN_VALUE.findall(text) if is_plain(text, shape) else []
+        numbers = list(plain_values(text)) if is_plain(text, shape) else []
     found = tuple(n for n in map(_number, numbers) if n is not None)
     return found if found and len(found) == len(numbers) else None
 

@@ -10,7 +10,7 @@ from itertools import islice
 from hloopt.diagnostics import LiteralError
 from hloopt.ir.attributes.text import scan_literal
 from hloopt.ir.literals.literal_values import SMALLEST_SCALE, value_formatter
-from hloopt.ir.literals.plain_literals import PLAIN_VALUE, is_plain, is_plain_scalar
+from hloopt.ir.literals.plain_literals import is_plain, is_plain_scalar, plain_values
 from hloopt.ir.shapes.element_type import ElementType
 from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.trivia import skip_trivia
@@ -67,10 +67,12 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     format_value = value_formatter(shape.element_type, is_array=bool(shape.dimensions))
     if shape.dimensions and not text.lstrip().startswith(("{", "/", "(")):
         return _from_scalar(text.strip(), shape, limit, format_value)
-    plain = len(text) > _REMEMBERED and is_plain(text, shape)
-    if plain and limit is not None and shape.element_count() > limit:
-        return ELIDED
-    values = PLAIN_VALUE.findall(text) if plain else _values(text, shape)
+    if len(text) > _REMEMBERED and is_plain(text, shape):
+        if limit is not None and shape.element_count() > limit:
+            return ELIDED
+        printed = _Printed(format_value)
+        return nest_values(map(printed.__getitem__, plain_values(text)), shape.dimensions)
+    values = _values(text, shape)
     if values is None:
         if shape.element_count():
             return ELIDED
@@ -81,6 +83,18 @@ def _canonical(text: str, shape: Shape, limit: int | None) -> str:
     if limit is not None and len(values) > limit:
         return ELIDED
     return nest_values(map(formatted.__getitem__, values), shape.dimensions)
+
+
+class _Printed(dict[str, str]):
+    """Values as XLA prints them, by their texts; each distinct one is formatted once."""
+
+    def __init__(self, format_value: Callable[[str], str]) -> None:
+        super().__init__()
+        self._format = format_value
+
+    def __missing__(self, value: str) -> str:
+        printed = self[value] = self._format(value)
+        return printed
 
 
 _LARGEST_SPELLED = 1 << 20  # elements; a larger array given as one scalar keeps that form

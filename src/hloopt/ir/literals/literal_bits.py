@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from hloopt.ir.literals.literal_values import float_text, nan_payload_bits, small_float_type
@@ -11,14 +11,14 @@ from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.patterns import pattern
 
 
-def float_texts(codes: Sequence[int], name: str) -> list[str]:
+def float_texts(codes: Sequence[int], name: str) -> Iterator[str]:
     """Values of the type `name`, given as bits, as texts. O(values)."""
     known: dict[int, str] = _plain_f32_texts(codes) if name == "f32" else {}
     as_text = _float_text(name)
     for code in codes:
         if code not in known:
             known[code] = as_text(code)
-    return [known[code] for code in codes]
+    return map(known.__getitem__, codes)
 
 
 def _plain_f32_texts(codes: Sequence[int]) -> dict[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.patterns import pattern
@@ -36,6 +37,16 @@ def _are_plain(text: str, shape: Shape, numbers: re.Pattern[str]) -> bool:
 
 _SHORT = 200  # characters, for which compiling a pattern takes longer than all else
 _BRACES_TO_BLANKS = str.maketrans("{}", "  ")
+
+
+def plain_values(text: str) -> Iterator[str]:
+    """The numbers of a plain literal; of long ones a stretch at a time is held. O(length)."""
+    start = 0
+    while start < len(text):
+        comma = text.find(",", start + _STRETCH)
+        end = len(text) if comma < 0 else comma
+        yield from _VALUE.findall(text, start, end)
+        start = end
 
 
 def is_plain_scalar(text: str, shape: Shape) -> bool:
@@ -91,6 +102,6 @@ _FEW_DIGITS = {
     ),
     "f64": _plain(r"-?\d{1,9}+(?:\.\d*+)?+(?:e[+-]?\d\d)?+"),
 }
-PLAIN_VALUE = pattern(r"[^{}, \n]+")
-"""A number of such a literal."""
+_VALUE = pattern(r"[^{}, \n]+")
+_STRETCH = 1 << 20  # characters
 _WITHOUT_NUMBERS = {ord(c): None for c in "0123456789.+-aeflrstu \n"}
