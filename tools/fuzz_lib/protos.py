@@ -17,7 +17,7 @@ from sweep_lib.prints import FULL, Broken, first_line
 
 
 def broken_proto(dice: random.Random, text: str) -> bytes:
-    """The proto of a text with broken fields; empty where the text has no proto."""
+    """The proto of a text with broken fields; empty where the text has no proto, or a huge one."""
     try:
         module = parse_module(text)
         if verify_module(module):
@@ -25,7 +25,12 @@ def broken_proto(dice: random.Random, text: str) -> bytes:
         data = encode(module)
     except HloError:
         return b""
-    return mutated_proto(dice, data)
+    return mutated_proto(dice, data) if len(data) <= _LARGEST else b""
+
+
+_LARGEST = 16 << 20
+"""Bytes of a proto. Constants left out of a text may be 80 MB in one, for which the limits of time
+and memory are not meant."""
 
 
 def check_proto(data: bytes) -> tuple[str, Problem | None]:
