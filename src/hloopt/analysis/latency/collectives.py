@@ -51,8 +51,8 @@ def permute_kind(pairs: Collection[Sequence[int]]) -> str:
 class CollectiveTimes:
     """The times of collectives on a GPU.
 
-    `memory_bandwidth` is in bytes per second; `arithmetic` says how long the additions of an
-    all-reduce or reduce-scatter take, in microseconds.
+    `memory_bandwidth` is in bytes per second; `arithmetic` says how long an all-reduce or
+    reduce-scatter computes, in microseconds.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class CollectiveTimes:
         key = (
             *(collective.opcode, collective.shape, *[o.shape for o in collective.operands]),
             *(attributes.get(name) for name in _READ),
+            *(callee.root.opcode for callee in collective.called),
         )
         if key not in self._known:
             opcode = OWN_STARTS.get(collective.opcode, collective.opcode)

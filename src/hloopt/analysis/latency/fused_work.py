@@ -93,7 +93,8 @@ def fused_work(fusion: Instruction) -> FusedWork:
             work.reads[instruction] = sum(own.values())
         elif opcode in _ALONG:
             if opcode in ELEMENTWISE:
-                work.flops += sum(own.values()) * operation_flops(instruction)
+                flops = operation_flops(instruction.opcode, instruction.shape)
+                work.flops += sum(own.values()) * flops
             for operand in instruction.operands:
                 for along, share in own.items():
                     need(operand, along, share)
@@ -106,11 +107,11 @@ def fused_work(fusion: Instruction) -> FusedWork:
     return work
 
 
-def operation_flops(operation: Instruction) -> int:
-    """The cost of an elementwise operation per element."""
+def operation_flops(opcode: Opcode, shape: Shape) -> int:
+    """The cost of an elementwise operation that makes `shape`, per element."""
     default, others = load_operation_costs()
-    costs = others.get(operation.opcode.value)
-    return default if costs is None else costs.get(operation.shape.type_name, default)
+    costs = others.get(opcode.value)
+    return default if costs is None else costs.get(shape.type_name, default)
 
 
 def _applied_flops(instruction: Instruction, count: float) -> float:
@@ -120,7 +121,8 @@ def _applied_flops(instruction: Instruction, count: float) -> float:
     if instruction.opcode is not Opcode.REDUCE:
         return 0.0
     steps = (i for i in instruction.called[0].instructions if i.opcode in ELEMENTWISE)
-    return count * _reduction(instruction) * sum(map(operation_flops, steps))
+    flops = sum(operation_flops(step.opcode, step.shape) for step in steps)
+    return count * _reduction(instruction) * flops
 
 
 def _is_even(concatenate: Instruction) -> bool:

@@ -15,7 +15,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hloopt.analysis.cost.sizes import leaf_bytes
-from hloopt.analysis.latency.fused_work import elements, fused_work, results_of, written
+from hloopt.analysis.latency.fused_work import (
+    elements,
+    fused_work,
+    operation_flops,
+    results_of,
+    written,
+)
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.targets import Target
@@ -58,21 +64,24 @@ class KernelTimes:
 
     def of(self, fusion: Instruction) -> KernelTime:
         """O(fused instructions)."""
-        gpu = self._gpu
         work, results = fused_work(fusion), results_of(fusion)
         blocks, threads = _grid(results)
-        lanes = min(blocks, gpu.cores) * min(threads, gpu.units_per_core)
-        # XLA reckons with whole flops per nanosecond, which shows where one lane does all
-        rate = max(1, int(lanes * FLOPS_PER_CYCLE * gpu.clock / 1e9)) * 1e3
         size = sum(leaf_bytes(written(result)) for result in results)
         reads = [_bytes_read(*read) for read in work.reads.items()]
         writing = size / self._bandwidth
         reading = sum(self._reading(*read) for read in reads)
-        ports = blocks * _BLOCK_BYTES_PER_CYCLE * gpu.clock / 1e6
+        ports = blocks * _BLOCK_BYTES_PER_CYCLE * self._gpu.clock / 1e6
         slow_writing = max(writing, size / ports)
         slow_reading = max(reading, sum(count for count, _ in reads) / ports)
         memory = max(slow_reading + writing, reading + slow_writing)
-        return KernelTime(work.flops / rate, memory)
+        return KernelTime(work.flops / self._rate(blocks, threads), memory)
+
+    def _rate(self, blocks: int, threads: int) -> float:
+        """The flops per microsecond of the lanes that so many blocks of threads keep busy."""
+        gpu = self._gpu
+        lanes = min(blocks, gpu.cores) * min(threads, gpu.units_per_core)
+        # XLA reckons with whole flops per nanosecond, which shows where one lane does all
+        return max(1, int(lanes * FLOPS_PER_CYCLE * gpu.clock / 1e9)) * 1e3
 
     def _reading(self, count: float, size: int) -> float:
         """The microseconds of reading `count` bytes of an array of `size` at full bandwidth."""
@@ -80,11 +89,12 @@ class KernelTimes:
         return (min(count, size) + again) / self._bandwidth
 
     def arithmetic(self, collective: Instruction) -> float:
-        """The microseconds that the additions of a collective take, on all lanes."""
-        gpu = self._gpu
-        lanes = gpu.cores * gpu.units_per_core
-        count = sum(elements(operand.shape) for operand in collective.operands)
-        return count / (lanes * FLOPS_PER_CYCLE * gpu.clock / 1e6)
+        """The microseconds that an all-reduce or reduce-scatter computes: per element of its
+        result one application of its reducer."""
+        result = collective.shape
+        count = sum(elements(leaf) for leaf in result.leaves())
+        flops = count * operation_flops(collective.called[0].root.opcode, result)
+        return flops / self._rate(*_grid_of(count))
 
     def _cache_speed(self, size: int) -> float:
         """The factor by which an array of `size` bytes is read again faster than from memory."""
@@ -104,10 +114,15 @@ def _grid(results: list[Instruction]) -> tuple[int, int]:
     hero = next((r for r in results if r.opcode is Opcode.REDUCE), results[0])
     count = max(elements(written(hero)), 1)
     if hero.opcode is not Opcode.REDUCE:
-        return -(-count // BLOCK_SIZE), min(BLOCK_SIZE, count)
+        return _grid_of(count)
     source = hero.operands[0].shape
     reduced = dimensions_of(hero)
     if len(source.dimensions) - 1 not in reduced:  # columns, one per thread
         return -(-count // BLOCK_SIZE), BLOCK_SIZE
     is_long = elements(source) // count >= _LONG_ROW
     return count if is_long else -(-count // _SHORT_ROWS_PER_BLOCK), BLOCK_SIZE
+
+
+def _grid_of(count: int) -> tuple[int, int]:
+    """The blocks of a kernel and their threads, where each thread makes one of `count` elements."""
+    return -(-count // BLOCK_SIZE), min(BLOCK_SIZE, count)
