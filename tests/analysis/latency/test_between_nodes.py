@@ -20,11 +20,13 @@ GROUPS = "replica_groups=[1,16]<=[16], channel_id=1, use_global_device_ids=true"
 LARGE = "f32[16777216]"
 
 
-def time_of(*collectives: str, operands: str = "p = f32[16777216] parameter(0)") -> list[float]:
+def time_of(
+    *collectives: str, operands: str = f"p = {LARGE} parameter(0)", callees: str = ""
+) -> list[float]:
     """The times of collectives of one module, each by its shape and operation."""
     names = [f"c{n}" for n in range(len(collectives))]
     lines = [f"{name} = {text}" for name, text in zip(names, collectives, strict=True)]
-    text = f"HloModule m, num_partitions=16\n{REDUCERS}\nENTRY main {{\n{operands}\n"
+    text = f"HloModule m, num_partitions=16\n{REDUCERS}{callees}\nENTRY main {{\n{operands}\n"
     text += "\n".join(lines) + f"\nROOT r = tuple({', '.join(names)})\n}}"
     module, model = parse_module(text), SpeedOfLightModel(load_target("h100_sxm"))
     found = {i.name: i for i in module.entry.instructions}
@@ -66,3 +68,20 @@ def test_few_elements_keep_few_lanes_busy() -> None:
 def test_a_reduce_scatter_computes_its_share() -> None:
     [time] = time_of(f"f32[1048576] reduce-scatter(p), {GROUPS}, dimensions={{0}}, to_apply=add")
     assert time == pytest.approx(495.645, abs=1e-3)
+
+
+def test_a_start_of_an_all_reduce_counts_what_it_writes_only() -> None:
+    start, whole = time_of(
+        f"{LARGE} all-reduce-start(p), {GROUPS}, to_apply=add",
+        f"{LARGE} all-reduce(p), {GROUPS}, to_apply=add",
+    )
+    assert start == pytest.approx(849.357, abs=1e-3)
+    assert whole == pytest.approx(869.375, abs=1e-3)
+
+
+def test_an_all_reduce_in_an_async_start_counts_both() -> None:
+    wrapper = f"w {{ q = {LARGE} parameter(0) ROOT s = {LARGE} all-reduce(q), {GROUPS}"
+    [time] = time_of(
+        f"(({LARGE}), {LARGE}) async-start(p), calls=w", callees=f"{wrapper}, to_apply=add }}"
+    )
+    assert time == pytest.approx(869.375, abs=1e-3)

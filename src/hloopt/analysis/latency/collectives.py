@@ -195,6 +195,8 @@ def _payload(collective: Instruction, opcode: Opcode, devices: int) -> Payload:
         whole = result if opcode is Opcode.ALL_GATHER else given
         part = whole // devices
         return Payload(whole, part * (2 * devices - 1) + part * devices)
+    if collective.opcode is Opcode.ALL_REDUCE_START:  # in place: XLA:GPU counts no operands
+        return Payload(result, result)
     return Payload(result, result + given)
 
 
