@@ -68,6 +68,15 @@ def wrapped(instruction: Instruction) -> Instruction:
     return async_start_of(instruction).called[0].root
 
 
+def is_pair(start: Instruction, done: Instruction) -> bool:
+    """Whether one instruction begins and one ends an operation of the same opcode, a send or recv
+    too, whether others may run beside it or not. O(updates between)."""
+    if start.opcode in SEND_RECV:
+        return done.opcode is SEND_RECV_DONE[SEND_RECV.index(start.opcode)]
+    outer, inner = async_form(start)
+    return outer is Opcode.ASYNC_START and async_form(done) == (Opcode.ASYNC_DONE, inner)
+
+
 def exchanges(start: Instruction) -> bool:
     """Whether devices meet in what an instruction does or starts, wherever an async-start has it:
     a collective, a send or a recv. O(1); for an async-start around other work linear in that."""

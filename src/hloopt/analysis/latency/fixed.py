@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.async_operations import SEND_RECV, async_form
-from hloopt.analysis.gpu_async import is_gpu_begin, is_gpu_end
+from hloopt.analysis.async_operations import SEND_RECV, async_form, is_pair
 from hloopt.analysis.latency.model import (
     FREE_TIME,
     ORDINARY_EDGE_TIME,
@@ -87,7 +86,7 @@ class GpuFixedModel(FixedModel):
 
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """O(1)."""
-        if is_gpu_begin(source) and is_gpu_end(target):
+        if is_pair(source, target):
             return self.whole_time(source)
         return ORDINARY_EDGE_TIME
 

@@ -15,6 +15,7 @@ from hloopt.analysis.async_operations import (
     SEND_RECV_DONE,
     SYNC_COLLECTIVES,
     async_form,
+    is_pair,
     wrapped,
 )
 from hloopt.analysis.latency.files import LONGEST, is_time, load_json
@@ -163,13 +164,12 @@ class ProfileModel(LatencyModel):
         name = self._known_name(source)
         if name is not None:
             latency = self._latency(name, target)
-            is_pair = _is_pair(source, target)
-            if latency is None and is_pair:
+            if latency is None and is_pair(source, target):
                 latency = self.profile.costs.get(name)
             if latency is not None:
                 return Time(latency * self.cycles_per_microsecond, Origin.PROFILE)
         base = self.base.edge_time(source, target)
-        return as_guess(base) if _is_pair(source, target) else base
+        return as_guess(base) if is_pair(source, target) else base
 
     def whole_time(self, collective: Instruction) -> Time:
         """O(1) beside the other model."""
@@ -207,14 +207,6 @@ def _is_step(instruction: Instruction) -> bool:
         return True
     outer, inner = async_form(instruction)
     return outer in ASYNC and inner in SYNC_COLLECTIVES
-
-
-def _is_pair(source: Instruction, target: Instruction) -> bool:
-    """Whether two instructions begin and end an operation."""
-    if source.opcode in SEND_RECV:
-        return target.opcode is SEND_RECV_DONE[SEND_RECV.index(source.opcode)]
-    outer, inner = async_form(source)
-    return outer is Opcode.ASYNC_START and async_form(target) == (Opcode.ASYNC_DONE, inner)
 
 
 def missing_nodes(model: LatencyModel, computation: Computation) -> list[Instruction]:

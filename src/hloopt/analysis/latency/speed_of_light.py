@@ -9,9 +9,9 @@ from hloopt.analysis.async_operations import (
     SEND_RECV_DONE,
     SYNC_COLLECTIVES,
     async_form,
+    is_pair,
     wrapped,
 )
-from hloopt.analysis.gpu_async import is_gpu_done, is_gpu_start
 from hloopt.analysis.latency.collectives import CollectiveTimes, is_one_kernel
 from hloopt.analysis.latency.fixed import GpuFixedModel
 from hloopt.analysis.latency.kernels import KernelTimes
@@ -120,13 +120,13 @@ class SpeedOfLightModel(LatencyModel):
             return ORDINARY_EDGE_TIME
         if _is_sync_kernel(source):
             return ORDINARY_EDGE_TIME
-        is_pair = is_gpu_start(source) and is_gpu_done(target)
-        if is_pair or opcode in _MODELLED:
+        is_operation = is_pair(source, target)
+        if is_operation or opcode in _MODELLED:
             time = self.collective_time(source)
             if time is not None:
                 return time
         base = self._base.edge_time(source, target)
-        return Time(base.cycles, Origin.GUESS) if is_pair else base
+        return Time(base.cycles, Origin.GUESS) if is_operation else base
 
     def whole_time(self, collective: Instruction) -> Time:
         """O(1) but for the first collective of a kind, which takes O(devices)."""
