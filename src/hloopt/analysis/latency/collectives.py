@@ -83,6 +83,14 @@ class CollectiveTimes:
             self._known[key] = self._time(collective, opcode) if opcode in _SUPPORTED else None
         return self._known[key]
 
+    def is_one_kernel(self, all_reduce: Instruction) -> bool:
+        """Whether an all-reduce is a kernel that XLA generated, and has the formula of one."""
+        if not self._gpu.kernel_formula:
+            return False
+        config = backend_config(all_reduce).get("collective_backend_config", {})
+        strategy = config.get("kernel_strategy") if isinstance(config, dict) else None
+        return isinstance(strategy, str) and strategy.startswith(_KERNELS)
+
     def _time(self, collective: Instruction, opcode: Opcode) -> Time | None:
         if opcode is Opcode.COLLECTIVE_PERMUTE:
             return self._permute(collective)
@@ -92,7 +100,7 @@ class CollectiveTimes:
         payload = _payload(collective, opcode, reach.devices)
         memory = payload.accessed / self._memory_bandwidth * 1e6
         if reach.nodes == 1:
-            if opcode is Opcode.ALL_REDUCE and is_one_kernel(collective):
+            if opcode is Opcode.ALL_REDUCE and self.is_one_kernel(collective):
                 time = kernel_all_reduce_time(self._gpu.network, payload.sent, reach.devices)
                 return None if time is None else Time(time + memory, Origin.NETWORK)
             return self._measured(opcode, str(_measured_group(reach.devices)), payload.sent)
@@ -177,13 +185,6 @@ def _spread(group: Sequence[int], node: int) -> list[int]:
     for device in group:
         counts[device // node] = counts.get(device // node, 0) + 1
     return list(counts.values())
-
-
-def is_one_kernel(all_reduce: Instruction) -> bool:
-    """Whether XLA generated a kernel for an all-reduce instead of calling a library."""
-    config = backend_config(all_reduce).get("collective_backend_config", {})
-    strategy = config.get("kernel_strategy") if isinstance(config, dict) else None
-    return isinstance(strategy, str) and strategy.startswith(_KERNELS)
 
 
 def _payload(collective: Instruction, opcode: Opcode, devices: int) -> Payload:
