@@ -17,7 +17,7 @@ from hloopt.analysis.latency.network import (
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
 from hloopt.ir.attributes.typed import pairs_of
-from hloopt.ir.devices.collective_mode import named_groups
+from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, named_groups
 from hloopt.targets.gpu import Gpu
 from hloopt.targets.performance import load_tables
 
@@ -75,6 +75,7 @@ class CollectiveTimes:
         attributes = collective.attributes
         key = (
             *(collective.opcode, collective.shape, *[o.shape for o in collective.operands]),
+            collective_mode(collective),
             *(attributes.get(name) for name in _READ),
             *(callee.root.opcode for callee in collective.called),
         )
@@ -144,12 +145,13 @@ class CollectiveTimes:
 
     def _reach(self, collective: Instruction) -> _Reach | None:
         """The reach of the groups; None where they are not alike."""
-        module = collective.parent.module
         groups = named_groups(collective)
-        if not any(groups):
-            devices = module.num_partitions * module.replica_count
-            groups = (tuple(range(devices)),)
         node = self._gpu.network.node_size
+        if not any(groups):
+            devices = _all_devices(collective)
+            if collective.parent.module.replica_count <= node:  # XLA does not ask for partitions
+                return _Reach(devices, 1, 1)
+            groups = (tuple(range(devices)),)
         spreads = {tuple(sorted(_spread(group, node))) for group in groups}
         if len(spreads) > 1:
             return None
@@ -177,6 +179,13 @@ _SUPPORTED = (
     Opcode.COLLECTIVE_PERMUTE,
 )
 _READ = ("replica_groups", "source_target_pairs", "backend_config")
+
+
+def _all_devices(collective: Instruction) -> int:
+    """The number of devices that meet in a collective without groups."""
+    module, mode = collective.parent.module, collective_mode(collective)
+    replicas = 1 if mode is CollectiveMode.CROSS_PARTITION else module.replica_count
+    return replicas if mode is CollectiveMode.CROSS_REPLICA else replicas * module.num_partitions
 
 
 def _spread(group: Sequence[int], node: int) -> list[int]:
