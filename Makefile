@@ -103,6 +103,13 @@ sol-agreement: $(DEV) ## the speed-of-light cost model beside XLA's; renews tabl
 roofline-agreement: $(XLA) ## the roofline beside speed of light, and before beside after fusion
 	$(BIN)/python tools/roofline_agreement.py --shared $(HLOOPT_SHARED) $(ASK:%=--ask %)
 
+.PHONY: sol-questions
+sol-questions: $(DEV) ## COUNT random products, all-reduces (300): ours, XLA:GPU's; needs XLA_GPU_PYTHON
+	@for target in h100_sxm b200; do \
+		$(BIN)/python tools/cost_model_agreement.py --shared $(HLOOPT_SHARED) \
+			--ask $${XLA_GPU_PYTHON:?names no Python with XLA:GPU} --target $$target \
+			--generated $(or $(COUNT),300) --seed $(SEED) --worst 3 --write || exit; done
+
 .PHONY: search-table
 search-table: $(DEV) ## searched schedules beside XLA's, into docs/: a minute for each of 15 modules
 	$(BIN)/python tools/search_table.py --shared $(HLOOPT_SHARED) --write

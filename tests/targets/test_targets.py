@@ -53,6 +53,35 @@ def test_a_type_without_units_runs_as_the_next_wider_one(
     assert target.ridge() == 100
 
 
+GPU = """
+gpu: {cores: 1, units_per_core: 1, gigahertz: 1, l2_bytes: 1, source: mine,
+  network: {launch_us: 1, card_gigabytes_per_second: 1, chunk_us: 1, chunk_bytes: 1,
+    round_trip_us: 1, node_size: 1, lanes: 1, lane_gigabytes_per_second: 1, barrier_us: 1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fields", "has_formula"),
+    [
+        ("", True),
+        ("tables: sm_90, ", False),
+        ("tables: sm_90, kernel_formula: true, ", True),
+        ("kernel_formula: false, ", False),
+    ],
+)
+def test_all_reduces_in_a_kernel_have_a_formula_where_nothing_was_measured(
+    tmp_path: Path, fields: str, has_formula: bool
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(WHOLE + GPU.replace("{cores", f"{{{fields}cores"))
+    gpu = load_target(str(path)).gpu
+    assert gpu is not None
+    assert gpu.kernel_formula is has_formula
+    path.write_text(WHOLE + GPU.replace("{cores", "{kernel_formula: 1, cores"))
+    with pytest.raises(HloError, match="kernel_formula is 1, not a boolean"):
+        load_target(str(path))
+
+
 def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(HloError) as caught:
         load_target("h100_sx")

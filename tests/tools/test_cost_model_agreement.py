@@ -8,9 +8,24 @@ import pytest
 
 import cost_model_agreement
 import make_performance_tables
-from cost_model_agreement import BAR, Comparison, bars, compare_module, recorded_answers, summary
+from cost_model_agreement import (
+    BAR,
+    SUM_BAR,
+    Comparison,
+    bars,
+    by_module,
+    compare_generated,
+    compare_module,
+    recorded_answers,
+    summary,
+)
+from generated_costs import all_reduces, module_text, products
+from gpu_costs import Costs
 from hloopt.analysis.latency import Origin, Time
+from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
 from hloopt.targets import load_target
+from hloopt.text import parse_module
+from hloopt.verifier import verify_module
 
 
 def comparison(ours: float, theirs: float, origin: Origin = Origin.ROOFLINE) -> Comparison:
@@ -56,6 +71,46 @@ def test_recorded_modules_agree(shared: Path, module: str) -> None:
     found = compare_module(folder, load_target("h100_sxm"), recorded_answers)
     assert len(found) > 50
     assert all(row.median < BAR for row in bars(found))
+    assert all(abs(row.total) < SUM_BAR for row in by_module(found))
+
+
+def test_the_sum_tells_what_medians_hide() -> None:
+    found = [*(comparison(1.0, 1.0) for _ in range(9)), comparison(13.0, 11.0)]
+    row = summary(("x",), found)
+    assert row.median == 0
+    assert row.total == pytest.approx(0.1)
+
+
+def test_random_modules_are_valid_and_those_of_their_seed() -> None:
+    for make in (products, all_reduces):
+        text = module_text(make(7, 40))
+        assert text == module_text(make(7, 40))
+        assert text != module_text(make(8, 40))
+        assert not verify_module(parse_module(text))
+
+
+def test_random_products_and_all_reduces_are_compared() -> None:
+    target = load_target("h100_sxm")
+
+    def answers(text: str) -> Costs:
+        """Those of the model itself, twice as much for the products of the first half."""
+        model, costs = SpeedOfLightModel(target), Costs(node={}, latency={})
+        for instruction in parse_module(text).entry.instructions:
+            if instruction.name.startswith("q") and not instruction.name.endswith("_done"):
+                time = model.node_time(instruction).cycles
+                costs["node"][instruction.name] = time * (1 + (len(costs["node"]) < 5))
+                latency = model.collective_time(instruction)
+                if latency is not None:
+                    costs["latency"][instruction.name] = latency.cycles
+        return costs
+
+    found = compare_generated(10, 1, target, answers)
+    assert [(row.label, row.times) for row in by_module(found)] == [
+        (("products",), 10),
+        (("all-reduces",), 10),
+    ]
+    assert sum(c.error == pytest.approx(0.5) for c in found) == 5
+    assert sum(c.error == 0 for c in found) == 15
 
 
 def test_the_tables_are_those_of_xla(shared: Path) -> None:

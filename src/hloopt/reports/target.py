@@ -104,6 +104,7 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
     yield "clock", _rate(gpu.clock, "Hz")
     yield "level-2 cache", human_bytes(gpu.l2_size)
     yield "tables of measurements", gpu.tables or "none"
+    yield "all-reduce in a kernel", "a formula" if gpu.kernel_formula else "as measured of others"
     yield "devices of a node", f"{network.node_size:,}"
     yield "NVLink lanes", f"{network.lanes:,}"
     yield "one lane, one way", _rate(network.lane_bandwidth, "B/s")

@@ -45,5 +45,8 @@ class Gpu:
     """Bytes."""
     tables: str | None
     """The measured throughputs that are those of the device: a name for `load_tables`."""
+    kernel_formula: bool
+    """Whether an all-reduce in a node that XLA made a kernel of its own has a formula, instead of
+    the time that was measured of the library's."""
     network: Network
     source: str

@@ -148,8 +148,11 @@ _NETWORK = (
 
 
 def _gpu(data: dict[str, Any], place: str) -> Gpu:
-    kinds = {**dict.fromkeys(_GPU, object), "tables": str, "network": dict, "source": str}
-    fields = _checked(data, kinds, ("tables",), place)
+    kinds = {
+        **dict.fromkeys(_GPU, object),
+        **{"tables": str, "kernel_formula": bool, "network": dict, "source": str},
+    }
+    fields = _checked(data, kinds, ("tables", "kernel_formula"), place)
     tables = fields.get("tables")
     device = _numbers({name: fields[name] for name in _GPU}, _GPU, place)
     network = _numbers(
@@ -166,6 +169,7 @@ def _gpu(data: dict[str, Any], place: str) -> Gpu:
         clock=device["gigahertz"] * 1e9,
         l2_size=round(device["l2_bytes"]),
         tables=tables,
+        kernel_formula=fields.get("kernel_formula", tables is None),
         network=Network(
             launch=network["launch_us"],
             card_bandwidth=network["card_gigabytes_per_second"] * 1e9,
@@ -214,4 +218,4 @@ def _checked(
     return data
 
 
-_KIND_NAMES: dict[Any, str] = {str: "text", dict: "mapping"}
+_KIND_NAMES: dict[Any, str] = {str: "text", dict: "mapping", bool: "boolean"}

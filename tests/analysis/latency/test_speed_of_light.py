@@ -8,7 +8,6 @@ import pytest
 
 from hloopt.analysis.latency import Origin, Time
 from hloopt.analysis.latency.collectives import nearest_power, permute_kind
-from hloopt.analysis.latency.matmuls import Matmul, MatmulTimes
 from hloopt.analysis.latency.network import (
     all_to_all_time,
     kernel_all_reduce_time,
@@ -99,83 +98,12 @@ def test_the_nearest_power_of_two() -> None:
     assert [nearest_power(n) for n in (0, 1, 3, 5, 6, 7, 1000)] == [1, 1, 4, 4, 8, 8, 1024]
 
 
-def test_measured_products_have_their_throughput(h100: Target) -> None:
-    times = MatmulTimes(h100)
-    rates = load_tables(str(gpu(h100).tables)).matmuls["bf16xbf16->bf16"]
-    largest = Matmul(4, 4096, 4096, 4096, "bf16", "bf16", "bf16")
-    time = times.of(largest)
-    assert time == Time(largest.flops / rates[-1] * 1e6, Origin.MATMUL_TABLE)
-    beyond = times.of(largest._replace(m=1 << 20))
-    assert beyond is not None
-    assert beyond.cycles == pytest.approx(256 * time.cycles)
-
-
-def test_between_measured_products_near_ones_weigh_more(h100: Target) -> None:
-    times = MatmulTimes(h100)
-
-    def rate(m: int) -> float:
-        product = Matmul(1, m, 4096, 4096, "bf16", "bf16", "bf16")
-        time = times.of(product)
-        assert time is not None
-        return product.flops / time.cycles
-
-    low, middle, high = rate(1024), rate(1536), rate(2048)
-    assert middle == pytest.approx((low + high) / 2)
-    assert abs(rate(1100) - low) < abs(rate(1100) - high)
-
-
-def test_products_of_other_types(h100: Target) -> None:
-    times = MatmulTimes(h100)
-    known = times.of(Matmul(1, 512, 512, 512, "bf16", "bf16", "bf16"))
-    assert times.of(Matmul(1, 512, 512, 512, "bf16", "bf16", "f32")) == known
-    unknown = times.of(Matmul(1, 512, 512, 512, "s8", "s8", "s32"))
-    assert unknown == Time(2 * 512**3 / 1978.9e12 * 1e6, Origin.ROOFLINE)
-
-
-PRODUCTS = """
-  p = bf16[4,256,512] parameter(0)
-  q = bf16[4,512,1024] parameter(1)
-  dot = bf16[4,256,1024] dot(p, q), lhs_batch_dims={0}, lhs_contracting_dims={2},
-    rhs_batch_dims={0}, rhs_contracting_dims={1}
-  call = (bf16[4,256,1024], s8[64]) custom-call(p, q), custom_call_target="__cublas$gemm",
-    backend_config={"gemm_backend_config":{"dot_dimension_numbers":{
-    "lhs_batch_dimensions":["0"],"lhs_contracting_dimensions":["2"]}}}
-  broken = bf16[4] custom-call(p), custom_call_target="__cublas$gemm"
-  fused = bf16[4,256,1024] fusion(p, q), kind=kCustom, calls=around
-  softmax = bf16[4,256,512] fusion(p), kind=kCustom, calls=no_product
-  ROOT timed = bf16[4] custom-call(p), custom_call_target="a",
-    frontend_attributes={latency_metadata="2500"}
-"""
-AROUND = """
-around {
-  a = bf16[4,256,512] parameter(0)
-  b = bf16[4,512,1024] parameter(1)
-  ROOT c = bf16[4,256,1024] dot(a, b), lhs_batch_dims={0}, lhs_contracting_dims={2},
-    rhs_batch_dims={0}, rhs_contracting_dims={1}
-}
-no_product { d = bf16[4,256,512] parameter(0) ROOT n = bf16[4,256,512] negate(d) }
-"""
-
-
-def test_what_is_a_product(h100: Target) -> None:
-    found = instructions(PRODUCTS, callees=AROUND)
-    model = SpeedOfLightModel(h100)
-    times = {name: model.node_time(found[name]) for name in ("dot", "call", "fused")}
-    assert len(set(times.values())) == 1
-    assert times["dot"].origin is Origin.MATMUL_TABLE
-    assert model.node_time(found["softmax"]) == Time(0.01, Origin.GUESS)
-    assert model.node_time(found["broken"]) == Time(10.0, Origin.GUESS)
-    assert model.node_time(found["timed"]) == Time(2.5, Origin.STATED)
-    assert model.node_time(found["p"]).origin is Origin.FREE
-
-
 COLLECTIVES = """
   p = f32[262144] parameter(0)
   s = f32[262144] all-reduce-start(p), replica_groups=[1,8]<=[8], to_apply=add
   d = f32[262144] all-reduce-done(s)
   far = f32[262144] all-reduce-start(p), replica_groups=[1,16]<=[16], to_apply=add
   far-done = f32[262144] all-reduce-done(far)
-  all = f32[262144] all-reduce-start(p), replica_groups={}, to_apply=add
   uneven = f32[262144] all-reduce-start(p), replica_groups={{0,1,2,3,4,5,6,7,8},{9,10,11}},
     to_apply=add
   cp = (f32[262144], f32[262144]) collective-permute-start(p), source_target_pairs={{0,8}}
@@ -214,9 +142,28 @@ def test_collectives_between_nodes_have_formulas(h100: Target) -> None:
     assert time.origin is Origin.NETWORK
     assert wire is not None
     assert wire < time.cycles < wire + 1  # what is read, added and written
-    assert model.collective_time(found["all"]) == time
     sent = transfer_time(gpu(h100).network, MEBI, nodes=2)
     assert model.latency(found["cp"], found["cp-done"]) == pytest.approx(sent, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("devices", "channel", "expected"),
+    [
+        ("num_partitions=8", "", 20.96),
+        ("num_partitions=8", ", channel_id=1", 51.936),
+        ("num_partitions=16", ", channel_id=1", 51.936),
+        ("replica_count=4, num_partitions=4", "", 43.456),
+        ("replica_count=16", "", 194.163),
+    ],
+)
+def test_without_groups_replicas_decide_how_far_it_goes(
+    devices: str, channel: str, expected: float, h100: Target
+) -> None:
+    text = f"ROOT all = f32[262144] all-reduce-start(p), replica_groups={{}}, to_apply=add{channel}"
+    found = instructions(f"p = f32[262144] parameter(0)\n{text}", f", {devices}")
+    time = SpeedOfLightModel(h100).collective_time(found["all"])
+    assert time is not None
+    assert time.cycles == pytest.approx(expected, rel=1e-4)  # of XLA:GPU's compiler
 
 
 def test_uneven_groups_are_a_guess(h100: Target) -> None:
@@ -332,10 +279,8 @@ def test_a_target_without_figures_is_refused() -> None:
     assert "b200, h100_sxm, h200_sxm" in render_error(caught.value)
 
 
-def test_without_tables_products_run_at_the_peak(h100: Target) -> None:
+def test_without_tables_collectives_within_a_node_are_not_known(h100: Target) -> None:
     target = replace(h100, gpu=replace(gpu(h100), tables=None))
-    found = instructions(PRODUCTS, callees=AROUND)
-    assert SpeedOfLightModel(target).node_time(found["dot"]).origin is Origin.ROOFLINE
     found = instructions(COLLECTIVES, ", num_partitions=16")
     time = SpeedOfLightModel(target).edge_time(found["s"], found["d"])
     assert time == Time(5000.0, Origin.GUESS)
@@ -349,3 +294,34 @@ def test_what_xla_would_not_use_the_model_for() -> None:
     assert unsupported_by_xla(module) == "it has a collective-broadcast, %c"
     module = parse_module("HloModule m ENTRY e { ROOT p = f32[2] parameter(0) }")
     assert unsupported_by_xla(module) is None
+
+
+IN_A_KERNEL = """
+  p = f32[1024] parameter(0)
+  s = f32[1024] all-reduce-start(p), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=add,
+    backend_config={"collective_backend_config":{"is_sync":true,
+    "kernel_strategy":"KERNEL_STRATEGY_TRITON_ONE_SHOT"}}
+  ROOT d = f32[1024] all-reduce-done(s)
+"""
+
+
+def test_an_all_reduce_in_a_kernel_has_measured_times_as_in_the_library(h100: Target) -> None:
+    found = instructions(IN_A_KERNEL)
+    model = SpeedOfLightModel(h100)
+    assert model.node_time(found["s"]) == Time(1, Origin.CONSTANT)
+    time = model.edge_time(found["s"], found["d"])
+    assert time.origin is Origin.COLLECTIVE_TABLE
+    assert time.cycles == pytest.approx(32.512)  # of XLA:GPU's compiler
+
+
+def test_a_target_may_have_a_formula_of_all_reduces_in_a_kernel(h100: Target) -> None:
+    found = instructions(IN_A_KERNEL)
+    target = replace(h100, gpu=replace(gpu(h100), kernel_formula=True))
+    model = SpeedOfLightModel(target)
+    moved = 4096 / target.memory_bandwidth * 1e6
+    expected = 1 + 7 * 4096 / 360e3 + 1.5 + moved
+    assert model.node_time(found["s"]).cycles == pytest.approx(expected)
+    assert model.edge_time(found["s"], found["d"]).cycles == 1
+    of_default = IN_A_KERNEL.replace("TRITON_ONE_SHOT", "DEFAULT")
+    found = instructions(of_default)
+    assert model.edge_time(found["s"], found["d"]).cycles == pytest.approx(32.512)

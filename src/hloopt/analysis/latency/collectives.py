@@ -17,7 +17,7 @@ from hloopt.analysis.latency.network import (
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
 from hloopt.ir.attributes.typed import pairs_of
-from hloopt.ir.devices.collective_mode import named_groups
+from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, named_groups
 from hloopt.targets.gpu import Gpu
 from hloopt.targets.performance import load_tables
 
@@ -75,6 +75,7 @@ class CollectiveTimes:
         attributes = collective.attributes
         key = (
             *(collective.opcode, collective.shape, *[o.shape for o in collective.operands]),
+            collective_mode(collective),
             *(attributes.get(name) for name in _READ),
             *(callee.root.opcode for callee in collective.called),
         )
@@ -82,6 +83,14 @@ class CollectiveTimes:
             opcode = OWN_STARTS.get(collective.opcode, collective.opcode)
             self._known[key] = self._time(collective, opcode) if opcode in _SUPPORTED else None
         return self._known[key]
+
+    def is_one_kernel(self, all_reduce: Instruction) -> bool:
+        """Whether an all-reduce is a kernel that XLA generated, and has the formula of one."""
+        if not self._gpu.kernel_formula:
+            return False
+        config = backend_config(all_reduce).get("collective_backend_config", {})
+        strategy = config.get("kernel_strategy") if isinstance(config, dict) else None
+        return isinstance(strategy, str) and strategy.startswith(_KERNELS)
 
     def _time(self, collective: Instruction, opcode: Opcode) -> Time | None:
         if opcode is Opcode.COLLECTIVE_PERMUTE:
@@ -92,7 +101,7 @@ class CollectiveTimes:
         payload = _payload(collective, opcode, reach.devices)
         memory = payload.accessed / self._memory_bandwidth * 1e6
         if reach.nodes == 1:
-            if opcode is Opcode.ALL_REDUCE and is_one_kernel(collective):
+            if opcode is Opcode.ALL_REDUCE and self.is_one_kernel(collective):
                 time = kernel_all_reduce_time(self._gpu.network, payload.sent, reach.devices)
                 return None if time is None else Time(time + memory, Origin.NETWORK)
             return self._measured(opcode, str(_measured_group(reach.devices)), payload.sent)
@@ -136,12 +145,13 @@ class CollectiveTimes:
 
     def _reach(self, collective: Instruction) -> _Reach | None:
         """The reach of the groups; None where they are not alike."""
-        module = collective.parent.module
         groups = named_groups(collective)
-        if not any(groups):
-            devices = module.num_partitions * module.replica_count
-            groups = (tuple(range(devices)),)
         node = self._gpu.network.node_size
+        if not any(groups):
+            devices = _all_devices(collective)
+            if collective.parent.module.replica_count <= node:  # XLA does not ask for partitions
+                return _Reach(devices, 1, 1)
+            groups = (tuple(range(devices)),)
         spreads = {tuple(sorted(_spread(group, node))) for group in groups}
         if len(spreads) > 1:
             return None
@@ -171,19 +181,19 @@ _SUPPORTED = (
 _READ = ("replica_groups", "source_target_pairs", "backend_config")
 
 
+def _all_devices(collective: Instruction) -> int:
+    """The number of devices that meet in a collective without groups."""
+    module, mode = collective.parent.module, collective_mode(collective)
+    replicas = 1 if mode is CollectiveMode.CROSS_PARTITION else module.replica_count
+    return replicas if mode is CollectiveMode.CROSS_REPLICA else replicas * module.num_partitions
+
+
 def _spread(group: Sequence[int], node: int) -> list[int]:
     """The number of devices of a group on each node that has any."""
     counts: dict[int, int] = {}
     for device in group:
         counts[device // node] = counts.get(device // node, 0) + 1
     return list(counts.values())
-
-
-def is_one_kernel(all_reduce: Instruction) -> bool:
-    """Whether XLA generated a kernel for an all-reduce instead of calling a library."""
-    config = backend_config(all_reduce).get("collective_backend_config", {})
-    strategy = config.get("kernel_strategy") if isinstance(config, dict) else None
-    return isinstance(strategy, str) and strategy.startswith(_KERNELS)
 
 
 def _payload(collective: Instruction, opcode: Opcode, devices: int) -> Payload:

@@ -33,7 +33,7 @@ FLOPS_PER_CYCLE = 2
 BLOCK_SIZE = 128
 """Threads of a block, each of which makes an element."""
 _BLOCK_BYTES_PER_CYCLE = 32
-_TICKS = 4000
+TICKS = 4000
 """Per microsecond: XLA keeps times in quarters of a nanosecond."""
 _LEVEL_2_SPEED = 2.5
 _LEVEL_1_SPEED = 20.0
@@ -51,7 +51,7 @@ class KernelTime(NamedTuple):
     @property
     def microseconds(self) -> float:
         time = max(self) + EXPOSED_SHARE * min(self)
-        return int(time * _TICKS) / _TICKS
+        return int(time * TICKS) / TICKS
 
 
 class KernelTimes:

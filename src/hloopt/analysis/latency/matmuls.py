@@ -8,20 +8,28 @@ from math import prod
 from typing import NamedTuple
 
 from hloopt.analysis.cost.contraction import MULTIPLY_ADD
+from hloopt.analysis.latency.kernels import TICKS
 from hloopt.analysis.latency.model import Origin, Time
-from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
 from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.custom_targets import custom_call_target
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.targets import Target
 from hloopt.targets.performance import Tables, load_tables
 
-_GEMM = "__cublas$"
+_LIBRARY = "__cublas$lt$"
+_FUSIONS = ("__triton_gemm", "__triton_nested_gemm_fusion")
+"""Kinds of custom fusions that are one product."""
+_COMMON = "bf16xbf16->bf16"
+"""The throughputs that stand in for those of types that were not measured."""
+_COMMON_BYTES = 2
+"""Of an element of their results."""
 
 
 class Matmul(NamedTuple):
-    """`b` products of m x k by k x n matrices, and the types of both and of the result."""
+    """`b` products of m x k by k x n matrices, and the types of both and of what is written."""
 
     b: int
     m: int
@@ -37,36 +45,39 @@ class Matmul(NamedTuple):
 
 
 def matmul_of(instruction: Instruction) -> Matmul | None:
-    """The product that an instruction is: a dot, a fusion around one, a call of a library.
+    """The product that an instruction is: a dot, a Triton fusion around one, a cuBLASLt call.
 
-    O(fused instructions).
+    XLA:GPU takes no other fusions and calls for products, and no fusions with several dots. The
+    result's type is that of the fusion: what it does to the dot's result comes before it is
+    written. O(fused instructions).
     """
     opcode = instruction.opcode
     if opcode is Opcode.DOT:
-        attributes = instruction.attributes
-        return _matmul(
-            instruction,
-            parse_ints(attributes.get("lhs_batch_dims", "{}")),
-            parse_ints(attributes.get("lhs_contracting_dims", "{}")),
-        )
-    if opcode is Opcode.FUSION and fusion_kind_of(instruction) == "kCustom":
-        dot = _dot_in(instruction.called[0])
-        return None if dot is None else matmul_of(dot)
+        return _dot(instruction, instruction)
+    if opcode is Opcode.FUSION and _is_product(instruction):
+        dots = [i for i in instruction.called[0].instructions if i.opcode is Opcode.DOT]
+        return _dot(dots[0], instruction) if len(dots) == 1 else None
     if opcode is Opcode.CUSTOM_CALL:
-        is_gemm = custom_call_target(instruction).startswith(_GEMM)
-        return _library_call(instruction) if is_gemm else None
+        is_product = custom_call_target(instruction).startswith(_LIBRARY)
+        return _library_call(instruction) if is_product else None
     return None
 
 
-def _dot_in(body: Computation) -> Instruction | None:
-    waiting = [body]
-    while waiting:
-        for instruction in waiting.pop().instructions:
-            if instruction.opcode is Opcode.DOT:
-                return instruction
-            if instruction.opcode is Opcode.FUSION:
-                waiting.append(instruction.called[0])
-    return None
+def _is_product(fusion: Instruction) -> bool:
+    if fusion_kind_of(fusion) != "kCustom":
+        return False
+    config = backend_config(fusion).get("fusion_backend_config")
+    return isinstance(config, Mapping) and config.get("kind") in _FUSIONS
+
+
+def _dot(dot: Instruction, writer: Instruction) -> Matmul | None:
+    attributes = dot.attributes
+    return _matmul(
+        dot,
+        parse_ints(attributes.get("lhs_batch_dims", "{}")),
+        parse_ints(attributes.get("lhs_contracting_dims", "{}")),
+        writer,
+    )
 
 
 def _library_call(call: Instruction) -> Matmul | None:
@@ -80,19 +91,20 @@ def _library_call(call: Instruction) -> Matmul | None:
             tuple(map(int, numbers.get(f"lhs_{kind}_dimensions", ())))
             for kind in ("batch", "contracting")
         )
-        return _matmul(call, batch, contracted)
+        return _matmul(call, batch, contracted, call)
     except (TypeError, ValueError, IndexError):
         return None
 
 
-def _matmul(product: Instruction, batch: Sequence[int], contracted: Sequence[int]) -> Matmul | None:
+def _matmul(
+    product: Instruction, batch: Sequence[int], contracted: Sequence[int], writer: Instruction
+) -> Matmul:
     lhs, rhs = (operand.shape for operand in product.operands[:2])
-    result = product.shape.elements[0] if product.shape.is_tuple else product.shape
+    result = writer.shape.elements[0] if writer.shape.is_tuple else writer.shape
     b = prod(lhs.dimensions[dimension] for dimension in batch)
     k = prod(lhs.dimensions[dimension] for dimension in contracted)
-    if not b * k:
-        return None
-    sizes = b, lhs.element_count() // (b * k), rhs.element_count() // (b * k), k
+    shared = max(b * k, 1)  # 0 where there is nothing to multiply, whatever m and n are
+    sizes = b, lhs.element_count() // shared, rhs.element_count() // shared, k
     return Matmul(*sizes, lhs.type_name, rhs.type_name, result.type_name)
 
 
@@ -104,7 +116,7 @@ class MatmulTimes:
         self._known: dict[Matmul, Time | None] = {}
 
     def of(self, matmul: Matmul) -> Time | None:
-        """At the measured throughput of these types, where there is one; else at the peak rate.
+        """At throughputs that were measured; at the peak rate on a target that has none.
 
         None where not even that is known. O(1).
         """
@@ -115,23 +127,28 @@ class MatmulTimes:
     def _time(self, matmul: Matmul) -> Time | None:
         gpu = self._target.gpu
         if gpu is not None and gpu.tables is not None:
-            tables = load_tables(gpu.tables)
-            rates = _rates(tables, matmul)
-            if rates is not None:
-                rate = _interpolated(tables.matmul_sizes, rates, matmul)
-                return Time(matmul.flops / rate * 1e6, Origin.MATMUL_TABLE)
+            microseconds = _measured(load_tables(gpu.tables), matmul)
+            return Time(round(microseconds * TICKS) / TICKS, Origin.MATMUL_TABLE)
         peak = self._target.matrix_rate(matmul.lhs)
         return None if peak is None else Time(matmul.flops / peak * 1e6, Origin.ROOFLINE)
 
 
-def _rates(tables: Tables, matmul: Matmul) -> list[int] | None:
-    """Those for the types of a product, or with another type of result."""
-    operands = f"{matmul.lhs}x{matmul.rhs}->"
-    exact = tables.matmuls.get(operands + matmul.result)
+def _measured(tables: Tables, matmul: Matmul) -> float:
+    """Microseconds at the throughput of the types of a product, or of `_COMMON`.
+
+    XLA:GPU counts m, n and k in bytes of the result there. So a product of another type is one of
+    bf16 whose matrices are as many bytes high and wide: with an f32 result 8 times the flops.
+    """
+    exact = tables.matmuls.get(f"{matmul.lhs}x{matmul.rhs}->{matmul.result}")
     if exact is not None:
-        return exact
-    alike = (rates for types, rates in tables.matmuls.items() if types.startswith(operands))
-    return next(alike, None)
+        return matmul.flops / _interpolated(tables.matmul_sizes, exact, matmul) * 1e6
+    axes = {
+        dimension: sizes if dimension == "b" else [size * _COMMON_BYTES for size in sizes]
+        for dimension, sizes in tables.matmul_sizes.items()
+    }
+    size = ELEMENT_TYPES[matmul.result].bytes
+    counted = matmul._replace(m=matmul.m * size, n=matmul.n * size, k=matmul.k * size)
+    return counted.flops / _interpolated(axes, tables.matmuls[_COMMON], counted) * 1e6
 
 
 def _interpolated(

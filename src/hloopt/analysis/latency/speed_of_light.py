@@ -12,7 +12,7 @@ from hloopt.analysis.async_operations import (
     is_pair,
     wrapped,
 )
-from hloopt.analysis.latency.collectives import CollectiveTimes, is_one_kernel
+from hloopt.analysis.latency.collectives import CollectiveTimes
 from hloopt.analysis.latency.fixed import GpuFixedModel
 from hloopt.analysis.latency.kernels import KernelTimes
 from hloopt.analysis.latency.matmuls import MatmulTimes, matmul_of
@@ -97,7 +97,7 @@ class SpeedOfLightModel(LatencyModel):
         stated = stated_latency(instruction, self.cycles_per_microsecond)
         if stated is not None:
             return Time(stated, Origin.STATED)
-        if _is_sync_kernel(instruction):
+        if self._is_sync_kernel(instruction):
             time = self.collective_time(instruction)
             if time is not None:
                 return time
@@ -119,7 +119,7 @@ class SpeedOfLightModel(LatencyModel):
         opcode = source.opcode
         if opcode in SEND_RECV and not self._schedule_send_recvs:
             return ORDINARY_EDGE_TIME
-        if _is_sync_kernel(source):
+        if self._is_sync_kernel(source):
             return ORDINARY_EDGE_TIME
         is_operation = is_pair(source, target)
         if is_operation or opcode in _MODELLED:
@@ -141,6 +141,12 @@ class SpeedOfLightModel(LatencyModel):
         """From start to end of a collective, or of what an async-start wraps; None if unknown."""
         inner = wrapped(start) if start.opcode is Opcode.ASYNC_START else start
         return self._collectives.of(inner) if inner.opcode in _MODELLED else None
+
+    def _is_sync_kernel(self, instruction: Instruction) -> bool:
+        """Whether an instruction is an all-reduce-start that is one kernel, done when it ends."""
+        if instruction.opcode is not Opcode.ALL_REDUCE_START:
+            return False
+        return self._collectives.is_one_kernel(instruction) and is_sync(instruction)
 
 
 def unsupported_by_xla(module: Module) -> str | None:
@@ -175,10 +181,3 @@ def _is_collective_step(instruction: Instruction) -> bool:
     if opcode in (Opcode.ASYNC_START, Opcode.ASYNC_DONE):
         return async_form(instruction).inner in SYNC_COLLECTIVES
     return False
-
-
-def _is_sync_kernel(instruction: Instruction) -> bool:
-    """Whether an instruction is an all-reduce-start that is one kernel, done when it ends."""
-    if instruction.opcode is not Opcode.ALL_REDUCE_START:
-        return False
-    return is_one_kernel(instruction) and is_sync(instruction)
