@@ -57,7 +57,7 @@ def test_programs_have_what_passes_look_for() -> None:
 
 
 def test_chains_draw_all_passes_and_options_that_create_pass_takes() -> None:
-    steps = [step for seed in range(1000) for step in chain(random.Random(seed))]
+    steps = [step for seed in range(2000) for step in chain(random.Random(seed))]
     assert {step.name for step in steps} == set(pass_names(plugins=False))
     for step in steps[:500]:
         create_pass(step.name, step.options)
