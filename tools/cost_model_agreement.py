@@ -38,7 +38,7 @@ from hloopt.text import parse_module
 RECORDED = "h100_sxm"
 """The target of the recorded answers."""
 Ask = Callable[[str], Costs]
-"""What XLA says of a text."""
+"""XLA's answer to a text."""
 Answers = Callable[[Path, str], Costs]
 """What XLA says of a recorded module, by its folder and its text."""
 BAR = 0.05

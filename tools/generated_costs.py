@@ -11,7 +11,7 @@ _DEVICES = 8
 _LARGEST = 14
 """The binary logarithm of the largest m, n and k."""
 _SHARE_OF_DECODING = 0.3
-"""Of products with a small m."""
+"""The share of products with a small m."""
 _OPERANDS = (
     *("bf16", "bf16", "bf16", "f16", "f8e4m3fn,f8e4m3fn", "f8e4m3fn,f8e5m2", "f8e5m2,f8e5m2"),
     *("f32", "s8"),
@@ -21,13 +21,13 @@ _STRATEGIES = ("DEFAULT", "TRITON_ONE_SHOT", "TRITON_TWO_SHOT")
 _REDUCERS = ("add", "add", "add", "maximum", "minimum", "multiply")
 _REDUCED = {"f32": 4, "bf16": 2, "f16": 2, "s32": 4, "f64": 8}
 _SHARE = 0.7
-"""Of all-reduces that are split, and of those with a configuration."""
+"""The share of all-reduces that are split, and of those with a configuration."""
 _SMALLEST, _GREATEST = 8, 26
 """The binary logarithms of the bytes of all-reduces."""
 
 
 class Question(NamedTuple):
-    """One instruction: computations that it calls, its operands, and itself by its number."""
+    """An instruction: computations that it calls, its operands, and itself by its number."""
 
     callee: str
     operands: list[str]

@@ -50,7 +50,7 @@ _RESOLUTION = 2.5e-4
 
 
 class Kernel(NamedTuple):
-    """One kernel, in microseconds."""
+    """The time of a kernel in microseconds."""
 
     kind: str
     ours: float
@@ -80,7 +80,7 @@ class Step(NamedTuple):
     name: str
     before: float
     after: float
-    """Of XLA's optimized text."""
+    """The time of XLA's optimized text."""
     work_before: float
     """Without collectives."""
     work_after: float

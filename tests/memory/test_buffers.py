@@ -118,7 +118,7 @@ def test_a_buffer_is_as_large_as_its_largest_value_and_has_their_color() -> None
 
 
 def check_shared(text: str) -> None:
-    """What must share is what lies in one buffer, however it is asked for."""
+    """Values that must share a buffer are those of one buffer, however they are asked for."""
     flow = Dataflow.of(parse_module(text))
     buffers = [buffer.values for buffer in Buffers.of(flow).all if len(buffer.values) > 1]
     expected = {value: values for values in buffers for value in values}

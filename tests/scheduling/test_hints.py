@@ -26,7 +26,7 @@ def attributes(**notes: str) -> str:
 
 
 def module(notes: str, more: str = "") -> Module:
-    """One instruction of each kind that hints are told apart for, all with the same notes."""
+    """An instruction of each kind that hints are told apart for, all with the same notes."""
     return parse_module(f"""HloModule m, is_scheduled=true, replica_count=2
 f {{ x = f32[8] parameter(0) ROOT y = f32[8] negate(x) }}, execution_thread="host"
 ENTRY e {{

@@ -20,7 +20,7 @@ from hloopt.text import parse_module
 
 @dataclass
 class PlainLife:
-    """Where the buffers of a module begin and end."""
+    """The beginnings and ends of the buffers of a module."""
 
     flow: Dataflow
     buffers: Buffers
@@ -153,7 +153,7 @@ def test_top_down_buffers_begin_with_results_and_end_with_the_last_use(seed: int
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_peak_is_made_of_the_buffers_alive_there(seed: int) -> None:
-    """Of several calls of a computation the first says what it needs; here that is true of all."""
+    """The first call of a computation says what it needs; here that is true of all."""
     plain, life, module = lives(mixed_program(seed))
     peak = Peak.of(life)
     assert peak.size == life.states[module.entry].peak == sum(b.size for b in peak.buffers)

@@ -49,7 +49,7 @@ def test_top_down_by_edges_to_successors(first: int) -> None:
 
 
 def test_the_order_is_that_of_xla() -> None:
-    """What XLA:GPU's compiler makes of two operations in groups."""
+    """The order that XLA:GPU's compiler gives two operations in groups."""
     body = f"""
   q = f32[32] parameter(1)
   ags = (f32[32], f32[64]) all-gather-start(q), dimensions={{0}}{group(2)}

@@ -1,4 +1,4 @@
-"""What is asynchronous, and the resource that each operation uses."""
+"""The asynchronous operations, and the resource that each uses."""
 
 from __future__ import annotations
 

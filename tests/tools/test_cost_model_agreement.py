@@ -93,7 +93,7 @@ def test_random_products_and_all_reduces_are_compared() -> None:
     target = load_target("h100_sxm")
 
     def answers(text: str) -> Costs:
-        """Those of the model itself, twice as much for the products of the first half."""
+        """The times of the model itself, doubled for the products of the first half."""
         model, costs = SpeedOfLightModel(target), Costs(node={}, latency={})
         for instruction in parse_module(text).entry.instructions:
             if instruction.name.startswith("q") and not instruction.name.endswith("_done"):

@@ -24,7 +24,7 @@ class Picture:
     """The name of the file, without its suffix."""
     heading: str
     text: str
-    """One or two sentences: what one sees."""
+    """The contents of the picture in one or two sentences."""
     command: str
     exit_code: int = 0
     columns: int = 90

@@ -15,7 +15,7 @@ def callers_first(module: Module) -> list[Computation]:
 
 
 def test_loops_come_before_those_in_them_with_their_depth() -> None:
-    """One is in a computation that a body calls, one after both is in none."""
+    """A start in a called computation and its end behind both loops belong to no trip."""
     text = """HloModule m
 test { p = s32[] parameter(0) ROOT c = pred[] constant(false) }
 again { p = s32[] parameter(0) ROOT n = s32[] negate(p) }

@@ -1,4 +1,4 @@
-"""What conditionals take and give after they were simplified, element by element."""
+"""Operands and results of simplified conditionals, element by element."""
 
 from __future__ import annotations
 

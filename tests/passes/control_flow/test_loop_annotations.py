@@ -1,4 +1,4 @@
-"""What is said of the elements of a loop's state, wherever the state is, after it changed."""
+"""Annotations of the elements of a loop's state, after the state has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loops carry after they were simplified, as expressions of their state."""
+"""Values that simplified loops carry, as expressions of their state."""
 
 from __future__ import annotations
 

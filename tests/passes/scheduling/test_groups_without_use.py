@@ -47,7 +47,7 @@ def members(body: str, **options: Any) -> list[str]:
 )
 @pytest.mark.parametrize("more", ["", f"m = f32[8] cosine(p), {GROUP}"])
 def test_a_group_needs_something_asynchronous(call: str, more: str, *, stays: bool) -> None:
-    """However many members it has, here and in other computations."""
+    """The number of members does not count, here and in other computations."""
     found = members(f"a = {call}, {GROUP} {more}")
     assert found == (["in", "a", *(["m"] if more else [])] if stays else [])
 
@@ -82,5 +82,5 @@ def only(*names: str) -> Any:
 def test_a_member_alone_in_its_computation_goes_asynchronous_or_not(
     body: str, keep: Any, left: list[str]
 ) -> None:
-    """What goes does not count as asynchronous for the rest."""
+    """An annotation that goes does not count as asynchronous for the rest."""
     assert members(body, keep_trivial_sync_annotation=keep) == left

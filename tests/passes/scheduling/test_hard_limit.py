@@ -35,7 +35,7 @@ SHARES = [900, 750, 500, 250, 0]
 
 
 class Attempt:
-    """What the scheduler was asked for."""
+    """The questions that the scheduler was asked."""
 
     def __init__(
         self, module: Module, memory_limit: int, preferences: Mapping[Instruction, float]
@@ -136,7 +136,7 @@ def test_the_best_of_those_that_could_be_made_is_reported(
 def test_later_orders_that_need_as_much_or_more_are_not_the_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is alive at the peak is told of the best order, the third."""
+    """The buffers alive at the peak are those of the best order, the third."""
     Asked(monkeypatch, iter([2000, 1700, 1600, *[1600, 1650] * 7]))
     with pytest.raises(PassRefused, match=r"the best of 16 needs 1,600, at '%\w+'"):
         run()

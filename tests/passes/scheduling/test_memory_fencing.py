@@ -66,7 +66,7 @@ def test_a_buffer_of_the_threshold_is_large(threshold: int, fenced: str) -> None
 def test_some_operations_may_still_start_before_the_buffer_ends(
     slack: int, fenced: dict[str, str]
 ) -> None:
-    """What is under way where the buffer ends is one of them, and must not wait itself."""
+    """An operation in flight where the buffer ends is one of them, and must not wait itself."""
     assert fences(program(*THREE), slack_windows=slack) == fenced
 
 

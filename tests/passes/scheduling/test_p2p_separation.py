@@ -1,4 +1,4 @@
-"""Where chains of transfers stand among collectives, calls and each other."""
+"""The places of chains of transfers among collectives, calls and each other."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_what_is_ordered_already_gets_no_dependency() -> None:
 
 
 def test_dependencies_that_others_imply_are_left_out() -> None:
-    """What needs the second collective after the chain needs the first, too."""
+    """An instruction that needs the second collective after the chain needs the first, too."""
     found = after(
         P,
         "x = f32[8] all-reduce(p), to_apply=sum",

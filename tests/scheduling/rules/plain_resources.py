@@ -166,7 +166,7 @@ class PlainResources:
 
 
 class InUse:
-    """What is left of each resource while one computation is scheduled."""
+    """The units left of each resource while one computation is scheduled."""
 
     def __init__(self, plain: PlainResources, nodes: Sequence[Instruction]) -> None:
         self._uses = [plain.uses(node) for node in nodes]

@@ -35,7 +35,7 @@ class Blocked(Exception):
 
 
 class Choice(NamedTuple):
-    """How one node was picked."""
+    """The way in which one node was picked."""
 
     name: str
     step: int

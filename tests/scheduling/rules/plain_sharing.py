@@ -30,7 +30,7 @@ class Shared(Generic[Operation]):
         self._over.pop(operation, None)
 
     def finish(self) -> dict[Operation, float]:
-        """When each operation is over, if no other begins or ends."""
+        """The time at which each operation is over, if no other begins or ends."""
         ahead: Shared[Operation] = Shared()
         ahead._now, ahead._rest, ahead._over = self._now, {**self._rest}, {**self._over}
         ahead._advance(float("inf"))

@@ -177,7 +177,7 @@ def as_met(order: Order, node: int, target: int, met: list[int]) -> Move:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_node_passes_all_that_it_need_not_take_along(program: tuple[int, bool]) -> None:
-    """It stops when it passed enough work, and takes along nothing that it need not pass."""
+    """A mover stops when it has passed enough work, and takes along nothing else."""
     rng = Random(program[0])
     for problem in problems(program):
         for order, mover in random_orders(problem, rng):

@@ -70,7 +70,7 @@ def keeps_limits(problem: Problem, nodes: list[int]) -> bool:
 
 
 def waits(problem: Problem, nodes: list[int]) -> list[int]:
-    """By pair how long its done waits."""
+    """The time that the done of each pair waits."""
     time, began, found = 0, {}, [0] * len(problem.starts)
     for node in nodes:
         time += problem.cost[node]
@@ -119,7 +119,7 @@ def test_a_walk_finds_the_best_order_of_a_small_program(
 def test_the_bound_is_what_free_work_cannot_hide(
     uses_first: str, hidden_by: str, limit: int, least: int
 ) -> None:
-    """Of operations that have a resource each for itself, what they lack adds up."""
+    """The lacks of operations with resources of their own add up."""
     text = small(uses_first, "c" if hidden_by == "d2" else hidden_by)
     if hidden_by == "d2":  # all work needs the first result, and the second needs all work
         text = text.replace("v = f32[8] fusion(a)", "v = f32[8] fusion(c)")

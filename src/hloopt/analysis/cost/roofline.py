@@ -70,7 +70,7 @@ class Roofline:
         return total
 
     def compute(self, instruction: Instruction) -> float:
-        """The seconds that the arithmetic of an instruction takes that is no fusion."""
+        """The seconds that the arithmetic of an instruction, not a fusion, takes."""
         cost = self._costs.of(instruction)
         work = cost.flops + cost.transcendentals
         if not work:

@@ -74,8 +74,11 @@ class Estimates:
         return Time(own, origin)
 
     def _bound(self, instruction: Instruction) -> Bound:
-        """By what bytes are needed of the operands of a loop: fewer than the analysis of costs has,
-        which follows slices, but no other names of an operand."""
+        """The bound of a kernel; of a loop fusion by the bytes that it needs of its operands.
+
+        These are fewer than the analysis of costs has, which follows slices, but no other names of
+        an operand.
+        """
         bound = self._roofline.of(instruction)
         if instruction.opcode is not Opcode.FUSION or fusion_kind_of(instruction) not in _LOOPS:
             return bound

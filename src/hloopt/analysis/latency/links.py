@@ -50,7 +50,7 @@ class LinkTimes:
         self._to_host = self._rate([_HOST_LINK])
 
     def host_time(self, size: int) -> Time:
-        """Copying so many bytes to or from the memory of the host."""
+        """The time to copy so many bytes to or from the memory of the host."""
         return self._time(size, self._to_host)
 
     def exchange(self, start: Instruction) -> Time:
@@ -99,7 +99,7 @@ class LinkTimes:
 
 
 def _exchanged_bytes(start: Instruction) -> int:
-    """The larger of what it takes and what it leaves, the same for a start and what it starts."""
+    """The bytes of the operands or of the result, whichever is more, also of a start."""
     if start.opcode in SEND_RECV:
         return leaf_bytes(start.shape.elements[0])
     given = sum(leaf_bytes(operand.shape) for operand in start.operands)

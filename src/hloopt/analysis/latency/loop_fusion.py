@@ -65,7 +65,7 @@ class _Graph:
     order: list[Instruction]
     """The instructions of the computation, operands first."""
     names: dict[Instruction, Instruction] = field(default_factory=dict)
-    """By an instruction that only names a value the one that makes it."""
+    """The maker of the value that an instruction only names, by that instruction."""
     converted: dict[Instruction, int] = field(default_factory=dict)
     """The bytes of a value where they are not those of its shape: a product that is converted."""
     users: dict[Instruction, dict[Instruction, None]] = field(default_factory=dict)
@@ -194,7 +194,7 @@ NOTHING = Bound(0.0, 0.0)
 
 
 _Shares: TypeAlias = dict[Instruction, dict[Instruction, float]]
-"""By value the kernels it is computed in, under their ends, and the part of it that each needs."""
+"""The kernels that compute a value, by their ends, and the part of it that each needs."""
 
 
 def _shares(graph: _Graph) -> tuple[_Shares, dict[Instruction, int]]:
@@ -275,7 +275,7 @@ def _needed(user: Instruction, value: Instruction) -> float:
 
 
 def _sources(graph: _Graph) -> dict[Instruction, frozenset[Instruction] | None]:
-    """What is read to compute a value where all is fused that may be; None where it is much."""
+    """The values read to compute one where all is fused that may be; None where there are many."""
     sources: dict[Instruction, frozenset[Instruction] | None] = {}
     for value in graph.order:
         if value in graph.names:

@@ -21,11 +21,11 @@ from hloopt.targets.performance import Tables, load_tables
 
 _LIBRARY = "__cublas$lt$"
 _FUSIONS = ("__triton_gemm", "__triton_nested_gemm_fusion")
-"""Kinds of custom fusions that are one product."""
+"""The kinds of custom fusions that are one product."""
 _COMMON = "bf16xbf16->bf16"
 """The throughputs that stand in for those of types that were not measured."""
 _COMMON_BYTES = 2
-"""Of an element of their results."""
+"""The bytes of an element of their results."""
 
 
 class Matmul(NamedTuple):

@@ -33,10 +33,10 @@ from hloopt.passes.scheduling.scheduling_gaps import Paths
 Predicate = Callable[[Instruction], bool]
 
 _COPIES = frozenset((Opcode.COPY_START, Opcode.COPY_DONE))
-"""Asynchronous, but groups are not for them."""
+"""Asynchronous operations that groups are not for."""
 _DONES = OWN_DONES.keys() - _COPIES
 _STEPS = frozenset((*(OWN_STARTS.keys() - _COPIES), *_DONES, *SEND_RECV, *SEND_RECV_DONE))
-"""Those of operations with opcodes of their own that groups are for."""
+"""Starts and dones with opcodes of their own that groups are for."""
 _COLLECTIVES = (
     *(Opcode.ALL_GATHER, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER, Opcode.RAGGED_ALL_TO_ALL),
     *(Opcode.COLLECTIVE_PERMUTE, Opcode.SEND, Opcode.RECV),

@@ -46,7 +46,7 @@ class Groups:
         self._open: dict[int, set[int]] = {group: set() for group in self.members}
         """By group, what behind it, outside, is not scheduled yet."""
         self._waits: dict[int, list[int]] = {}
-        """By node, the groups that wait for it, in the order of its edges to them."""
+        """The groups that wait for each node, in the order of its edges to them."""
         for node, ahead in enumerate(state.direction.ahead):
             own = state.graph.group.get(node)
             of_ahead = (state.graph.group.get(other) for other in ahead)

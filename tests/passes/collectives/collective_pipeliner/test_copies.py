@@ -74,7 +74,7 @@ def test_a_transfer_and_its_end_have_one_channel(
 def test_each_copy_of_a_collective_has_a_channel_of_its_own(
     unique: bool, expected: list[str], options: dict[str, Any]
 ) -> None:
-    """What is moved stays nowhere, and collectives without channels get none."""
+    """Moved collectives leave nothing behind; those without channels get none."""
     text = loop(STORED.replace("to_apply=sum", "to_apply=sum, channel_id=7"))
     module = pipelined(text, unique_channel_id=unique, **options)
     found = channels(module, Opcode.ALL_REDUCE)
@@ -210,7 +210,7 @@ def test_inner_loops_are_reported_before_those_around_them() -> None:
 
 @pytest.mark.parametrize("reuses", [True, False])
 def test_a_whole_buffer_waits_in_itself(reuses: bool) -> None:
-    """What has the shape of its buffer is taken from there without a slice."""
+    """A value of the shape of its buffer is taken from there without a slice."""
     body = """  ar = f32[4,8] all-reduce(y), replica_groups={}, to_apply=sum
   stored = f32[4,8] dynamic-update-slice(x, ar, i, zero)"""
     module = pipelined(loop(body), reuse_pipelined_op_buffer=reuses)

@@ -183,7 +183,7 @@ def test_values_at_the_end_of_their_type(kind: str, number: int, expected: Found
     [("s8", 126, (-126, 0)), ("u8", 2, (0, 3)), ("u8", 3, None), ("s8", -128, None)],
 )
 def test_values_at_the_other_end_of_their_type(kind: str, number: int, expected: Found) -> None:
-    """What overflows in the first trip only is not known either."""
+    """A counter that overflows in the first trip only is not known either."""
     lines = [f"c = {kind}[] constant({number})"]
     lines += ["x = s8[] negate(c)"] if expected == (-126, 0) else [f"x = {kind}[] subtract(i, c)"]
     assert progressions(lines, kind=kind, lags=(0, 0))["x"] == expected
@@ -238,7 +238,7 @@ def test_no_more_than_256_instructions_are_looked_at(length: int, is_known: bool
 def test_random_expressions_against_all_trips(
     start: int, step: int, limit: int, direction: str
 ) -> None:
-    """What is known is right in every trip; sums and differences without overflow are known."""
+    """Known counters are right in every trip; sums and differences without overflow are known."""
     dice = random.Random(f"{start} {step}")
     counter = [start]
     holds = {"LT": int.__lt__, "LE": int.__le__, "GT": int.__gt__}[direction]

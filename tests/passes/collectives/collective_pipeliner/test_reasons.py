@@ -169,7 +169,7 @@ def test_chains_of_operands(
 
 
 def test_a_number_that_changes_may_be_computed_from() -> None:
-    """As in XLA an element of one number counts as the counter does."""
+    """An element of one number counts as the counter does, as in XLA."""
     state = "(s32[], f32[4,8], f32[1,1])"
     body = """  wide = f32[4,8] broadcast(flat), dimensions={}
   ar = f32[4,8] all-reduce(wide), replica_groups={}, to_apply=sum

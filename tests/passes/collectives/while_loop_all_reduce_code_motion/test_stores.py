@@ -1,4 +1,4 @@
-"""What a loop stores of each result, and the region that all of them take."""
+"""The part of each result that a loop stores, and the region that all of them take."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_integers_that_a_trip_widens_are_summed(outer: str, inner: str) -> None:
 
 
 def test_an_element_is_summed_that_two_collectives_reach() -> None:
-    """One result that two elements sum up is reduced twice."""
+    """A result that two elements sum up is reduced twice."""
     text = loop(R + "n = f32[4] add(s, r)").replace(
         "(s32[], f32[4], f32[4])", "(s32[], f32[4], f32[4], f32[4])"
     )
