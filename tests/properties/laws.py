@@ -152,6 +152,8 @@ LEAVES_MORE_TO_DO = [
     ),
     # One permute of a loop is split at a time.
     ("collective-permute-decomposer", {"pipeline_parallelism_opt_level": "enable"}),
+    # A fusion that takes over the group of what it fuses counts as a member from the next run on.
+    ("legalize-scheduling-annotations", {"deannotate_unsupported_groups": True}),
     # Copies are made anew.
     ("copy-insertion", {}),
     ("copy-insertion", {"use_region_based_live_range_analysis": -1, "alias_info": "gpu"}),
