@@ -368,3 +368,30 @@ ENTRY e {{
 def test_element_types_in_layouts_come_back(part: str) -> None:
     text = f"HloModule m\nENTRY e {{ ROOT p = f32[2]{{0:{part}}} parameter(0) }}"
     assert f"{{0:{part}}} parameter" in through_proto(text)
+
+
+def test_what_an_async_start_calls_runs_on_its_thread_with_all_that_it_calls_in_turn() -> None:
+    """XLA moves all of it when it makes the start, whatever its computations say."""
+    data = message("HloModuleProto").FromString(encode(parse_module(CALL_ON_ANOTHER_THREAD)))
+    for computation in data.computations:
+        if computation.execution_thread:
+            computation.execution_thread = "x"
+    module = decode(data.SerializeToString())
+    threads = {c.name: c.execution_thread for c in module.computations.values()}
+    assert threads == {"inner": "host", "outer": "host", "e": "main"}
+    printed_once = print_module(module)
+    assert print_module(parse_module(printed_once)) == printed_once
+
+
+CALL_ON_ANOTHER_THREAD = """HloModule m
+inner { ROOT p = f32[4]{0} parameter(0) }, execution_thread="host"
+outer {
+  q = f32[4]{0} parameter(0)
+  ROOT r = f32[4]{0} call(q), to_apply=inner
+}, execution_thread="host"
+ENTRY e {
+  x = f32[4]{0} parameter(0)
+  s = ((f32[4]{0}), f32[4]{0}, u32[]) async-start(x), async_execution_thread="host", calls=outer
+  ROOT d = f32[4]{0} async-done(s)
+}
+"""

@@ -16,7 +16,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import ASYNC, OPCODES, Opcode
+from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shapes.shape import Shape
 from hloopt.patterns import pattern
 from hloopt.proto.attributes import read_attributes
@@ -24,7 +24,7 @@ from hloopt.proto.header import read_header
 from hloopt.proto.literals import read_literal
 from hloopt.proto.schema import message
 from hloopt.proto.shapes import ShapeReader
-from hloopt.text.async_rules import check_called, check_context_shape
+from hloopt.text.async_rules import check_called, check_context_shape, thread_of
 from hloopt.text.fast_lane import link_control
 from hloopt.text.implied_shapes import IMPLIED_SHAPE, implied_shape
 from hloopt.text.unique_names import make_names_unique
@@ -243,11 +243,9 @@ class _Decoder:
         instruction.called = called
         for computation in called:
             computation.add_caller(instruction)
-            if instruction.opcode in ASYNC:
-                thread = instruction.attributes.get("async_execution_thread", '"main"')
-                computation.execution_thread = thread.strip('"')
         if instruction.opcode is Opcode.ASYNC_START:
             check_called(called)  # XLA reads a second async-start, which no text could say
+            called[0].move_to_thread(thread_of(instruction))
 
 
 @cache
