@@ -26,6 +26,7 @@ from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import make_options
 from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.pipeline_yaml import parse_pipeline
+from hloopt.passes.scheduling.latency_hiding_scheduler import LatencyHidingScheduler
 from hloopt.query import parse_selector
 from hloopt.text import parse_module, print_module
 
@@ -195,6 +196,31 @@ def test_the_example_pass_leaves_copies_that_are_needed(
     context = PassContext()
     assert not example.RemoveCopies().run(module, context)
     assert [remark.instruction for remark in context.remarks] == ["c", "k"]
+
+
+def test_the_example_scheduler_follows_its_hooks(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = ModuleType("my_scheduler")
+    monkeypatch.setitem(sys.modules, "my_scheduler", example)
+    exec(blocks(root, "pipelines.md", "python")[1], vars(example))
+    text = (
+        "HloModule m, is_scheduled=true ENTRY e { p = f32[8,8]{1,0} parameter(0)  "
+        "n = f32[8,8]{1,0} negate(p)  "
+        "d = f32[8,8]{1,0} dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}  "
+        'c = f32[8,8]{1,0} custom-call(p), custom_call_target="f"  '
+        "s = (f32[8,8]{1,0}, f32[8,8]{1,0}) collective-permute-start(p), "
+        "source_target_pairs={{0,1}}  q = f32[8,8]{1,0} collective-permute-done(s)  "
+        "ROOT t = (f32[8,8]{1,0}, f32[8,8]{1,0}, f32[8,8]{1,0}, f32[8,8]{1,0}) tuple(n, d, c, q) }"
+    )
+    plain, own = (parse_module(text) for _ in range(2))
+    LatencyHidingScheduler().run(plain, PassContext())
+    context = PassContext()
+    assert example.MyScheduler().run(own, context)
+    order = [i.name for i in own.entry.instructions]
+    assert order.index("c") < order.index("n") < order.index("d")
+    assert [i.name for i in plain.entry.instructions] != order
+    assert context.statistics["decisions by kPreferDot"]
 
 
 def test_the_python_example_runs(

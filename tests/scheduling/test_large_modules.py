@@ -14,7 +14,7 @@ from hloopt.pass_framework.registry import create_pass
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.rules import ready_order
 from hloopt.scheduling.rules.chain import chain_of
-from hloopt.scheduling.rules.rule import Rule
+from hloopt.scheduling.rules.rule import Rule, TargetRules
 from hloopt.scheduling.rules.rules import schedule_done
 from hloopt.scheduling.state.state import SchedulingState
 from hloopt.text import parse_module
@@ -64,10 +64,10 @@ def test_tens_of_thousands_of_ready_instructions_are_chosen_from_quickly(
         narrowed += len(nodes)
         return schedule_done(state, nodes)
 
-    def chain(config: SchedulerConfig) -> list[Rule]:
+    def chain(config: SchedulerConfig, target_rules: TargetRules) -> list[Rule]:
         return [
             rule._replace(narrow=counting) if rule.narrow is schedule_done else rule
-            for rule in chain_of(config)
+            for rule in chain_of(config, target_rules)
         ]
 
     with pytest.MonkeyPatch.context() as patch:

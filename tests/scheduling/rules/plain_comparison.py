@@ -16,6 +16,7 @@ from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.engine.explain import Explainer
+from hloopt.scheduling.engine.hooks import NO_HOOKS, TargetHooks
 from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.scheduling.resources.resource import Hazard
 from hloopt.scheduling.resources.tracker import ResourceTracker
@@ -85,8 +86,10 @@ def assert_as_plain(
     model: LatencyModel = FixedModel()
     if times is not None:
         model = TableModel(random_times(module, times), model)
-    tracker = HazardTracker(config, hazards, times or 0) if hazards else None
-    scheduling = ModuleScheduling.of(module, config, model, tracker)
+    hooks = NO_HOOKS
+    if hazards:
+        hooks = TargetHooks(tracker=lambda config: HazardTracker(config, hazards, times or 0))
+    scheduling = ModuleScheduling.of(module, config, model, hooks)
     scheduler = scheduling.scheduler
     preferences = random_preferences(module, preferred)
     is_valuable = scheduler.tracker.is_valuable

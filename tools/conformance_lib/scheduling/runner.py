@@ -19,7 +19,7 @@ from conformance_lib.scheduling.gpu_module import gpu_post_process, gpu_schedule
 from conformance_lib.scheduling.models import find_model
 from conformance_lib.scheduling.outcome import RunOutcome
 from conformance_lib.scheduling.preparation import check_async_names, start
-from conformance_lib.scheduling.trackers import find_tracker
+from conformance_lib.scheduling.trackers import find_hooks
 from conformance_lib.scheduling.unit_words import RESOURCE_CASE, check_unit
 from conformance_lib.scheduling.units import UNITS
 from conformance_lib.scheduling.words import check_words
@@ -162,8 +162,7 @@ def _schedule(outcome: RunOutcome, fields: Mapping[str, Any], values: dict[str, 
     model = find_model(values.pop("latency_estimator"))
     description = values.pop("async_tracker", None)
     config = SchedulerConfig(**values).resolved()
-    tracker = find_tracker(config, description)
-    scheduling = ModuleScheduling.of(module, config, model, tracker)
+    scheduling = ModuleScheduling.of(module, config, model, find_hooks(description))
     forced = fields.get("force_schedule", ())
     for name in forced:
         computation = module.computations[name]

@@ -9,6 +9,7 @@ from conformance_lib.forms import INT, keys, list_of, mapping, only
 from conformance_lib.selector_syntax import NAME, OPCODE
 from hloopt.ir import Instruction
 from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.hooks import NO_HOOKS, TargetHooks
 from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
 from hloopt.scheduling.resources.resource import Hazard, Resource, Uses
 from hloopt.scheduling.resources.tracker import GENERIC_COUNT, RESOURCE_OF, ResourceTracker
@@ -65,10 +66,10 @@ class DescribedTracker(ResourceTracker):
         return instruction.name not in self._not_valuable
 
 
-def find_tracker(config: SchedulerConfig, description: Any) -> ResourceTracker | None:
-    """The tracker that a record's `async_tracker` asks for; None for that of the preset."""
+def find_hooks(description: Any) -> TargetHooks:
+    """The hooks with the tracker that a record's `async_tracker` asks for."""
     if description is None:
-        return None
+        return NO_HOOKS
     if description == "gpu":
-        return GpuResourceTracker(config)
-    return DescribedTracker(config, description)
+        return TargetHooks(tracker=GpuResourceTracker)
+    return TargetHooks(tracker=lambda config: DescribedTracker(config, description))

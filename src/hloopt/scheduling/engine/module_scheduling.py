@@ -15,12 +15,11 @@ from hloopt.memory.backends import CPU, GPU
 from hloopt.memory.buffers import Buffers
 from hloopt.memory.schedulers import fragmentation
 from hloopt.scheduling.config import SchedulerConfig
+from hloopt.scheduling.engine.hooks import NO_HOOKS, TargetHooks
 from hloopt.scheduling.engine.scheduler import Scheduler
 from hloopt.scheduling.graph.edges import BufferHazards
 from hloopt.scheduling.memory.pressure import BufferLife
-from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
 from hloopt.scheduling.resources.hints import asks_for_delay
-from hloopt.scheduling.resources.tracker import ResourceTracker
 
 _LESS_MEMORY = 0.9
 """The part of the limit that is left when scheduling again."""
@@ -39,17 +38,15 @@ class ModuleScheduling:
         module: Module,
         config: SchedulerConfig,
         model: LatencyModel,
-        tracker: ResourceTracker | None = None,
+        hooks: TargetHooks = NO_HOOKS,
     ) -> ModuleScheduling:
-        """`config` has to be resolved. O(slots of all instructions)."""
+        """The scheduling of a module by a resolved configuration. O(slots of all instructions)."""
         is_gpu = config.preset == "xla-gpu"
-        if tracker is None:
-            tracker = GpuResourceTracker(config) if is_gpu else ResourceTracker(config)
         flow = Dataflow.of(module)
         buffers = Buffers.of(flow)
         life = BufferLife.of(flow, buffers, shape_bytes if is_gpu else leaf_bytes)
         hazards = BufferHazards(flow, buffers)
-        return cls(module, Scheduler(config, model, tracker, hazards, life))
+        return cls(module, Scheduler(config, model, hooks.tracker(config), hazards, life, hooks))
 
     def orders(self) -> dict[Computation, list[Instruction]]:
         """The present order of every computation that has one. O(instructions)."""

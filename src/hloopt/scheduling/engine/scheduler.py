@@ -12,12 +12,14 @@ from hloopt.ir import Computation, Instruction
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.engine.explain import Explainer
 from hloopt.scheduling.engine.groups import Groups, prepare_top_down
+from hloopt.scheduling.engine.hooks import NO_HOOKS, TargetHooks
 from hloopt.scheduling.engine.stalls import Stalls
 from hloopt.scheduling.graph.edges import BufferHazards
 from hloopt.scheduling.graph.graph import ScheduleGraph
 from hloopt.scheduling.memory.pressure import BufferLife
 from hloopt.scheduling.resources.tracker import ResourceTracker
 from hloopt.scheduling.rules.ready_order import ReadyOrder
+from hloopt.scheduling.rules.rule import TargetRules
 from hloopt.scheduling.state.state import SchedulingState
 
 
@@ -30,6 +32,7 @@ class Scheduler:
     tracker: ResourceTracker
     hazards: BufferHazards
     life: BufferLife
+    hooks: TargetHooks = NO_HOOKS
     explainer: Explainer | None = None
     """Notes why instructions are where they are."""
     stalls: Stalls | None = None
@@ -50,7 +53,9 @@ class Scheduler:
         Callees must have their final order. Near-linear in the edges. Raises
         PassRefused if resources do not suffice or a hint is malformed.
         """
-        graph = ScheduleGraph.of(computation, self.model, self.tracker, self.hazards)
+        graph = ScheduleGraph.of(
+            computation, self.model, self.tracker, self.hazards, self.hooks.edit_graph
+        )
         self.graphs[computation] = graph
         for instruction, preference in (preferences or {}).items():
             graph.preference[graph.number[instruction]] = preference
@@ -58,7 +63,7 @@ class Scheduler:
             prepare_top_down(graph)
         limit = self.config.limit if memory_limit is None else memory_limit
         state = SchedulingState(graph, self.config, self.tracker, self.life, limit)
-        run = _Run(state)
+        run = _Run(state, self.hooks.rules)
         if self.explainer is not None:
             self.explainer.watch(state, run.order)
         if self.stalls is not None:
@@ -73,9 +78,9 @@ class Scheduler:
 
 
 class _Run:
-    def __init__(self, state: SchedulingState) -> None:
+    def __init__(self, state: SchedulingState, target_rules: TargetRules) -> None:
         self.state = state
-        self.order = ReadyOrder(state)
+        self.order = ReadyOrder(state, target_rules)
         self.groups = Groups(state) if state.graph.group else None
 
     def all(self) -> None:

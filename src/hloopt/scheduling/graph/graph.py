@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hloopt.analysis.latency import LatencyModel
@@ -74,8 +75,9 @@ class ScheduleGraph:
         model: LatencyModel,
         tracker: ResourceTracker,
         hazards: BufferHazards,
+        edit: Callable[[ScheduleGraph], None] | None = None,
     ) -> ScheduleGraph:
-        """The graph of a computation in its present order.
+        """The graph of a computation in its present order, after a target's edit of it.
 
         O(edges), and what is asked of reachability where buffers are overwritten. Raises
         PassRefused if an instruction depends on itself, or a hint is malformed.
@@ -85,6 +87,8 @@ class ScheduleGraph:
         graph = cls(computation, instructions, {i: n for n, i in enumerate(instructions)})
         graph._make_nodes(model, tracker)
         graph._make_edges(model, hazards, top_down=tracker.config.top_down_scheduling)
+        if edit is not None:
+            edit(graph)
         graph._analyze(tracker)
         return graph
 
@@ -209,9 +213,16 @@ class ScheduleGraph:
                 if not waiting[after]:
                     order.append(after)
         if len(order) < len(waiting):
-            # Of all edges only those between transfers and loops can make a cycle.
-            stuck = (self.instructions[node] for node, count in enumerate(waiting) if count)
-            loop = next(i for i in stuck if i.opcode is Opcode.WHILE)
+            # Of XLA's own edges only those between transfers and loops can make a cycle.
+            stuck = [self.instructions[node] for node, count in enumerate(waiting) if count]
+            loop = next((i for i in stuck if i.opcode is Opcode.WHILE), None)
+            if loop is None:
+                raise PassRefused(
+                    f"'%{stuck[0].name}' cannot be scheduled: edges that the target's hook added "
+                    "make a cycle",
+                    help="an edge goes from what comes first in the program to what comes later",
+                    span=self.computation.module.span_of(stuck[0]),
+                )
             raise PassRefused(
                 f"'%{loop.name}' cannot be scheduled: a transfer has to end before this loop, and "
                 "depends on it",

@@ -8,16 +8,22 @@ from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.resources.resource import Hazard
 from hloopt.scheduling.rules import rules
 from hloopt.scheduling.rules.gpu_rules import GPU_RULES
-from hloopt.scheduling.rules.rule import Applies, Fact, Rule
+from hloopt.scheduling.rules.rule import Applies, Fact, Rule, TargetRules
 from hloopt.scheduling.state.state import SchedulingState
 
+_NO_TARGET_RULES = TargetRules()
 
-def chain_of(config: SchedulerConfig) -> tuple[Rule, ...]:
+
+def chain_of(
+    config: SchedulerConfig, target_rules: TargetRules = _NO_TARGET_RULES
+) -> tuple[Rule, ...]:
     """All rules of a configuration in their order, whether they apply or not."""
-    target = (*(GPU_RULES if config.preset == "xla-gpu" else ()), *_AFTER_TARGET)
+    of_preset = GPU_RULES if config.preset == "xla-gpu" else ()
+    target = (*target_rules.early, *of_preset, *_AFTER_TARGET)
+    operations = (*_OPERATIONS, *target_rules.late, *_LAST)
     if config.force_delay_over_memory_pressure:
-        return (*_HINTS, *target, *_MEMORY, *_OPERATIONS)
-    return (*_HINTS, *_MEMORY, *target, *_OPERATIONS)
+        return (*_HINTS, *target, *_MEMORY, *operations)
+    return (*_HINTS, *_MEMORY, *target, *operations)
 
 
 # -- when a rule applies --------------------------------------------------------------------------
@@ -188,6 +194,9 @@ _OPERATIONS = (
         is_pairwise=rules.has_some_releases,
     ),
     Rule("kUnlockDone", rules.unlock_done),
+)
+
+_LAST = (
     Rule(
         "kNotValuableForSelectiveOverlap",
         rules.not_valuable_for_selective_overlap,

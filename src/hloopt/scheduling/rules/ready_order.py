@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from hloopt.scheduling.rules.chain import chain_of
 from hloopt.scheduling.rules.ready_index import ReadyIndex
-from hloopt.scheduling.rules.rule import Nodes
+from hloopt.scheduling.rules.rule import Nodes, TargetRules
 from hloopt.scheduling.state.state import SchedulingState
 
 _LAST = ("kAsyncDepth", "kUnlockDone")
@@ -22,9 +22,11 @@ _LAST = ("kAsyncDepth", "kUnlockDone")
 class ReadyOrder:
     """The rules that apply to a computation, in order, and the choice by them."""
 
-    def __init__(self, state: SchedulingState) -> None:
+    def __init__(self, state: SchedulingState, target_rules: TargetRules | None = None) -> None:
         self.state = state
-        self.rules = [rule for rule in chain_of(state.config) if rule.applies(state)]
+        target_rules = target_rules or TargetRules()
+        chain = chain_of(state.config, target_rules)
+        self.rules = [rule for rule in chain if rule.applies(state)]
         self._first = sum(1 for _ in takewhile(lambda r: r.reason not in _LAST, self.rules))
         """The number of rules that are before those that the index arranges peers by."""
         self.decisions: Counter[str] = Counter()
@@ -33,7 +35,7 @@ class ReadyOrder:
         makes, is none."""
         self._index: ReadyIndex | None = None
         config = state.config
-        if not (config.enable_selective_resources or config.resource_sharing):
+        if not (config.enable_selective_resources or config.resource_sharing or target_rules.late):
             self._index = ReadyIndex(state, self.rules[: self._first])
             state.ready.on_change = self._index.touch
             state.ready.on_removed = self._index.remove

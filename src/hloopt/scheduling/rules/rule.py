@@ -1,4 +1,4 @@
-"""One rule of the chain that says which of the ready nodes is scheduled next."""
+"""Rules of the chain that says which of the ready nodes is scheduled next."""
 
 from __future__ import annotations
 
@@ -36,3 +36,25 @@ class Rule(NamedTuple):
     def meaning(self) -> str:
         """The preference in words, for people: the first line that describes it."""
         return (self.narrow.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+class TargetRules(NamedTuple):
+    """Rules that a target puts into the chain beside those that all targets share."""
+
+    early: tuple[Rule, ...] = ()
+    """Rules where XLA asks for a target's early rule: after the hints, beside memory."""
+    late: tuple[Rule, ...] = ()
+    """Rules where XLA asks for a target's rule: after kUnlockDone. With any of them a choice is
+    O(ready nodes): peers are kept in an order that they could contradict."""
+
+
+def prefer_largest(reason: str, key: Callable[[SchedulingState, int], float]) -> Rule:
+    """A rule that keeps the nodes with the largest key."""
+
+    def narrow(state: SchedulingState, nodes: Nodes) -> Nodes:
+        keys = [key(state, node) for node in nodes]
+        largest = max(keys)
+        return [node for node, value in zip(nodes, keys, strict=True) if value == largest]
+
+    narrow.__doc__ = key.__doc__
+    return Rule(reason, narrow)

@@ -17,6 +17,7 @@ from hloopt.passes.scheduling.latency_hiding_scheduler.hard_limit import keep_li
 from hloopt.passes.scheduling.option_groups import LATENCY_HIDING_SCHEDULER
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.engine.explain import NOT_SCHEDULED, Explainer
+from hloopt.scheduling.engine.hooks import NO_HOOKS, TargetHooks
 from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.scheduling.engine.stalls import Stalls
 from hloopt.scheduling.times import model_of
@@ -56,6 +57,9 @@ class LatencyHidingScheduler(ModulePass):
 
     option_groups = LATENCY_HIDING_SCHEDULER
 
+    hooks: ClassVar[TargetHooks] = NO_HOOKS
+    """Rules, resources and graph edits of a target, for subclasses."""
+
     options: SchedulerConfig
 
     def run(self, module: Module, context: PassContext) -> bool:
@@ -72,7 +76,8 @@ class LatencyHidingScheduler(ModulePass):
                 raise
             except HloError as error:
                 raise PipelineError(error.message, help=error.help, code=error.code) from error
-            return schedule_and_report(ModuleScheduling.of(module, config, model), context)
+            scheduling = ModuleScheduling.of(module, config, model, self.hooks)
+            return schedule_and_report(scheduling, context)
 
 
 def schedule_and_report(
