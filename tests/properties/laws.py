@@ -23,6 +23,7 @@ NEED_A_SCHEDULE = (
     "gpu-convert-async-collectives-to-sync",
     "latency-hiding-scheduler",
     "scheduler-memory-fencing",
+    "scheduling-instruction-annotator",
 )
 """Passes that work on the order of instructions."""
 NEED_A_FLAT_CALL_GRAPH = (
@@ -113,6 +114,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "reorder-reduce-transpose": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
     "scheduler-memory-fencing": [{"threshold_bytes": 1, "slack_windows": 0}],
+    "scheduling-instruction-annotator": [{}],
     "simplify-conditional": [{}],
     "simplify-sorts": [{}],
     "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],

@@ -95,6 +95,9 @@ PASSES = {
     "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
+    "scheduling-instruction-annotator": (
+        ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
+    ),
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",

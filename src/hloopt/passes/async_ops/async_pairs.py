@@ -9,7 +9,7 @@ from hloopt.ir.async_chains import async_followers
 from hloopt.ir.clone import clone_computation
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.passes.rewriting.replace import replace_instruction
 
@@ -132,8 +132,10 @@ def replace_by_pairs(computation: Computation, pairs: Mapping[Instruction, Async
 def share_annotations(start: Instruction) -> None:
     """Let what an async-start wraps have the annotations that a reader of the text gives it."""
     operation = start.called[0].root
-    for step in (start, *async_followers(start)):
-        for name in ANNOTATIONS:
-            text = step.attributes.get(name)
-            if text is not None and operation.attributes.get(name) != text:
-                operation.set_attribute(name, text)
+    if operation.opcode in ASYNC:
+        return  # a reader gives it none
+    steps = (start, *async_followers(start))
+    for name in ANNOTATIONS:
+        stated = [step.attributes[name] for step in steps if name in step.attributes]
+        if stated and operation.attributes.get(name) != stated[-1]:
+            operation.set_attribute(name, stated[-1])
