@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.passes.collectives.collective_pipeliner.loops import ONE_LOOP, loop, pipelined, the_loops
 
+from hloopt.ir.opcode import Opcode
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
@@ -93,6 +94,20 @@ def test_a_condition_with_a_side_effect_runs_as_often_as_before(direction: str) 
     assert remarks == [
         "missed %ar: not pipelined: its loop %w has a condition with a side effect, %told"
     ]
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_side_effects_of_a_peeled_trip_keep_their_place_beside_the_loop(direction: str) -> None:
+    text = loop(
+        """  t = s32[] custom-call(zero), custom_call_target="t", custom_call_has_side_effect=true
+  ar = f32[1,8] all-reduce(part), replica_groups={}, to_apply=sum
+  stored = f32[4,8] dynamic-update-slice(x, ar, i, zero)"""
+    )
+    module, _ = pipelined(text, pipelining_direction=direction, should_process=("all-reduce",))
+    [pipelined_loop] = the_loops(module)
+    [peeled] = [i for i in pipelined_loop.parent.instructions if i.opcode is Opcode.CUSTOM_CALL]
+    ends = (peeled, pipelined_loop) if direction == "forward" else (pipelined_loop, peeled)
+    assert list(ends[1].control_predecessors) == [ends[0]]
 
 
 def test_a_side_effect_behind_what_others_read_is_not_run_twice() -> None:

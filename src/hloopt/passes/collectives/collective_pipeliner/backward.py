@@ -17,6 +17,7 @@ from hloopt.passes.collectives.collective_pipeliner.copies import (
     integer,
 )
 from hloopt.passes.collectives.collective_pipeliner.counted_loop import CountedLoop
+from hloopt.passes.collectives.collective_pipeliner.effects import has_effect
 from hloopt.passes.collectives.collective_pipeliner.options import Hook, PipelinerOptions
 from hloopt.passes.collectives.collective_pipeliner.projection import projected
 
@@ -140,6 +141,9 @@ class BackwardPipelining:
         here = set(loop.body.instructions) - {loop.state, loop.root}
         left = [i for i in body if i in here]
         made = [copier.copy_in_order(i, copies, loop.caller) for i in left]
+        for original, copy in zip(left, made, strict=True):
+            if has_effect(original):
+                copy.add_control_predecessor(loop.instruction)
         copier.regroup(made, groups)
         hook = self.options.postprocess_backward_peeled_trailing_op
         if hook is not None:

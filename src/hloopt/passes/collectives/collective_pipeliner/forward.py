@@ -86,6 +86,10 @@ class ForwardPipelining:
         loop = self._loop
         values = self._carried.values
         peeled = self._peel()
+        for original in loop.order:
+            if original in peeled and has_effect(original):
+                # The trips say in which order effects are seen; nothing else holds this one.
+                loop.instruction.add_control_predecessor(peeled[original])
         first = [peeled[value] for value in (*loop.root.operands, *values)]
         for move in self._moves:
             (store,) = move.stores
