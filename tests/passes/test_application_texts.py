@@ -93,6 +93,7 @@ class Recorded(Applications):
         ("cse", "uses one of several equal iotas"),
         ("fingerprint-before-lhs", "the module gets its fingerprint"),
         ("latency-hiding-scheduler", "the module has another schedule"),
+        ("scheduling-instruction-annotator", "its metadata names it"),
         ("hlo-descheduler", "the module's schedule is dropped"),
         (
             "latency-hiding-scheduler-preparation",

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from hloopt.ir.async_chains import async_followers
 from hloopt.ir.clone import clone_computation
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
+from hloopt.passes.rewriting.async_annotations import ANNOTATIONS, share_annotations
 from hloopt.passes.rewriting.replace import replace_instruction
-
-ANNOTATIONS = ("metadata", "frontend_attributes", "backend_config")
-"""Attributes of an instruction that say something about its start and its done."""
 
 CONTEXT = array_shape("u32", ())
 """The context that a start hands to its done beside operands and results, where XLA has one."""
@@ -127,15 +124,3 @@ def replace_by_pairs(computation: Computation, pairs: Mapping[Instruction, Async
         replace_instruction(instruction, done)
         if start.opcode is Opcode.ASYNC_START:
             share_annotations(start)
-
-
-def share_annotations(start: Instruction) -> None:
-    """Let what an async-start wraps have the annotations that a reader of the text gives it."""
-    operation = start.called[0].root
-    if operation.opcode in ASYNC:
-        return  # a reader gives it none
-    steps = (start, *async_followers(start))
-    for name in ANNOTATIONS:
-        stated = [step.attributes[name] for step in steps if name in step.attributes]
-        if stated and operation.attributes.get(name) != stated[-1]:
-            operation.set_attribute(name, stated[-1])

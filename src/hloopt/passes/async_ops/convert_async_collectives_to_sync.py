@@ -19,7 +19,7 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
-from hloopt.passes.async_ops.async_pairs import share_annotations
+from hloopt.passes.rewriting.async_annotations import share_annotations
 
 Pair = tuple[Instruction, Instruction]
 """A start and its done."""

@@ -9,7 +9,7 @@ from hloopt.ir.attributes.values.metadata import OpMetadata, format_metadata, pa
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
-from hloopt.passes.async_ops.async_pairs import share_annotations
+from hloopt.passes.rewriting.async_annotations import share_annotations
 
 _NO_METADATA = OpMetadata()
 

@@ -134,6 +134,16 @@ class BackwardPipelining:
         )
         loop.condition.set_root(going_on)
 
+    def _keep_after_loop(self, made: Sequence[Instruction]) -> None:
+        """Let effects of the last trip that are computed from nothing of the loop wait for it."""
+        after = {self.loop.instruction}
+        for copy in made:
+            if after.isdisjoint((*copy.operands, *copy.control_predecessors)):
+                if not has_effect(copy):
+                    continue
+                copy.add_control_predecessor(self.loop.instruction)
+            after.add(copy)
+
     def _finish_last(self, body: Sequence[Instruction], groups: Mapping[int, int]) -> Copies:
         """Copy, to after the loop, the last trip, which begins nothing."""
         loop, copier = self.loop, self.copier
@@ -141,9 +151,7 @@ class BackwardPipelining:
         here = set(loop.body.instructions) - {loop.state, loop.root}
         left = [i for i in body if i in here]
         made = [copier.copy_in_order(i, copies, loop.caller) for i in left]
-        for original, copy in zip(left, made, strict=True):
-            if has_effect(original):
-                copy.add_control_predecessor(loop.instruction)
+        self._keep_after_loop(made)
         copier.regroup(made, groups)
         hook = self.options.postprocess_backward_peeled_trailing_op
         if hook is not None:

@@ -86,11 +86,8 @@ class ForwardPipelining:
         loop = self._loop
         values = self._carried.values
         peeled = self._peel()
-        for original in loop.order:
-            if original in peeled and has_effect(original):
-                # The trips say in which order effects are seen; nothing else holds this one.
-                loop.instruction.add_control_predecessor(peeled[original])
         first = [peeled[value] for value in (*loop.root.operands, *values)]
+        self._keep_before_loop(peeled, first)
         for move in self._moves:
             (store,) = move.stores
             is_own = loop.element_of(behind_barrier(store.buffer)) == store.output
@@ -134,6 +131,20 @@ class ForwardPipelining:
                 copies[instruction] = copies[store.buffer]
         copier.regroup(made, copier.new_groups(needed))
         return copies
+
+    def _keep_before_loop(self, peeled: Copies, first: Sequence[Instruction]) -> None:
+        """Let the loop wait for effects of the first trip that nothing it starts with waits for."""
+        loop = self._loop
+        waited_for = set(first)
+        for original in reversed(loop.order):
+            copy = peeled.get(original)
+            if copy is None:
+                continue
+            if copy not in waited_for and has_effect(original):
+                loop.instruction.add_control_predecessor(copy)
+                waited_for.add(copy)
+            if copy in waited_for:
+                waited_for.update(copy.operands, copy.control_predecessors)
 
     # -- the other trips --------------------------------------------------------------------
 
