@@ -38,8 +38,6 @@ _COUNTS = {
     "refused by XLA alone": "of them not by us",
     "lost": "without an answer",
     "nothing scheduled": "with nothing to schedule",
-    "peaks": "peaks of memory",
-    "equal peaks": "of them equal",
     "starts": "orders for memory",
     "equal starts": "of them equal",
 }

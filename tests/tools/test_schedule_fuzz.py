@@ -60,17 +60,17 @@ def _answered(number: int) -> Answer:
     before = print_module(module)
     scheduler = create_pass("latency-hiding-scheduler", SETTINGS[0].all_options())
     scheduler.run(module, PassContext())
-    return Answer(text, before, print_module(module), (module.entry.name,), 1 << 40)
+    return Answer(text, before, print_module(module))
 
 
 def test_an_answer_is_compared_with_orders_of_our_own() -> None:
     answer = _answered(0)
-    verdict = judge(SETTINGS[0], answer, {})
+    verdict = judge(answer.given, SETTINGS[0], answer, {})
     assert verdict.counts["equal chains"] == verdict.counts["computations"] == 1
-    other = Answer(answer.given, answer.before, answer.before, answer.scheduled, 1 << 40)
-    problem = judge(SETTINGS[0], other, {}).problem
+    other = Answer(answer.given, answer.before, answer.before)
+    problem = judge(other.given, SETTINGS[0], other, {}).problem
     assert problem is not None
-    assert judge(SETTINGS[0], Answer(loss="it died"), {}).counts == {"lost": 1}
+    assert judge("", SETTINGS[0], Answer(loss="it died"), {}).counts == {"lost": 1}
 
 
 def test_the_first_difference_is_that_nearest_to_the_end() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from hloopt.analysis.latency import CostTable, GpuFixedModel, LatencyModel, TableModel
 from hloopt.analysis.latency.profile import Profile, ProfileModel
@@ -27,9 +27,9 @@ class Verdict:
     """How much of a program's schedule is the same."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """`computations` and `equal` of the scheduler, from XLA's own order of memory; `chains` and
+    """`computations` and `equal` of the scheduler, from XLA's own order for memory; `chains` and
     `equal chains` of both schedulers together; `starts` and `equal starts` of the memory scheduler;
-    `peaks` and `equal peaks`; `refused` by both, `lost` where XLA gives no answer."""
+    `refused` by XLA, `refused by XLA alone`, `lost` where it gives no answer."""
     problem: Problem | None = None
     """The first difference of the scheduler."""
     other_problems: list[Problem] = field(default_factory=list)
@@ -37,44 +37,35 @@ class Verdict:
 
 
 def judge(text: str, setting: Setting, answer: Answer, profile: Mapping[str, float]) -> Verdict:
-    """Schedule as the setting says, once from XLA's order and once from the beginning."""
+    """Schedule as the setting says, once from XLA's order and once from the beginning.
+
+    Computations with asynchronous operations count.
+    """
     verdict = Verdict()
     if answer.loss:
         verdict.counts["lost"] += 1
         return verdict
+    config = SchedulerConfig(**setting.all_options())
+    model = _model(setting, answer.costs, profile)
     if answer.refusal:
-        _judge_refusal(text, setting, answer, profile, verdict)
+        _judge_refusal(text, config, model, answer, verdict)
         return verdict
     module = parse_module(answer.before)
-    config = SchedulerConfig(**setting.all_options())
-    theirs = _orders(parse_module(answer.after), answer.scheduled)
-    limited = replace(config, device_memory_size=None, memory_limit=answer.memory_limit)
-    model = _model(setting, answer.costs, profile)
-    scheduling = ModuleScheduling.of(module, limited.resolved(module), model)
-    chosen = {computation.name for computation in scheduling.computations()}
+    theirs = _orders(parse_module(answer.after))
+    scheduling = ModuleScheduling.of(module, config.resolved(module), model)
+    chosen = [computation.name for computation in scheduling.computations()]
+    verdict.counts["computations"] += len(chosen)
+    verdict.counts["nothing scheduled"] += not chosen
     try:
         schedule_and_report(scheduling, PassContext())
     except HloError as error:
-        verdict.counts["computations"] += len(theirs)
         verdict.problem = Problem("only XLA schedules it", error.message)
         return verdict
-    ours = _orders(module, answer.scheduled)
-    verdict.counts["computations"] += len(theirs)
-    verdict.counts["equal"] += sum(ours[name] == theirs[name] for name in theirs)
-    if chosen != set(theirs):
-        names = ", ".join(sorted(chosen ^ set(theirs)))
-        verdict.problem = Problem("other computations are scheduled", names)
-    elif difference := first_difference(ours, theirs):
+    ours = _orders(module)
+    verdict.counts["equal"] += sum(ours[name] == theirs[name] for name in chosen)
+    if difference := first_difference(ours, theirs):
         verdict.problem = Problem("another order", difference)
-    if not theirs:  # XLA reckons no peak where it schedules nothing
-        verdict.counts["nothing scheduled"] += 1
-        return verdict
-    verdict.counts["peaks"] += 1
-    verdict.counts["equal peaks"] += scheduling.scheduler.life.peak == answer.peak
-    if scheduling.scheduler.life.peak != answer.peak:
-        details = f"{scheduling.scheduler.life.peak:,} bytes, XLA {answer.peak:,}"
-        verdict.other_problems.append(Problem("another peak", details))
-    _judge_chain(text, config, model, answer, theirs, verdict)
+    _judge_chain(text, config, model, answer, chosen, verdict)
     return verdict
 
 
@@ -83,45 +74,40 @@ def _judge_chain(
     config: SchedulerConfig,
     model: LatencyModel,
     answer: Answer,
-    theirs: Mapping[str, list[str]],
+    chosen: list[str],
     verdict: Verdict,
 ) -> None:
     """Schedule for memory first, as XLA does."""
+    before, after = (_orders(parse_module(t)) for t in (answer.before, answer.after))
     module = as_compiled(text, answer)
+    verdict.counts["starts"] += len(chosen)
+    verdict.counts["chains"] += len(chosen)
     try:
         _prepare(module)
-        before = _orders(parse_module(answer.before), answer.scheduled)
-        ours = _orders(module, answer.scheduled)
-        verdict.counts["starts"] += len(before)
-        verdict.counts["equal starts"] += sum(ours[name] == before[name] for name in before)
-        if difference := first_difference(ours, before):
+        ours = _orders(module)
+        verdict.counts["equal starts"] += sum(ours[name] == before[name] for name in chosen)
+        if difference := first_difference(ours, {name: before[name] for name in chosen}):
             verdict.other_problems.append(Problem("another order for memory", difference))
         _schedule(module, config, model)
-        ours = _orders(module, answer.scheduled)
+        ours = _orders(module)
+        verdict.counts["equal chains"] += sum(ours[name] == after[name] for name in chosen)
     except HloError as error:
         verdict.other_problems.append(Problem("only XLA schedules the chain", error.message))
-        ours = {name: [] for name in theirs}
-    verdict.counts["chains"] += len(theirs)
-    verdict.counts["equal chains"] += sum(ours[name] == theirs[name] for name in theirs)
 
 
 def _judge_refusal(
-    text: str,
-    setting: Setting,
-    answer: Answer,
-    profile: Mapping[str, float],
-    verdict: Verdict,
+    text: str, config: SchedulerConfig, model: LatencyModel, answer: Answer, verdict: Verdict
 ) -> None:
+    """See that we refuse a program, too; where only XLA does, its message is the problem."""
     verdict.counts["refused"] += 1
     module = as_compiled(text, answer)
-    model = _model(setting, answer.costs, profile)
     try:
         _prepare(module)
-        _schedule(module, SchedulerConfig(**setting.all_options()), model)
+        _schedule(module, config, model)
     except HloError:
         return
     verdict.counts["refused by XLA alone"] += 1
-    verdict.problem = Problem("only we schedule it", answer.refusal)
+    verdict.other_problems.append(Problem("only we schedule it", answer.refusal))
 
 
 def as_compiled(text: str, answer: Answer) -> Module:
@@ -165,8 +151,12 @@ def _model(
     return base
 
 
-def _orders(module: Module, names: Iterable[str]) -> dict[str, list[str]]:
-    return {name: [i.name for i in module.computations[name].instructions] for name in names}
+def _orders(module: Module) -> dict[str, list[str]]:
+    return {
+        computation.name: [instruction.name for instruction in computation.instructions]
+        for computation in module.computations.values()
+        if not computation.is_fusion
+    }
 
 
 def first_difference(ours: Mapping[str, list[str]], theirs: Mapping[str, list[str]]) -> str:

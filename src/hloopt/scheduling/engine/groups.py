@@ -158,9 +158,14 @@ class Groups:
     def _schedule(self, group: int) -> None:
         state, graph = self.state, self.state.graph
         left = dict.fromkeys(self.members[group])
+        waiting = dict(left)
+        ready: list[int] = []  # a list of the group's own: others do not disturb its order
         while left:
             place = state.ready.place
-            ready = sorted((n for n in left if place[n] >= 0), key=place.__getitem__)
+            joining = sorted((n for n in waiting if place[n] >= 0), key=place.__getitem__)
+            for node in joining:
+                del waiting[node]
+            ready += joining
             candidates = [node for node in ready if state.resources.fits(node)]
             if not candidates:
                 break
@@ -170,6 +175,8 @@ class Groups:
             if len(left) == 1 and self._may_leave(node):
                 break
             del left[node]
+            ready[ready.index(node)] = ready[-1]  # the last comes in its place
+            ready.pop()
             state.take(node)
             del graph.group[node]
         self._release(left)
