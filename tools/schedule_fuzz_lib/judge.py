@@ -6,10 +6,17 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hloopt.analysis.latency import CostTable, GpuFixedModel, LatencyModel, TableModel
+from hloopt.analysis.latency import (
+    CostTable,
+    GpuFixedModel,
+    LatencyModel,
+    Origin,
+    TableModel,
+    Time,
+)
 from hloopt.analysis.latency.profile import Profile, ProfileModel
 from hloopt.diagnostics import HloError
-from hloopt.ir import Module
+from hloopt.ir import Instruction, Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
 from hloopt.passes.scheduling.legalize_scheduling_annotations import LegalizeSchedulingAnnotations
@@ -140,12 +147,22 @@ def _schedule(module: Module, config: SchedulerConfig, model: LatencyModel) -> N
     schedule_and_report(scheduling, PassContext())
 
 
+class _LoggedTimes(TableModel):
+    """Times that the compiler logged: a collective's holds for each edge that begins at it."""
+
+    def edge_time(self, source: Instruction, target: Instruction) -> Time:
+        cycles = self.table.latency.get(source.name)
+        if cycles is None:
+            return self.base.edge_time(source, target)
+        return Time(cycles, Origin.TABLE)
+
+
 def _model(
     setting: Setting, costs: Mapping[str, Mapping[str, float]], profile: Mapping[str, float]
 ) -> LatencyModel:
     base = GpuFixedModel()
     if setting.times == "sol":
-        return TableModel(CostTable(costs.get("node", {}), costs.get("latency", {})), base)
+        return _LoggedTimes(CostTable(costs.get("node", {}), costs.get("latency", {})), base)
     if setting.times == "profile":
         return ProfileModel(Profile(profile), base)
     return base
