@@ -61,3 +61,21 @@ def test_the_order_is_that_of_xla() -> None:
 """
     order = names(schedule(scheduled(body), preset="xla-gpu"))
     assert order == ["p", "q", "ags", "agd", "cps", "cpd", "r"]
+
+
+def test_members_are_listed_by_themselves() -> None:
+    """What else is ready does not disturb the order in which members become ready."""
+    body = """
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  g = f32[8] custom-call(p), custom_call_target="__cublas$gemm", GROUP
+  t = (f32[8], f32[16]) all-gather-start(q), dimensions={0}, GROUP
+  u = f32[16] all-gather-done(t), GROUP
+  h = f32[8] custom-call(q), custom_call_target="__cublas$gemm", GROUP
+  s = (f32[8], f32[8]) collective-permute-start(p), source_target_pairs={{0,1}}, GROUP
+  d = f32[8] collective-permute-done(s), GROUP
+  y = f32[8] exponential(q)
+  ROOT r = (f32[8], f32[16], f32[8], f32[8], f32[8]) tuple(g, u, h, d, y)
+""".replace("GROUP", 'frontend_attributes={_scheduling_group_id="1"}')
+    module = schedule(scheduled(body), preset="xla-gpu", parallel_collective_overlap_limit=2)
+    assert names(module) == ["q", "y", "p", "t", "s", "g", "h", "u", "d", "r"]

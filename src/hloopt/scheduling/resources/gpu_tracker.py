@@ -111,7 +111,9 @@ class GpuResourceTracker(ResourceTracker):
     def overlap_check(self) -> OverlapCheck | None:
         if not self.config.enable_collective_multi_streaming:
             return None
-        return StreamOverlap(COLLECTIVES, self.is_start, self._is_done_of_collective)
+        return StreamOverlap(
+            COLLECTIVES, self.is_start, self._is_done_of_collective, self.computation_needs
+        )
 
     def _is_done_of_collective(self, instruction: Instruction) -> bool:
         """Whether it is a done on the stream of collectives."""
