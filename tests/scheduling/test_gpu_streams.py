@@ -77,15 +77,15 @@ def test_branches_need_what_the_first_of_them_does_that_needs_any() -> None:
     more = """
 one {
   x = f32[8] parameter(0)
-  s0 = (f32[8], f32[8], u32[]) copy-start(x)
-  ROOT d0 = f32[8] copy-done(s0)
+  t0 = (f32[8], f32[8], u32[]) copy-start(x)
+  ROOT d0 = f32[8] copy-done(t0)
 }
 two {
   y = f32[8] parameter(0)
-  s1 = (f32[8], f32[8], u32[]) copy-start(y)
-  s2 = (f32[8], f32[8], u32[]) copy-start(y)
-  d1 = f32[8] copy-done(s1)
-  d2 = f32[8] copy-done(s2)
+  t1 = (f32[8], f32[8], u32[]) copy-start(y)
+  t2 = (f32[8], f32[8], u32[]) copy-start(y)
+  d1 = f32[8] copy-done(t1)
+  d2 = f32[8] copy-done(t2)
   ROOT a = f32[8] add(d1, d2)
 }
 """
