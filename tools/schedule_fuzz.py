@@ -2,6 +2,7 @@
 """Schedule random programs as XLA:GPU's compiler does, and compare the orders.
 
     tools/schedule_fuzz.py --shared DIR --ask PYTHON [--seed S] [--count N] [--save DIR] [--again]
+    tools/schedule_fuzz.py --shared DIR --ask PYTHON --files FILE…
     tools/schedule_fuzz.py --seed S --show N
 
 Programs of a generator of our own have collectives with opcodes of their own and wrapped ones,
@@ -16,7 +17,8 @@ counts), and, in a second comparison, with our own. What differs is made smaller
 steps of the generator, and saved in `--save` with the first difference.
 
 Answers are kept in DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the
-sources changed. Exits 1 if fewer than 99.5 % of the computations have XLA's order, 2 for wrong
+sources changed. With `--files` programs that somebody wrote take the place of random ones, each
+under every setting. Exits 1 if fewer than 99.5 % of the computations have XLA's order, 2 for wrong
 usage. Needs Linux.
 """
 
@@ -28,6 +30,8 @@ from collections import Counter
 from pathlib import Path
 
 from hloopt.diagnostics import HloError
+from schedule_fuzz_lib.compiler import Compiler
+from schedule_fuzz_lib.given import compare_files
 from schedule_fuzz_lib.subject import BLOCK, Programs, outcome_table
 from sweep_lib.state import State
 from sweep_lib.sweep import Sweep
@@ -55,6 +59,8 @@ def main() -> int:
         return 0
     if not arguments.shared or not arguments.ask:
         parser.error("--shared and --ask are needed: the compiler answers")
+    if arguments.files:
+        return _compare_files(parser, arguments)
     path = arguments.save / f"seed-{arguments.seed}.jsonl"
     if arguments.again:
         path.unlink(missing_ok=True)
@@ -66,9 +72,25 @@ def main() -> int:
         parser.error(error.message)
     outcomes: Counter[str] = state.total.outcomes
     print(outcome_table(outcomes))
-    counts = ", ".join(f"{outcomes[key]:,} {text}" for key, text in _COUNTS.items())
-    print(sweep.summary(counts))
+    print(sweep.summary(_counts(outcomes)))
     return int(outcomes["equal"] < BAR * outcomes["computations"])
+
+
+def _compare_files(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    try:
+        compiler = Compiler(arguments.shared, arguments.ask)
+        lines, outcomes = compare_files(compiler, arguments.files)
+    except HloError as error:
+        parser.error(error.message)
+    print("\n".join(lines))
+    print(
+        f"{outcomes['equal']:,} of {outcomes['computations']:,} orders equal; {_counts(outcomes)}"
+    )
+    return int(outcomes["equal"] < outcomes["computations"])
+
+
+def _counts(outcomes: Counter[str]) -> str:
+    return ", ".join(f"{outcomes[key]:,} {text}" for key, text in _COUNTS.items())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--save", type=Path, default=Path("build/schedule-fuzz"), help="folder for findings"
     )
+    parser.add_argument("--files", type=Path, nargs="+", help="programs in place of random ones")
     parser.add_argument("--again", action="store_true", help="forget what is done")
     parser.add_argument("--show", type=int, metavar="N", help="print program N and its setting")
     return parser
