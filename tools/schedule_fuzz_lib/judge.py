@@ -16,7 +16,9 @@ from hloopt.analysis.latency import (
 )
 from hloopt.analysis.latency.profile import Profile, ProfileModel
 from hloopt.diagnostics import HloError
-from hloopt.ir import Instruction, Module
+from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir.attributes.scheduling_annotations import group_of, set_group
+from hloopt.ir.schedule import set_schedule
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
 from hloopt.passes.scheduling.legalize_scheduling_annotations import LegalizeSchedulingAnnotations
@@ -57,7 +59,7 @@ def judge(text: str, setting: Setting, answer: Answer, profile: Mapping[str, flo
     if answer.refusal:
         _judge_refusal(text, config, model, answer, verdict)
         return verdict
-    module = parse_module(answer.before)
+    module = _scheduled_for_memory(text, answer)
     theirs = _orders(parse_module(answer.after))
     scheduling = ModuleScheduling.of(module, config.resolved(module), model)
     chosen = [computation.name for computation in scheduling.computations()]
@@ -131,6 +133,26 @@ def as_compiled(text: str, answer: Answer) -> Module:
         names = [i.name for i in like.instructions] if like is not None else []
         if {*names} == found.keys():
             computation.reorder([found[name] for name in names])
+    return module
+
+
+def _scheduled_for_memory(text: str, answer: Answer) -> Module:
+    """The module in the order that the compiler's scheduler got, with its annotations.
+
+    Its text alone would not do: users would come in the order of the schedule.
+    """
+    module = as_compiled(text, answer)
+    orders: dict[Computation, list[Instruction]] = {}
+    for name, computation in parse_module(answer.before).computations.items():
+        if computation.is_fusion:
+            continue
+        found = {i.name: i for i in module.computations[name].instructions}
+        orders[module.computations[name]] = [found[i.name] for i in computation.instructions]
+        for instruction in computation.instructions:
+            group = group_of(instruction)
+            if group != group_of(found[instruction.name]):
+                set_group(found[instruction.name], group)
+    set_schedule(module, orders)
     return module
 
 
