@@ -17,7 +17,8 @@ def program(seed: int, number: int, skipped: Collection[str] = ()) -> Program:
     for index in range(entry.pick((2, 3, 5))):
         entry.add_array("p", entry.size(), f"parameter({index})")
     fill(entry, made.theme.steps)
-    results = list(dict.fromkeys([*entry.arrays[-3:], entry.array()]))
+    unread = entry.unread() if entry.chance(0.7) else []
+    results = list(dict.fromkeys([*entry.arrays[-3:], entry.array(), *unread]))
     shape = ", ".join(array.shape for array in results)
     names = ", ".join(array.name for array in results)
     entry.close("main", f"({shape})", f"tuple({names})", is_entry=True)

@@ -223,9 +223,9 @@ STEPS = (
 
 
 def _own(scope: Scope) -> Array:
-    """An array that nobody else reads, mostly: what XLA's copy insertion leaves."""
+    """An array, often one that nobody else reads: what XLA's copy insertion leaves."""
     a = scope.array()
-    if scope.chance(0.8):
+    if scope.chance(0.5):
         return a
     return Array(scope.add("copy", a.shape, f"copy({a.name})"), a.size)
 

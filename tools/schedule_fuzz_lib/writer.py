@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
@@ -10,6 +11,7 @@ from typing import NamedTuple, TypeVar
 DEVICES = 8
 
 _T = TypeVar("_T")
+_NAME = re.compile(r"[\w.-]+")
 
 
 class Array(NamedTuple):
@@ -172,6 +174,11 @@ class Scope:
         array = Array(self.add(stem, vector(size), rest, notes, config), size)
         self.arrays.append(array)
         return array
+
+    def unread(self) -> list[Array]:
+        """The arrays that nothing reads yet."""
+        read = set(_NAME.findall("\n".join(line.partition(" = ")[2] for line in self.lines)))
+        return [array for array in self.arrays if array.name not in read]
 
     def integer(self, value: int) -> str:
         return self.add("constant", "s32[]", f"constant({value})")
