@@ -59,9 +59,15 @@ class LocalBuffers:
         return sum(self.size[b] for b in held if self.definer[b] is instruction)
 
     def new_bytes(self, instruction: Instruction) -> int:
-        """The bytes of the values that an instruction makes, with all callees in view. O(slots)."""
+        """The bytes of the values that an instruction makes, seen together with its callees.
+
+        A call passes on what its callee makes; results of loops and branches, which merge, are
+        new. O(slots).
+        """
         parts = slots_of(instruction.shape).parts
-        return sum(buffer_bytes(parts[slot], self._pointer) for slot in defined_slots(instruction))
+        merges = instruction.opcode in (Opcode.WHILE, Opcode.CONDITIONAL)
+        new = range(len(parts)) if merges else defined_slots(instruction)
+        return sum(buffer_bytes(parts[slot], self._pointer) for slot in new)
 
 
 def buffer_bytes(shape: Shape, pointer_size: int) -> int:

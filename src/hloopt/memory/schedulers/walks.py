@@ -29,9 +29,8 @@ def _ranks(
 ) -> dict[Instruction, tuple[int, int, str]]:
     """Per instruction what to sort operands by: extra users and bytes below it, its name.
 
-    Parameters and constants count for nothing. Unlike in list orders the bytes are those of values
-    that are new to the whole module: calls, branches and loops make none, and what a start passes
-    on to its done counts once.
+    Parameters and constants count for nothing. Unlike in list orders calls make no bytes, and what
+    a start passes on to its done counts once.
     """
     extra_users: dict[Instruction, int] = {}
     total_size: dict[Instruction, int] = {}
