@@ -138,6 +138,12 @@ random-differential: $(DEV) ## random passes on COUNT random programs (20000) ke
 	$(BIN)/python tools/random_differential.py --seed $(SEED) --count $(or $(COUNT),20000) \
 		--jobs $(PYTEST_WORKERS)
 
+.PHONY: schedule-fuzz
+schedule-fuzz: $(DEV) ## orders of COUNT random programs (1000) beside XLA:GPU's; needs ASK
+	$(BIN)/python tools/schedule_fuzz.py --shared $(HLOOPT_SHARED) \
+		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
+		--seed $(SEED) --count $(or $(COUNT),1000)
+
 .PHONY: mutants
 mutants: $(DEV) ## COUNT small changes (200) of MODULES, rooms or paths: does a test fail on each?
 	$(BIN)/python tools/mutants.py --seed $(SEED) --count $(or $(COUNT),200) \

@@ -77,6 +77,21 @@ c3 { x = f32[64] parameter(0) ROOT o = f32[64] call(x), to_apply=f }
     assert found == expected
 
 
+def test_copies_of_slices_on_the_device_are_other_work_where_they_have_no_stream() -> None:
+    """In jaxlib 0.10.2 only copies from and to the host are asynchronous."""
+
+    def is_scheduled(where: str, *, separate: bool) -> bool:
+        text = copies_of_slices("ROOT r = f32[4] add(done0, done1)").replace("{0:S(5)}", where)
+        module = parse_module(text)
+        config = SchedulerConfig(preset="xla-gpu", separate_memcpy_stream=separate).resolved()
+        scheduling = ModuleScheduling.of(module, config, FixedModel())
+        return scheduling.computations() == [module.entry]
+
+    assert is_scheduled("", separate=True)
+    assert not is_scheduled("", separate=False)
+    assert is_scheduled("{0:S(5)}", separate=False)
+
+
 def test_copies_of_slices_count_as_computations_where_they_have_no_stream() -> None:
     text = copies_of_slices("ROOT r = f32[4] add(done0, done1)")
 

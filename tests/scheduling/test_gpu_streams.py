@@ -70,3 +70,41 @@ def test_collectives_that_share_two_devices_are_apart(
 
     assert overlap(has_streams=False)
     assert overlap(has_streams=True) == together
+
+
+def test_branches_need_what_the_first_of_them_does_that_needs_any() -> None:
+    """One copy in flight leaves room for one more; the second branch overlaps two."""
+    more = """
+one {
+  x = f32[8] parameter(0)
+  t0 = (f32[8], f32[8], u32[]) copy-start(x)
+  ROOT d0 = f32[8] copy-done(t0)
+}
+two {
+  y = f32[8] parameter(0)
+  t1 = (f32[8], f32[8], u32[]) copy-start(y)
+  t2 = (f32[8], f32[8], u32[]) copy-start(y)
+  d1 = f32[8] copy-done(t1)
+  d2 = f32[8] copy-done(t2)
+  ROOT a = f32[8] add(d1, d2)
+}
+"""
+    body = """
+  p = f32[8] parameter(0)
+  i = s32[] parameter(1)
+  s = (f32[8], f32[8], u32[]) copy-start(p)
+  w = f32[8] conditional(i, p, p), branch_computations={BRANCHES}
+  d = f32[8] copy-done(s)
+  ROOT r = (f32[8], f32[8]) tuple(w, d)
+"""
+
+    def is_hidden(branches: str, *, has_streams: bool) -> bool:
+        module = parse_module(scheduled(body.replace("BRANCHES", branches), more))
+        options = {"preset": "xla-gpu", "enable_collective_multi_streaming": has_streams}
+        create_pass("latency-hiding-scheduler", options).run(module, PassContext())
+        order = names(module)
+        return order.index("s") < order.index("w") < order.index("d")
+
+    assert is_hidden("one, two", has_streams=True)
+    assert not is_hidden("two, one", has_streams=True)
+    assert not is_hidden("one, two", has_streams=False)

@@ -65,11 +65,23 @@ def is_gpu_done(instruction: Instruction) -> bool:
 
 def is_gpu_copy(start: Instruction) -> bool:
     """Whether an async-start copies memory: to or from the host, or a slice of something."""
+    return _is_host_copy(start) or is_slice_copy(start)
+
+
+def _is_host_copy(start: Instruction) -> bool:
     operation = wrapped(start)
     if operation.opcode is not Opcode.FUSION:
         return False
     reads_host = bool(operation.operands) and _is_on_host(operation.operands[0])
-    return reads_host or _is_on_host(operation) or is_slice_copy(start)
+    return reads_host or _is_on_host(operation)
+
+
+def is_slice_copy_on_device(instruction: Instruction) -> bool:
+    """Whether it begins or ends a copy of a slice, on the thread it is on, that no host sees."""
+    if instruction.opcode not in (Opcode.ASYNC_START, Opcode.ASYNC_DONE):
+        return False
+    start = async_start_of(instruction)
+    return is_slice_copy(start) and not (is_on_other_thread(start) or _is_host_copy(start))
 
 
 def starts_slice_update(instruction: Instruction) -> bool:

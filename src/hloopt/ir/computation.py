@@ -38,6 +38,7 @@ class Computation:
         "root",
         "signature",
         "source_range",
+        "unscheduled",
         "version",
     )
 
@@ -61,6 +62,9 @@ class Computation:
         """Counts changes of the computation and its instructions."""
         self.async_starts: tuple[int, dict[Instruction, Instruction]] = (0, {})
         """The result of `async_chains.find_async_start`, with the version it is of."""
+        self.unscheduled: tuple[Instruction, ...] = ()
+        """The instructions in the order before the module got a schedule; empty where it came with
+        one."""
         self._listed: list[Instruction] | None = None  # as read, until membership matters
         self._members: dict[Instruction, None] = {}
         self._linked = False

@@ -13,10 +13,12 @@ def set_schedule(module: Module, orders: Mapping[Computation, Sequence[Instructi
     """Make `orders` the schedule of the module; how many computations got another order.
 
     Bodies of fusions need no order. The module counts as changed if it had no schedule or another
-    one. O(instructions).
+    one. Where it had none, computations remember the order that they had. O(instructions).
     """
     reordered = 0
     for computation, order in orders.items():
+        if not module.is_scheduled:
+            computation.unscheduled = tuple(computation.instructions)
         if list(computation.instructions) != list(order):
             computation.reorder(order)
             reordered += 1

@@ -67,7 +67,8 @@ class SchedulerConfig(PassOptions):
     separate_memcpy_stream: bool = option(
         True,
         "preset xla-gpu: copies of slices have a stream of their own and no limit; false: as in "
-        "jaxlib 0.10.2, where parallel_async_compute_limit counts them",
+        "jaxlib 0.10.2, where parallel_async_compute_limit counts those from and to the host, and "
+        "copies on the device hide nothing",
     )
     collective_start_as_early_as_possible: bool = option(
         False,

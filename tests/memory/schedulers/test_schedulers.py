@@ -169,6 +169,34 @@ def test_list_orders_of_xla_gpu(text: str, expected: str) -> None:
     assert "".join(order(text, "list")) == expected
 
 
+@pytest.mark.parametrize(("elements", "first"), [(2052, "start"), (2053, "large")])
+def test_what_a_start_passes_on_counts_once_in_dfs_orders_of_xla(elements: int, first: str) -> None:
+    """A permute of 8,192 bytes and its table of 16 weigh 8,208; XLA:GPU's compiler walks so."""
+    text = f"""HloModule m
+ENTRY e {{
+  p = f32[2048] parameter(0)
+  start = (f32[2048], f32[2048]) collective-permute-start(p), source_target_pairs={{{{0,1}}}}
+  done = f32[2048] collective-permute-done(start)
+  large = f32[{elements}] custom-call(p), custom_call_target="x"
+  ROOT r = (f32[{elements}], f32[2048]) tuple(large, done)
+}}"""
+    assert order(text, "dfs")[1] == first
+
+
+def test_loops_and_branches_make_all_of_their_results_in_dfs_orders_of_xla() -> None:
+    text = """HloModule m
+f { x = f32[64] parameter(0) ROOT y = f32[64] negate(x) }
+ENTRY e {
+  p = f32[64] parameter(0)
+  i = s32[] parameter(1)
+  small = f32[32] custom-call(p), custom_call_target="x"
+  branch = f32[64] conditional(i, p, p), branch_computations={f, f}
+  ROOT r = (f32[32], f32[64]) tuple(small, branch)
+}"""
+    found = order(text, "dfs")
+    assert found.index("branch") < found.index("small")
+
+
 def test_calls_make_no_bytes_in_dfs_orders_of_xla() -> None:
     text = """HloModule m
 f { x = f32[100] parameter(0)

@@ -122,8 +122,10 @@ class PlainGroups:
     def _schedule(self, group: int) -> None:
         plain = self.plain
         left = list(self.members[group])
+        listed: list[int] = []
         while left:
-            ready = [n for n in plain.ready if n in left and plain.use.fits(plain.use.needs(n))]
+            listed += [n for n in plain.ready if n in left and n not in listed]
+            ready = [n for n in listed if plain.use.fits(plain.use.needs(n))]
             if not ready:
                 break
             best = ready[0]
@@ -133,6 +135,7 @@ class PlainGroups:
             if len(left) == 1 and is_flexible and plain.is_start(best):
                 break
             left.remove(best)
+            listed = _without(listed, best)
             plain.take_of_group(best)
         for node in left:
             del plain.group[node]
@@ -148,3 +151,8 @@ class PlainGroups:
         if plain.occupies(a) != plain.occupies(b):
             return a if plain.occupies(a) else b
         return b if plain.releases(a) and not plain.releases(b) else a
+
+
+def _without(nodes: list[int], node: int) -> list[int]:
+    """The last takes the place of the one that goes."""
+    return [nodes[-1] if n == node else n for n in nodes[:-1]]

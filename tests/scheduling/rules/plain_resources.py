@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hloopt.analysis.gpu_async import is_gpu_copy, is_slice_copy
+from hloopt.analysis.gpu_async import is_gpu_copy, is_slice_copy, is_slice_copy_on_device
 from hloopt.ir import Computation, Instruction
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.scheduling.config import SchedulerConfig
@@ -78,7 +78,10 @@ class PlainResources:
             return not (self.is_gpu and self._is_sync(instruction))
         start = instruction if step == "async-start" else instruction.operands[0]
         is_away = start.called[0].execution_thread != instruction.parent.execution_thread
-        return is_away or (self.is_gpu and is_gpu_copy(start))
+        if is_away or not self.is_gpu:
+            return is_away
+        is_other_work = not self.config.separate_memcpy_stream and is_slice_copy_on_device(start)
+        return is_gpu_copy(start) and not is_other_work
 
     @staticmethod
     def _is_sync(instruction: Instruction) -> bool:

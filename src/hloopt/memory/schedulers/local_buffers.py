@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hloopt.analysis.dataflow.forwarding import Forward, forwards_of
+from hloopt.analysis.dataflow.forwarding import Forward, defined_slots, forwards_of
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import post_order
@@ -34,6 +34,7 @@ class LocalBuffers:
 
     def __init__(self, computation: Computation, pointer_size: int = POINTER_BYTES) -> None:
         self.order = post_order(computation)
+        self._pointer = pointer_size
         self.held: dict[Instruction, list[int]] = {}
         """The buffer in each slot of an instruction."""
         self.definer: list[Instruction] = []
@@ -56,6 +57,17 @@ class LocalBuffers:
             return 0
         held = self.held[instruction]
         return sum(self.size[b] for b in held if self.definer[b] is instruction)
+
+    def new_bytes(self, instruction: Instruction) -> int:
+        """The bytes of the values that an instruction makes, seen together with its callees.
+
+        A call passes on what its callee makes; results of loops and branches, which merge, are
+        new. O(slots).
+        """
+        parts = slots_of(instruction.shape).parts
+        merges = instruction.opcode in (Opcode.WHILE, Opcode.CONDITIONAL)
+        new = range(len(parts)) if merges else defined_slots(instruction)
+        return sum(buffer_bytes(parts[slot], self._pointer) for slot in new)
 
 
 def buffer_bytes(shape: Shape, pointer_size: int) -> int:

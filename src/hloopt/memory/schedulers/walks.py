@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir import Computation, Instruction
 from hloopt.ir.ordering import depth_first, post_order
 from hloopt.memory.schedulers.local_buffers import NO_MEMORY, LocalBuffers
 
@@ -29,7 +29,8 @@ def _ranks(
 ) -> dict[Instruction, tuple[int, int, str]]:
     """Per instruction what to sort operands by: extra users and bytes below it, its name.
 
-    Parameters and constants count for nothing; calls, unlike in list orders, make no bytes.
+    Parameters and constants count for nothing. Unlike in list orders calls make no bytes, and what
+    a start passes on to its done counts once.
     """
     extra_users: dict[Instruction, int] = {}
     total_size: dict[Instruction, int] = {}
@@ -38,8 +39,7 @@ def _ranks(
         if instruction.opcode in NO_MEMORY:
             extra_users[instruction] = total_size[instruction] = 0
             continue
-        is_call = instruction.opcode is Opcode.CALL
-        size = 0 if is_call else buffers.defined_bytes(instruction)
+        size = buffers.new_bytes(instruction)
         running += size
         operands = dict.fromkeys(instruction.operands)
         users = max(0, len(instruction.users) - 1) + sum(extra_users[o] for o in operands)

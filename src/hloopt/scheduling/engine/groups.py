@@ -30,6 +30,17 @@ def prepare_top_down(graph: ScheduleGraph) -> None:
                     graph.group[start] = group
 
 
+def _listed(graph: ScheduleGraph) -> list[int]:
+    """The nodes in groups as XLA finds them: in the order before there was a schedule, if known."""
+    unscheduled = graph.instructions[0].parent.unscheduled
+    if not unscheduled:
+        return list(graph.group)
+    place = {instruction: n for n, instruction in enumerate(unscheduled)}
+    return sorted(
+        graph.group, key=lambda node: place.get(graph.instructions[node], len(place) + node)
+    )
+
+
 class Groups:
     """The groups of a computation while it is scheduled.
 
@@ -39,8 +50,8 @@ class Groups:
     def __init__(self, state: SchedulingState) -> None:
         self.state = state
         self.members: dict[int, list[int]] = {}
-        for node, group in state.graph.group.items():
-            self.members.setdefault(group, []).append(node)
+        for node in _listed(state.graph):
+            self.members.setdefault(state.graph.group[node], []).append(node)
         self.held: set[int] = set()
         """Nodes that lost their group half way; no other group begins before they are done."""
         self._open: dict[int, set[int]] = {group: set() for group in self.members}
@@ -158,9 +169,14 @@ class Groups:
     def _schedule(self, group: int) -> None:
         state, graph = self.state, self.state.graph
         left = dict.fromkeys(self.members[group])
+        waiting = dict(left)
+        ready: list[int] = []  # a list of the group's own: others do not disturb its order
         while left:
             place = state.ready.place
-            ready = sorted((n for n in left if place[n] >= 0), key=place.__getitem__)
+            joining = sorted((n for n in waiting if place[n] >= 0), key=place.__getitem__)
+            for node in joining:
+                del waiting[node]
+            ready += joining
             candidates = [node for node in ready if state.resources.fits(node)]
             if not candidates:
                 break
@@ -170,6 +186,8 @@ class Groups:
             if len(left) == 1 and self._may_leave(node):
                 break
             del left[node]
+            ready[ready.index(node)] = ready[-1]  # the last comes in its place
+            ready.pop()
             state.take(node)
             del graph.group[node]
         self._release(left)

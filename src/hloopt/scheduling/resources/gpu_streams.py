@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 
 from hloopt.analysis.async_operations import wrapped
 from hloopt.analysis.gpu_async import is_collectives_group, is_custom_collective
-from hloopt.ir import Instruction, Opcode
+from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.devices.collective_mode import named_groups
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.scheduling.resources.in_use import ResourcesInUse
@@ -19,7 +19,8 @@ DeviceGroups = tuple[tuple[int, ...], ...]
 class StreamOverlap:
     """Whether a node may be scheduled: collectives in flight may have one device in common.
 
-    Synchronous collectives, and calls that are annotated as collectives, may meet any other.
+    Synchronous collectives, and calls that are annotated as collectives, may meet any other. What
+    calls several computations needs of a resource what the first of them does that uses it.
     """
 
     def __init__(
@@ -27,9 +28,12 @@ class StreamOverlap:
         collectives: int,
         is_start: Callable[[Instruction], bool],
         is_done: Callable[[Instruction], bool],
+        needs_inside: Callable[[Computation], Mapping[int, int]],
     ) -> None:
         self.collectives = collectives
         """The resource of collectives."""
+        self._needs_inside = needs_inside
+        """The part of each resource that a computation has in use at once, at most."""
         self._is_start = is_start
         """Whether an instruction is the start of something asynchronous."""
         self._is_done = is_done
@@ -39,7 +43,7 @@ class StreamOverlap:
 
     def __call__(self, instruction: Instruction, needs: Needs, in_use: ResourcesInUse) -> bool:
         """O(operations in flight), and O(devices in groups) for each two starts once."""
-        for resource, count in needs:
+        for resource, count in self._counted(instruction, needs):
             if in_use.in_flight[resource] and count > in_use.remaining[resource]:
                 return False
         if not self._has_to_be_apart(instruction):
@@ -51,8 +55,18 @@ class StreamOverlap:
     def fact(self, instruction: Instruction) -> Hashable:
         """The groups of devices that meet, which others must not. O(size of the groups)."""
         if not self._has_to_be_apart(instruction):
-            return None
+            return self._counted(instruction, ()) or None
         return groups_of_start(instruction.operands[0])
+
+    def _counted(self, instruction: Instruction, needs: Needs) -> Needs:
+        """The needs that count here: of several callees' those of the first that has any."""
+        if len(instruction.called) < 2:
+            return needs
+        found: dict[int, int] = {}
+        for computation in instruction.called:
+            for resource, count in self._needs_inside(computation).items():
+                found.setdefault(resource, count)
+        return tuple(found.items())
 
     def _has_to_be_apart(self, instruction: Instruction) -> bool:
         return self._is_done(instruction) and not is_custom_collective(instruction)

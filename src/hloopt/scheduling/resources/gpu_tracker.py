@@ -18,6 +18,7 @@ from hloopt.analysis.gpu_async import (
     is_gpu_start,
     is_memory_bound,
     is_slice_copy,
+    is_slice_copy_on_device,
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
@@ -61,10 +62,14 @@ class GpuResourceTracker(ResourceTracker):
         ]
 
     def is_start(self, instruction: Instruction) -> bool:
-        return is_gpu_start(instruction)
+        return is_gpu_start(instruction) and not self._is_in_line(instruction)
 
     def is_done(self, instruction: Instruction) -> bool:
-        return is_gpu_done(instruction)
+        return is_gpu_done(instruction) and not self._is_in_line(instruction)
+
+    def _is_in_line(self, step: Instruction) -> bool:
+        """Whether a copy of a slice runs like other work, as before it had a stream."""
+        return not self.config.separate_memcpy_stream and is_slice_copy_on_device(step)
 
     def own_uses(self, instruction: Instruction) -> Uses:
         """Those of XLA's canonical starts and dones: synchronous ones and calls on the same thread
@@ -106,7 +111,9 @@ class GpuResourceTracker(ResourceTracker):
     def overlap_check(self) -> OverlapCheck | None:
         if not self.config.enable_collective_multi_streaming:
             return None
-        return StreamOverlap(COLLECTIVES, self.is_start, self._is_done_of_collective)
+        return StreamOverlap(
+            COLLECTIVES, self.is_start, self._is_done_of_collective, self.computation_needs
+        )
 
     def _is_done_of_collective(self, instruction: Instruction) -> bool:
         """Whether it is a done on the stream of collectives."""
