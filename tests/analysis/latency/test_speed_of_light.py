@@ -278,7 +278,7 @@ def test_what_is_read_again_comes_from_caches(h100: Target) -> None:
 def test_a_target_without_figures_is_refused() -> None:
     with pytest.raises(HloError) as caught:
         SpeedOfLightModel(load_target("tpu_v5p"))
-    assert "b200, h100_sxm, h200_sxm" in render_error(caught.value)
+    assert "b200, gb200_nvl72, gb300_nvl72, h100_sxm, h200_sxm" in render_error(caught.value)
 
 
 def test_without_tables_collectives_within_a_node_are_not_known(h100: Target) -> None:
