@@ -4,7 +4,8 @@
     model = latency_model(choice, module, is_gpu=True)
     model.node_time(instruction), model.edge_time(start, done)
 
-The options `cost_model`, `cost_table`, `profile` and `target` of passes and commands mean this.
+The options `cost_model`, `cost_table`, `profile`, `target`, `collective_perf_table`,
+`matmul_perf_table` and `smooth_tables` of passes and commands mean this.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 CostModelName = Literal["fixed", "sol", "roofline", "profile", "table"]
 COST_MODELS: tuple[CostModelName, ...] = get_args(CostModelName)
+_SOL_DOES = "'sol' does, for a target that has a section gpu: `hloopt targets` lists them"
 NO_TARGET = (
     "no target: times are XLA's fixed constants, abstract units; --target NAME gives times "
     "(hloopt targets)"
@@ -41,11 +43,23 @@ class CostModelChoice:
     """The path of a table, for `table`."""
     profile: str | None = None
     """The path of a profile, for `profile`."""
+    collective_perf_table: str | None = None
+    """The path of measured collectives, for `sol`."""
+    matmul_perf_table: str | None = None
+    """The path of measured products, for `sol`."""
+    smooth_tables: bool = False
+    """Whether times that `sol` takes from tables are made monotone in size."""
 
     @property
     def is_choice(self) -> bool:
         """Whether anything is said."""
         return self != CostModelChoice()
+
+    @property
+    def concerns_tables(self) -> bool:
+        """Whether anything is said of tables of measurements."""
+        given = self.collective_perf_table, self.matmul_perf_table
+        return self.smooth_tables or any(path is not None for path in given)
 
     @property
     def estimates_fusion(self) -> bool:
@@ -67,7 +81,11 @@ class CostModelChoice:
         from hloopt.targets import load_target
 
         assert self.target is not None  # else there is none
-        return "roofline" if load_target(self.target).gpu is None else "sol"
+        name: Literal["sol", "roofline"]
+        name = "roofline" if load_target(self.target).gpu is None else "sol"
+        if name == "roofline":
+            self._refuse_perf_tables(name)
+        return name
 
     def check(self) -> CostModelName | None:
         """The name of the model as far as it is known without reading the target: None where that
@@ -95,7 +113,26 @@ class CostModelChoice:
             raise needs_target("cost model 'sol'", known_targets())
         if name == "roofline" and self.target is None:
             raise needs_target("cost model 'roofline'")
+        if name == "fixed" or name == "roofline":
+            self._refuse_perf_tables(name)
+        if self.target is None and name is not None:  # a file, with nothing to answer the rest
+            self._refuse_perf_tables(name)
         return name
+
+    def _refuse_perf_tables(self, name: CostModelName) -> None:
+        """Raise HloError for what only `sol` reads, where that has no part in a model."""
+        for option, path in (
+            ("collective_perf_table", self.collective_perf_table),
+            ("matmul_perf_table", self.matmul_perf_table),
+        ):
+            if path is not None:
+                raise HloError(
+                    f"cost model '{name}' does not read the {option} {path}", help=_SOL_DOES
+                )
+        if self.smooth_tables:
+            raise HloError(
+                f"cost model '{name}' has no tables for smooth_tables to smooth", help=_SOL_DOES
+            )
 
 
 def latency_model(
@@ -152,9 +189,21 @@ def _model_of_target(
         from hloopt.analysis.latency.roofline import RooflineModel
 
         return RooflineModel(target, module, schedule_send_recvs=schedule_send_recvs)
-    from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
+    from hloopt.analysis.latency.speed_of_light import Measurements, SpeedOfLightModel
 
-    return SpeedOfLightModel(target, schedule_send_recvs=schedule_send_recvs)
+    collectives = matmuls = None
+    if target.gpu is not None:  # else the model refuses the target
+        from hloopt.analysis.latency.perf_table_files import read_collectives, read_matmuls
+        from hloopt.files import read_source
+
+        if choice.collective_perf_table is not None:
+            source = read_source(choice.collective_perf_table)
+            collectives = read_collectives(source.text, source.name, target.gpu)
+        if choice.matmul_perf_table is not None:
+            source = read_source(choice.matmul_perf_table)
+            matmuls = read_matmuls(source.text, source.name, target.gpu)
+    tables = Measurements(collectives=collectives, matmuls=matmuls, smooth=choice.smooth_tables)
+    return SpeedOfLightModel(target, schedule_send_recvs=schedule_send_recvs, measurements=tables)
 
 
 def needs_target(what: str, names: Iterable[str] | None = None) -> HloError:
@@ -182,10 +231,16 @@ def describe(choice: CostModelChoice) -> str:
         return source
     model = "speed of light on" if choice.for_target() == "sol" else "roofline of"
     rates = f"{model} {load_target(choice.target).title}"
+    if choice.collective_perf_table is not None:
+        rates += f", collectives of {choice.collective_perf_table}"
+    if choice.matmul_perf_table is not None:
+        rates += f", products of {choice.matmul_perf_table}"
+    if choice.smooth_tables:
+        rates += ", tables smoothed"
     return f"{source}, else {rates}" if source else rates
 
 
-def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | None]:
+def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | bool | None]:
     """The model of times as plain data: its name, its files, and the name of the target where
     its figures have a part in it. Raises HloError for a bad choice or target."""
     from hloopt.targets import load_target
@@ -199,6 +254,9 @@ def cost_model_to_json(choice: CostModelChoice) -> dict[str, str | None]:
         "target": target,
         "cost_table": choice.cost_table,
         "profile": choice.profile,
+        "collective_perf_table": choice.collective_perf_table,
+        "matmul_perf_table": choice.matmul_perf_table,
+        "smooth_tables": choice.smooth_tables,
     }
 
 
@@ -214,8 +272,38 @@ def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
     if name == "roofline" and choice.name is None:
         return [
             "times by roofline, bytes and flops at peak rates: the target lacks the figures that "
-            "the cost model sol needs"
+            "the cost model sol needs; XLA:GPU falls back to fixed constants on such devices"
         ]
-    if name == "sol" and (reason := unsupported_by_xla(module)) is not None:
-        return [f"XLA:GPU would schedule this module by fixed constants: {reason}"]
+    if name == "sol":
+        notes = []
+        if (unmeasured := _unmeasured_note(choice)) is not None:
+            notes.append(unmeasured)
+        if (reason := unsupported_by_xla(module)) is not None:
+            notes.append(f"XLA:GPU would schedule this module by fixed constants: {reason}")
+        return notes
     return []
+
+
+def _unmeasured_note(choice: CostModelChoice) -> str | None:
+    """The note on a device of which XLA has not measured what its estimator needs; None for others
+    and for those that have no such figures at all."""
+    from hloopt.targets import load_target
+    from hloopt.targets.performance import load_tables
+
+    gpu = None if choice.target is None else load_target(choice.target).gpu
+    if gpu is None:
+        return None
+    tables = None if gpu.tables is None else load_tables(gpu.tables)
+    missing, instead = [], []
+    if tables is None and choice.collective_perf_table is None:
+        missing.append("no collectives")
+        instead.append("those of collectives within a node are guesses")
+    if (tables is None or not tables.matmuls) and choice.matmul_perf_table is None:
+        missing.append("no matrix products")
+        instead.append("those of products are by the rates of the target")
+    if not missing:
+        return None
+    return (
+        "XLA:GPU would fall back to fixed constants on this device, of which it has measured "
+        f"{' and '.join(missing)}; of the times here {' and '.join(instead)}"
+    )

@@ -26,6 +26,7 @@ OFF = (
     *("depth_based_memory_pressure_reduction", "flexible_scheduling_annotation_scheduling"),
     *("aggressive_flexible_annotation_scheduling", "deannotate_group_if_blocked"),
     *("force_delay_over_memory_pressure", "enable_schedule_by_structure"),
+    "smooth_tables",
     *("estimate_fragmentation_size", "track_sync_op_resource_usage", "top_down_scheduling"),
 )
 ONE = (
@@ -36,6 +37,7 @@ ONE = (
 NOT_GIVEN = (
     *("cost_model", "target", "profile", "cost_table", "memory_limit", "device_memory_size"),
     *("schedule_send_recvs", "aggressive_scheduling_policies", "search"),
+    *("collective_perf_table", "matmul_perf_table"),
 )
 OTHERS = {
     "preset": "xla-generic",

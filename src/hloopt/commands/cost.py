@@ -85,6 +85,8 @@ def command(
         return _show_times(files, settings, top, output_format, color)
     if cost_model.name or preset:
         raise click.UsageError("--cost-model and --preset are about times: say --latency, too")
+    if cost_model.concerns_tables:
+        raise click.UsageError("tables of measurements are about times: say --latency, too")
     reports = _reports(files, cost_model, html)
     if html is not None:
         from hloopt.reports.cost.page import cost_page

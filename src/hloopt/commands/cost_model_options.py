@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,21 +16,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def cost_model_options(command: Command) -> Command:
-    """`--cost-model`, `--target`, `--cost-table` and `--profile`, given as `cost_model`."""
+    """`--cost-model`, `--target`, `--cost-table`, `--profile`, the tables of measurements and
+    `--smooth-tables`, given as `cost_model`."""
 
     @wraps(command)
     def with_choice(
         *arguments: Any,
         model_name: Any,
-        target: str | None,
-        cost_table: str | None,
-        profile: str | None,
-        **others: Any,
+        **options: Any,
     ) -> int:
-        choice = CostModelChoice(
-            name=model_name, target=target, cost_table=cost_table, profile=profile
-        )
-        return command(*arguments, cost_model=choice, **others)
+        own = {name: options.pop(name) for name in _FIELDS}
+        choice = CostModelChoice(name=model_name, **own)
+        return command(*arguments, cost_model=choice, **options)
 
     result: Command = with_choice
     for option in reversed(_OPTIONS):
@@ -61,4 +59,22 @@ _OPTIONS = (
     ),
     click.option("--cost-table", metavar="FILE.json", help="times by the names of instructions"),
     click.option("--profile", metavar="FILE", help="a profile of XLA (PGLE), text proto or JSON"),
+    click.option(
+        "--collective-perf-table",
+        metavar="FILE",
+        help="measured collectives for the model sol in place of XLA's, as XLA's flag takes them: "
+        "DeviceHloInstructionProfiles, text proto or JSON",
+    ),
+    click.option(
+        "--matmul-perf-table",
+        metavar="FILE",
+        help="measured matrix products for the model sol in place of XLA's, in the same form",
+    ),
+    click.option(
+        "--smooth-tables",
+        is_flag=True,
+        help="make times that the model sol takes from tables of measurements monotone in size; "
+        "XLA does not",
+    ),
 )
+_FIELDS = tuple(field.name for field in fields(CostModelChoice) if field.name != "name")

@@ -135,7 +135,10 @@ _NOT_TAKEN = {
     "explain": "`hloopt schedule --explain` does",
     **{
         name: f"--{name.replace('_', '-')} does"
-        for name in ("preset", "cost_model", "target", "cost_table", "profile")
+        for name in (
+            *("preset", "cost_model", "target", "cost_table", "profile"),
+            *("collective_perf_table", "matmul_perf_table", "smooth_tables"),
+        )
     },
 }
 """The options of the scheduler that `--scheduler` leaves to others, and to whom."""

@@ -43,6 +43,17 @@ class SchedulerConfig(PassOptions):
         None,
         'a JSON file {"node": {NAME: TIME}, "latency": {START: TIME}}, in us; may be packed',
     )
+    collective_perf_table: str | None = option(
+        None,
+        "a file of measured collectives for the model sol in place of XLA's: "
+        "DeviceHloInstructionProfiles, text proto or JSON",
+    )
+    matmul_perf_table: str | None = option(
+        None, "a file of measured matrix products for the model sol in place of XLA's, in that form"
+    )
+    smooth_tables: bool = option(
+        False, "make times that the model sol takes from tables of measurements monotone in size"
+    )
     pgle_accuracy_checker: Literal["warn", "error"] = option(
         "warn", "whether to refuse a profile that leaves out instructions of the module"
     )
@@ -200,6 +211,9 @@ class SchedulerConfig(PassOptions):
             target=self.target,
             cost_table=self.cost_table,
             profile=self.profile,
+            collective_perf_table=self.collective_perf_table,
+            matmul_perf_table=self.matmul_perf_table,
+            smooth_tables=self.smooth_tables,
         )
 
     def resolved(self, module: Module | None = None) -> SchedulerConfig:

@@ -18,13 +18,13 @@ _OPERATIONS = "operations"
 class Tables(NamedTuple):
     """The measurements of one device."""
 
-    collectives: Mapping[str, Mapping[str, list[int]]]
-    """Bytes per second by opcode, then by devices of a group, or kind of permute; for 1 KiB, 2 KiB
-    and so on."""
+    collectives: Mapping[str, Mapping[str, Mapping[int, int]]]
+    """Bytes per second by opcode, then by devices of a group, or kind of permute, then by bytes."""
     matmul_sizes: Mapping[str, list[int]]
     """The measured sizes of the dimensions b, m, n and k, ascending."""
     matmuls: Mapping[str, list[int]]
-    """Flops per second by types such as `bf16xbf16->bf16`, in row-major order of b, m, n, k."""
+    """Flops per second by types such as `bf16xbf16->bf16`, in row-major order of b, m, n, k; empty
+    where no products were measured."""
 
 
 @cache
@@ -32,7 +32,19 @@ def load_tables(name: str) -> Tables:
     """The tables of a device by their name, which has to be one of `table_names()`."""
     data = _read(name)
     matmuls = data["matmuls"]
-    return Tables(data["collectives"], matmuls["dimensions"], matmuls["flops_per_second"])
+    collectives = {
+        opcode: {group: _by_bytes(runs) for group, runs in groups.items()}
+        for opcode, groups in data["collectives"].items()
+    }
+    return Tables(collectives, matmuls["dimensions"], matmuls["flops_per_second"])
+
+
+def _by_bytes(runs: Mapping[str, list[int]]) -> dict[int, int]:
+    """The throughputs of several runs, each over sizes that double from its first on."""
+    rates = {
+        int(first) << step: rate for first, run in runs.items() for step, rate in enumerate(run)
+    }
+    return dict(sorted(rates.items()))
 
 
 def table_names() -> list[str]:

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from hloopt.analysis.latency import Origin, Time
-from hloopt.analysis.latency.matmuls import Matmul, MatmulTimes
+from hloopt.analysis.latency.matmul_tables import Matmul
+from hloopt.analysis.latency.matmuls import MatmulTimes
 from hloopt.analysis.latency.speed_of_light import SpeedOfLightModel
 from hloopt.ir import Instruction
 from hloopt.targets import Target, load_target
@@ -87,11 +88,16 @@ def test_other_types_have_the_time_of_bf16_of_as_many_bytes(h100: Target) -> Non
         assert cycles(times, other) == cycles(times, wide)
 
 
-def test_without_tables_products_run_at_the_peak(h100: Target) -> None:
+def test_without_tables_products_run_at_the_rates_of_the_target(h100: Target) -> None:
     assert h100.gpu is not None
     times = MatmulTimes(replace(h100, gpu=replace(h100.gpu, tables=None)))
-    found = times.of(Matmul(1, 512, 512, 512, "s8", "s8", "s32"))
-    assert found == Time(2 * 512**3 / 1978.9e12 * 1e6, Origin.ROOFLINE)
+    large = Matmul(1, 8192, 8192, 8192, "s8", "s8", "s32")
+    arithmetic = 2 * 8192**3 / (0.8 * 1978.9e12) * 1e6
+    assert times.of(large) == Time(pytest.approx(arithmetic), Origin.RATES)
+    assert times.by_table(large) is None
+    traffic = 512 * 512 * (1 + 1 + 4) / 3352.32e9 * 1e6
+    small = times.of(Matmul(1, 512, 512, 512, "s8", "s8", "s32"))
+    assert small == Time(pytest.approx(traffic), Origin.RATES)
 
 
 A, B = "a = bf16[256,512] parameter(0)", "b = bf16[512,1024] parameter(1)"

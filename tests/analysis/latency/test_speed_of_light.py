@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hloopt.analysis.latency import Origin, Time
-from hloopt.analysis.latency.collectives import nearest_power, permute_kind
+from hloopt.analysis.latency.collective_tables import nearest, permute_kind
 from hloopt.analysis.latency.network import (
     all_to_all_time,
     kernel_all_reduce_time,
@@ -94,8 +94,10 @@ def test_kinds_of_permutes(pairs: list[tuple[int, int]], kind: str) -> None:
     assert permute_kind(pairs) == kind
 
 
-def test_the_nearest_power_of_two() -> None:
-    assert [nearest_power(n) for n in (0, 1, 3, 5, 6, 7, 1000)] == [1, 1, 4, 4, 8, 8, 1024]
+def test_of_two_as_near_the_larger_counts() -> None:
+    known = [1, 2, 4, 8, 1024]
+    assert [nearest(n, known) for n in (0, 1, 3, 5, 6, 7, 1000)] == [1, 1, 4, 4, 8, 8, 1024]
+    assert nearest(2000, known) == 1024
 
 
 COLLECTIVES = """
@@ -118,10 +120,10 @@ def test_collectives_within_a_node_were_measured(h100: Target) -> None:
     found = instructions(COLLECTIVES, ", num_partitions=16")
     model = SpeedOfLightModel(h100)
     rates = load_tables(str(gpu(h100).tables)).collectives
-    expected = MEBI / rates["all-reduce"]["8"][10] * 1e6
+    expected = MEBI / rates["all-reduce"]["8"][MEBI] * 1e6
     assert model.edge_time(found["s"], found["d"]) == Time(expected, Origin.COLLECTIVE_TABLE)
     assert model.node_time(found["s"]) == model.node_time(found["d"]) == Time(1, Origin.CONSTANT)
-    one_way = MEBI / rates["collective-permute"]["one-way"][10] * 1e6
+    one_way = MEBI / rates["collective-permute"]["one-way"][MEBI] * 1e6
     assert model.latency(found["near"], found["sum"]) == one_way
     assert model.latency(found["p"], found["sum"]) == 1
     assert model.whole_time(found["near"]) == Time(one_way, Origin.COLLECTIVE_TABLE)
@@ -276,7 +278,7 @@ def test_what_is_read_again_comes_from_caches(h100: Target) -> None:
 def test_a_target_without_figures_is_refused() -> None:
     with pytest.raises(HloError) as caught:
         SpeedOfLightModel(load_target("tpu_v5p"))
-    assert "b200, h100_sxm, h200_sxm" in render_error(caught.value)
+    assert "b200, gb200_nvl72, gb300_nvl72, h100_sxm, h200_sxm" in render_error(caught.value)
 
 
 def test_without_tables_collectives_within_a_node_are_not_known(h100: Target) -> None:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from hloopt.analysis.async_operations import OWN_STARTS
 from hloopt.analysis.cost.sizes import leaf_bytes
-from hloopt.analysis.latency.model import Origin, Time
+from hloopt.analysis.latency.collective_tables import (
+    CollectiveTable,
+    Exchange,
+    Groups,
+    XlaTable,
+    permute_kind,
+)
+from hloopt.analysis.latency.model import Origin, TableTime, Time
 from hloopt.analysis.latency.network import (
+    Reach,
     all_to_all_time,
     kernel_all_reduce_time,
+    reach_of,
     ring_time,
     transfer_time,
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.backend_config import backend_config
 from hloopt.ir.attributes.typed import pairs_of
-from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode, named_groups
+from hloopt.ir.devices.collective_mode import (
+    CollectiveMode,
+    collective_mode,
+    named_groups,
+    replica_groups,
+)
 from hloopt.targets.gpu import Gpu
 from hloopt.targets.performance import load_tables
 
-SMALLEST_MEASURED = 1 << 10
-_LARGEST_MEASURED = 1 << 30
-_LARGEST_GROUP = 8
 _KERNELS = "KERNEL_STRATEGY_TRITON"
 
 
@@ -36,23 +48,12 @@ class Payload(NamedTuple):
     """To and from the device's own memory."""
 
 
-def permute_kind(pairs: Collection[Sequence[int]]) -> str:
-    """The kind of collective-permute that pairs of (source, target) make.
-
-    `one-way`: no device both sends and receives; `two-way`: some do; `mutual`: those that one
-    device sends to send to it.
-    """
-    known = {(source, target) for source, target in pairs}
-    if {source for source, _ in known}.isdisjoint(target for _, target in known):
-        return "one-way"
-    return "mutual" if all((target, source) in known for source, target in known) else "two-way"
-
-
 class CollectiveTimes:
     """The times of collectives on a GPU.
 
     `memory_bandwidth` is in bytes per second; `arithmetic` says how long an all-reduce or
-    reduce-scatter computes, in microseconds.
+    reduce-scatter computes, in microseconds. `table` has what was measured within a node, in place
+    of what XLA measured on the GPU; with `smooth` its times are monotone in size.
     """
 
     def __init__(
@@ -60,11 +61,16 @@ class CollectiveTimes:
         gpu: Gpu,
         memory_bandwidth: float,
         arithmetic: Callable[[Instruction], float],
+        table: CollectiveTable | None = None,
+        *,
+        smooth: bool = False,
     ) -> None:
         self._gpu = gpu
         self._memory_bandwidth = memory_bandwidth
         self._arithmetic = arithmetic
-        self._known: dict[tuple[object, ...], Time | None] = {}
+        self._given = table
+        self._smooth = smooth
+        self._known: dict[tuple[object, ...], tuple[Time | None, TableTime | None]] = {}
 
     def of(self, collective: Instruction) -> Time | None:
         """From its start to its end; None where nothing is known.
@@ -72,6 +78,14 @@ class CollectiveTimes:
         `collective` is a collective or its own kind of start. O(devices) the first time that one
         like it is asked about.
         """
+        return self._found(collective)[0]
+
+    def by_table(self, collective: Instruction) -> TableTime | None:
+        """The time by a table of measurements, as it is and smoothed; None where another source
+        tells it. As `of`."""
+        return self._found(collective)[1]
+
+    def _found(self, collective: Instruction) -> tuple[Time | None, TableTime | None]:
         attributes = collective.attributes
         key = (
             *(collective.opcode, collective.shape, *[o.shape for o in collective.operands]),
@@ -81,7 +95,12 @@ class CollectiveTimes:
         )
         if key not in self._known:
             opcode = OWN_STARTS.get(collective.opcode, collective.opcode)
-            self._known[key] = self._time(collective, opcode) if opcode in _SUPPORTED else None
+            found = self._time(collective, opcode) if opcode in _SUPPORTED else None
+            if isinstance(found, TableTime):
+                time = found.smoothed if self._smooth else found.measured
+                self._known[key] = Time(time, Origin.COLLECTIVE_TABLE), found
+            else:
+                self._known[key] = found, None
         return self._known[key]
 
     def is_one_kernel(self, all_reduce: Instruction) -> bool:
@@ -92,7 +111,7 @@ class CollectiveTimes:
         strategy = config.get("kernel_strategy") if isinstance(config, dict) else None
         return isinstance(strategy, str) and strategy.startswith(_KERNELS)
 
-    def _time(self, collective: Instruction, opcode: Opcode) -> Time | None:
+    def _time(self, collective: Instruction, opcode: Opcode) -> Time | TableTime | None:
         if opcode is Opcode.COLLECTIVE_PERMUTE:
             return self._permute(collective)
         reach = self._reach(collective)
@@ -104,7 +123,11 @@ class CollectiveTimes:
             if opcode is Opcode.ALL_REDUCE and self.is_one_kernel(collective):
                 time = kernel_all_reduce_time(self._gpu.network, payload.sent, reach.devices)
                 return None if time is None else Time(time + memory, Origin.NETWORK)
-            return self._measured(opcode, str(_measured_group(reach.devices)), payload.sent)
+            exchange = Exchange(opcode, payload.sent, reach.devices)
+            if collective.opcode in _EXACT and collective.shape.is_array:
+                groups, kind = _canonical_groups(collective), collective.shape.type_name
+                exchange = exchange._replace(groups=groups, element_type=kind)
+            return self._measured(exchange)
         time = self._between_nodes(opcode, payload.sent, reach)
         if time is None:
             return None
@@ -112,7 +135,7 @@ class CollectiveTimes:
             time += self._arithmetic(collective)
         return Time(time + memory, Origin.NETWORK)
 
-    def _between_nodes(self, opcode: Opcode, size: int, reach: _Reach) -> float | None:
+    def _between_nodes(self, opcode: Opcode, size: int, reach: Reach) -> float | None:
         network, (_, nodes, communicators) = self._gpu.network, reach
         if opcode is Opcode.ALL_TO_ALL:
             return all_to_all_time(network, size, nodes=nodes, communicators=communicators)
@@ -121,57 +144,43 @@ class CollectiveTimes:
             network, size, nodes=nodes, communicators=communicators, is_all_reduce=is_all_reduce
         )
 
-    def _permute(self, permute: Instruction) -> Time | None:
+    def _permute(self, permute: Instruction) -> Time | TableTime | None:
         pairs = pairs_of(permute)
         if not pairs:
             return None
         size = sum(leaf_bytes(operand.shape) for operand in permute.operands)
         node = self._gpu.network.node_size
         if all(source // node == target // node for source, target in pairs):
-            return self._measured(Opcode.COLLECTIVE_PERMUTE, permute_kind(pairs), size)
+            return self._measured(Exchange(Opcode.COLLECTIVE_PERMUTE, size, 0, permute_kind(pairs)))
         accessed = size + leaf_bytes(permute.shape)
         time = transfer_time(self._gpu.network, size, nodes=2)
         return Time(time + accessed / self._memory_bandwidth * 1e6, Origin.NETWORK)
 
-    def _measured(self, opcode: Opcode, group: str, size: int) -> Time | None:
-        if self._gpu.tables is None:
+    def _measured(self, exchange: Exchange) -> TableTime | None:
+        table = self._table
+        rate = None if table is None else table.throughput(exchange)
+        curve = None if table is None else table.curve(exchange)
+        if rate is None or curve is None:
             return None
-        rates = load_tables(self._gpu.tables).collectives.get(opcode.value, {}).get(group)
-        if rates is None:
-            return None
-        nearest = min(max(nearest_power(size), SMALLEST_MEASURED), _LARGEST_MEASURED)
-        step = (nearest // SMALLEST_MEASURED).bit_length() - 1
-        return Time(size / rates[step] * 1e6, Origin.COLLECTIVE_TABLE)
+        return TableTime(exchange.size / rate * 1e6, curve.time(exchange.size))
 
-    def _reach(self, collective: Instruction) -> _Reach | None:
+    @cached_property
+    def _table(self) -> CollectiveTable | None:
+        """What was measured: by a user, else by XLA on this GPU; None where nothing was."""
+        if self._given is not None or self._gpu.tables is None:
+            return self._given
+        return XlaTable(load_tables(self._gpu.tables).collectives)
+
+    def _reach(self, collective: Instruction) -> Reach | None:
         """The reach of the groups; None where they are not alike."""
         groups = named_groups(collective)
         node = self._gpu.network.node_size
         if not any(groups):
             devices = _all_devices(collective)
             if collective.parent.module.replica_count <= node:  # XLA does not ask for partitions
-                return _Reach(devices, 1, 1)
+                return Reach(devices, 1, 1)
             groups = (tuple(range(devices)),)
-        spreads = {tuple(sorted(_spread(group, node))) for group in groups}
-        if len(spreads) > 1:
-            return None
-        (spread,) = spreads
-        devices = len(groups[0])
-        if len(spread) == 1:
-            return _Reach(devices, 1, len(groups))
-        if all(count == node for count in spread):
-            return _Reach(devices, devices // node, len(groups))
-        return _Reach(devices, devices, len(groups))
-
-
-class _Reach(NamedTuple):
-    """The devices that a collective connects."""
-
-    devices: int
-    """Of one group."""
-    nodes: int
-    communicators: int
-    """Groups that communicate at the same time."""
+        return reach_of(groups, node)
 
 
 _SUPPORTED = (
@@ -179,6 +188,19 @@ _SUPPORTED = (
     Opcode.COLLECTIVE_PERMUTE,
 )
 _READ = ("replica_groups", "source_target_pairs", "backend_config")
+_EXACT = (Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER)
+"""The collectives for which XLA looks for what was measured with their very groups and type; not
+their own kinds of start."""
+
+
+def _canonical_groups(collective: Instruction) -> Groups:
+    """The groups by which XLA looks: of those that are lists only their number and size count."""
+    groups = replica_groups(collective)
+    if groups.tile is not None or groups.mesh is not None:
+        return groups.lists()
+    size = groups.group_size or _all_devices(collective)
+    count = groups.group_count or 1
+    return tuple(tuple(range(size * group, size * (group + 1))) for group in range(count))
 
 
 def _all_devices(collective: Instruction) -> int:
@@ -186,14 +208,6 @@ def _all_devices(collective: Instruction) -> int:
     module, mode = collective.parent.module, collective_mode(collective)
     replicas = 1 if mode is CollectiveMode.CROSS_PARTITION else module.replica_count
     return replicas if mode is CollectiveMode.CROSS_REPLICA else replicas * module.num_partitions
-
-
-def _spread(group: Sequence[int], node: int) -> list[int]:
-    """The number of devices of a group on each node that has any."""
-    counts: dict[int, int] = {}
-    for device in group:
-        counts[device // node] = counts.get(device // node, 0) + 1
-    return list(counts.values())
 
 
 def _payload(collective: Instruction, opcode: Opcode, devices: int) -> Payload:
@@ -208,15 +222,3 @@ def _payload(collective: Instruction, opcode: Opcode, devices: int) -> Payload:
     if collective.opcode is Opcode.ALL_REDUCE_START:  # in place: XLA:GPU counts no operands
         return Payload(result, result)
     return Payload(result, result + given)
-
-
-def _measured_group(devices: int) -> int:
-    return min(max(nearest_power(devices), 2), _LARGEST_GROUP)
-
-
-def nearest_power(number: int) -> int:
-    """The power of two nearest to a number, the larger one of two as near; 1 for 0."""
-    if number < 1:
-        return 1
-    below = 1 << (number.bit_length() - 1)
-    return below if number - below < 2 * below - number else 2 * below

@@ -81,6 +81,15 @@ class Time(NamedTuple):
     origin: Origin
 
 
+class TableTime(NamedTuple):
+    """The time of one thing by a table of measurements, in microseconds."""
+
+    measured: float
+    """As the table is."""
+    smoothed: float
+    """As it is after it was made monotone in size."""
+
+
 class LatencyModel(ABC):
     """Times in cycles, XLA's word for the unit of a model: a microsecond, or an abstract unit. To
     people a microsecond is never called a cycle."""
@@ -117,6 +126,11 @@ class LatencyModel(ABC):
         """The time an operation holds up what runs it that is not split, or whose start waits for
         the end. XLA's schedulers never ask: to them it is an instruction like any other."""
         return self.node_time(collective)
+
+    def by_table(self, instruction: Instruction) -> TableTime | None:
+        """The time by a table of measured throughputs, of a start that of its operation; None
+        where the model has none for it."""
+        return None
 
     def node_cost(self, instruction: Instruction) -> float:
         """The cycles of `node_time`."""

@@ -9,7 +9,9 @@ and an algorithm is so many steps after the launch: XLA's speed-of-light model o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
+from typing import NamedTuple
 
 from hloopt.targets.gpu import Network
 
@@ -70,3 +72,38 @@ def kernel_all_reduce_time(network: Network, size: int, devices: int) -> float |
         return _KERNEL_LAUNCH + (devices - 1) * size / bandwidth + network.barrier
     part = (devices - 1) / devices * size / bandwidth + network.barrier
     return _KERNEL_LAUNCH + 2 * part
+
+
+class Reach(NamedTuple):
+    """The devices that a collective connects."""
+
+    devices: int
+    """Of one group."""
+    nodes: int
+    communicators: int
+    """Groups that communicate at the same time."""
+
+
+def reach_of(groups: Sequence[Sequence[int]], node: int) -> Reach | None:
+    """The reach of groups over nodes of `node` devices; None where they are not alike.
+
+    O(devices).
+    """
+    spreads = {tuple(sorted(_spread(group, node))) for group in groups}
+    if len(spreads) > 1:
+        return None
+    (spread,) = spreads
+    devices = len(groups[0])
+    if len(spread) == 1:
+        return Reach(devices, 1, len(groups))
+    if all(count == node for count in spread):
+        return Reach(devices, devices // node, len(groups))
+    return Reach(devices, devices, len(groups))
+
+
+def _spread(group: Sequence[int], node: int) -> list[int]:
+    """The number of devices of a group on each node that has any."""
+    counts: dict[int, int] = {}
+    for device in group:
+        counts[device // node] = counts.get(device // node, 0) + 1
+    return list(counts.values())

@@ -23,6 +23,7 @@ from hloopt.analysis.latency.model import (
     ORDINARY_EDGE_TIME,
     LatencyModel,
     Origin,
+    TableTime,
     Time,
     as_guess,
 )
@@ -170,6 +171,10 @@ class ProfileModel(LatencyModel):
                 return Time(latency * self.cycles_per_microsecond, Origin.PROFILE)
         base = self.base.edge_time(source, target)
         return as_guess(base) if is_pair(source, target) else base
+
+    def by_table(self, instruction: Instruction) -> TableTime | None:
+        """O(1) beside the other model."""
+        return self.base.by_table(instruction)
 
     def whole_time(self, collective: Instruction) -> Time:
         """O(1) beside the other model."""

@@ -8,7 +8,14 @@ from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.cost.custom_calls import custom_call_cost
 from hloopt.analysis.gpu_async import is_gpu_begin, is_gpu_end
 from hloopt.analysis.latency.estimates import Estimates, is_nothing
-from hloopt.analysis.latency.model import FREE_TIME, LatencyModel, Origin, Time, stated_latency
+from hloopt.analysis.latency.model import (
+    FREE_TIME,
+    LatencyModel,
+    Origin,
+    TableTime,
+    Time,
+    stated_latency,
+)
 from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import ASYNC
@@ -91,6 +98,10 @@ class RunTimes(LatencyModel):
         if is_gpu_begin(collective):
             done = next(filter(is_gpu_end, collective.users), None)
         return self._operation_time(collective, done)
+
+    def by_table(self, instruction: Instruction) -> TableTime | None:
+        """O(1) beside the model."""
+        return self.model.by_table(instruction)
 
     # -- steps and operations -------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hloopt.analysis.async_operations import (
     OWN_DONES,
     OWN_STARTS,
@@ -12,14 +14,17 @@ from hloopt.analysis.async_operations import (
     is_pair,
     wrapped,
 )
+from hloopt.analysis.latency.collective_tables import CollectiveTable
 from hloopt.analysis.latency.collectives import CollectiveTimes
 from hloopt.analysis.latency.fixed import GpuFixedModel
 from hloopt.analysis.latency.kernels import KernelTimes
+from hloopt.analysis.latency.matmul_tables import MatmulTable
 from hloopt.analysis.latency.matmuls import MatmulTimes, matmul_of
 from hloopt.analysis.latency.model import (
     ORDINARY_EDGE_TIME,
     LatencyModel,
     Origin,
+    TableTime,
     Time,
     as_guess,
     stated_latency,
@@ -49,6 +54,18 @@ _COLLECTIVE_STEPS = frozenset((*OWN_STARTS, *OWN_DONES, *SEND_RECV, *SEND_RECV_D
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurements:
+    """The tables of measured throughputs that are not those of the target, and their use."""
+
+    collectives: CollectiveTable | None = None
+    """None: those that XLA measured on the GPU, if any."""
+    matmuls: MatmulTable | None = None
+    """None: those that XLA measured on the GPU, if any."""
+    smooth: bool = False
+    """Whether times from tables are made monotone in size, which XLA's are not."""
+
+
 class SpeedOfLightModel(LatencyModel):
     """Times in microseconds.
 
@@ -60,7 +77,12 @@ class SpeedOfLightModel(LatencyModel):
     """
 
     def __init__(
-        self, target: Target, base: LatencyModel | None = None, *, schedule_send_recvs: bool = True
+        self,
+        target: Target,
+        base: LatencyModel | None = None,
+        *,
+        schedule_send_recvs: bool = True,
+        measurements: Measurements | None = None,
     ) -> None:
         gpu = target.gpu
         if gpu is None:
@@ -74,8 +96,12 @@ class SpeedOfLightModel(LatencyModel):
         self._target = target
         self._schedule_send_recvs = schedule_send_recvs
         self._kernels = KernelTimes(gpu, target)
-        self._matmuls = MatmulTimes(target)
-        self._collectives = CollectiveTimes(gpu, target.memory_bandwidth, self._kernels.arithmetic)
+        tables = Measurements() if measurements is None else measurements
+        self._matmuls = MatmulTimes(target, tables.matmuls, smooth=tables.smooth)
+        self._collectives = CollectiveTimes(
+            *(gpu, target.memory_bandwidth, self._kernels.arithmetic, tables.collectives),
+            smooth=tables.smooth,
+        )
         self._known: dict[Instruction, Time] = {}
 
     @property
@@ -136,6 +162,14 @@ class SpeedOfLightModel(LatencyModel):
             return Time(stated, Origin.STATED)
         time = self.collective_time(collective)
         return as_guess(self._base.whole_time(collective)) if time is None else time
+
+    def by_table(self, instruction: Instruction) -> TableTime | None:
+        """As `node_time` of products, as `collective_time` of collectives."""
+        inner = wrapped(instruction) if instruction.opcode is Opcode.ASYNC_START else instruction
+        if inner.opcode in _MODELLED:
+            return self._collectives.by_table(inner)
+        matmul = matmul_of(instruction)
+        return None if matmul is None else self._matmuls.by_table(matmul)
 
     def collective_time(self, start: Instruction) -> Time | None:
         """From start to end of a collective, or of what an async-start wraps; None if unknown."""

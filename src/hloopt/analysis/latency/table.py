@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SEND_RECV_DONE, SYNC_COLLECTIVES, async_form
 from hloopt.analysis.latency.files import LONGEST, is_time, load_json
-from hloopt.analysis.latency.model import LatencyModel, Origin, Time, as_guess
+from hloopt.analysis.latency.model import LatencyModel, Origin, TableTime, Time, as_guess
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction, Opcode
 from hloopt.targets.target import Target
@@ -75,6 +75,10 @@ class TableModel(LatencyModel):
                 return as_guess(self.base.edge_time(source, target))
             return Time(cycles, Origin.TABLE)
         return self.base.edge_time(source, target)
+
+    def by_table(self, instruction: Instruction) -> TableTime | None:
+        """O(1) beside the other model."""
+        return self.base.by_table(instruction)
 
     def whole_time(self, collective: Instruction) -> Time:
         """O(1) beside the other model."""

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, Union
 
 from hloopt.diagnostics import HloError
 from hloopt.ir.attributes.values import parse_string
 from hloopt.patterns import pattern
 
-Value: TypeAlias = "str | Fields"
-Fields: TypeAlias = dict[str, list[Value]]
-"""The values of each field in their order: nested messages, or the text of anything else."""
+Value: TypeAlias = Union[str, "Fields"]
+
+
+class Fields(dict[str, list[Value]]):
+    """The values of each field in their order: nested messages, or the text of anything else."""
+
+    line = 1
+    """The line on which the message begins."""
+
 
 _TOKEN = pattern(
     r"""(?P<skip>\s+|\#[^\n]*)|(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
@@ -58,12 +64,16 @@ class _Reader:
     name: str
     tokens: list[_Token]
     position: int = 0
+    counted: int = 1
+    """The line of the offset `counted_to`."""
+    counted_to: int = 0
 
     def message(self, end: str, depth: int) -> Fields:
         """Fields up to the token `end`, which is left behind; "": up to the end of the text."""
         if depth > _DEEPEST:
             raise self._unexpected("no deeper nesting")
-        fields: Fields = {}
+        fields = Fields()
+        fields.line = self._line()
         while (token := self._next("a field" if end else "")) is not None:
             if token.text == end:
                 return fields
@@ -96,6 +106,16 @@ class _Reader:
             return "".join(parse_string(f'"{part[1:-1]}"') for part in parts)
         self.position -= 1
         raise self._unexpected("a value")
+
+    def _line(self) -> int:
+        """The line of the token that was taken last; 1 before the first. O(length since the line
+        that was asked for before)."""
+        if not self.position:
+            return 1
+        offset = self.tokens[self.position - 1].offset
+        self.counted += self.text.count("\n", self.counted_to, offset)
+        self.counted_to = offset
+        return self.counted
 
     def _take(self, text: str) -> bool:
         is_next = (

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 def totals_to_json(simulation: Simulation) -> dict[str, Any]:
     """The figures of a whole run, in the unit of the model."""
     from hloopt.reports.schedule.run import guessed_share
+    from hloopt.simulation.table_times import TableTimes
 
+    times = TableTimes.of(simulation)
     return {
         "makespan": simulation.makespan,
         "guessed_share": guessed_share(simulation),
+        "table_times": times and times.to_json(),
         "exposed": simulation.exposed,
         "exposed_by_kind": {
             kind.value: cycles for kind, cycles in simulation.exposed_by_kind().items()

@@ -24,6 +24,7 @@ from hloopt.reports.schedule.run import (
     run_module,
 )
 from hloopt.simulation import ComputationRun
+from hloopt.simulation.table_times import TableTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class LatencyReport:
     notes: list[str]
     guessed_share: float | None
     """The part of the time that is guessed; None where there are no times."""
+    table_times: TableTimes | None
+    """The difference that smoothing makes; None where no time is from a table of measurements."""
 
     @property
     def total(self) -> float:
@@ -127,6 +130,7 @@ def analyze_latency(module: Module, settings: ScheduleSettings) -> LatencyReport
             prepared.notices,
             notes_on(simulation, settings),
             guessed_share(simulation),
+            TableTimes.of(simulation),
         )
 
 

@@ -22,6 +22,7 @@ def latency_to_json(report: LatencyReport) -> dict[str, Any]:
             for row in report.operations
         ],
         "guessed_share": report.guessed_share,
+        "table_times": report.table_times and report.table_times.to_json(),
         "guesses": len(report.guesses()),
         "notices": list(report.notices),
         "notes": report.notes,

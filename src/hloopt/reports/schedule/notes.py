@@ -8,11 +8,13 @@ from itertools import chain
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.latency import Origin
 from hloopt.cost_models import model_notes
+from hloopt.diagnostics import counted
 from hloopt.ir import Instruction
 from hloopt.ir.opcode import STARTS
 from hloopt.reports.console.units import human_share, some
 from hloopt.reports.schedule.run import ScheduleSettings, guessed_share
 from hloopt.simulation import Simulation
+from hloopt.simulation.table_times import TableTimes
 
 
 def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
@@ -31,11 +33,8 @@ def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
             "nothing is known of how long these take, they count as nothing: "
             f"{_names(unknown)}; with --target NAME they are guessed"
         )
-    if any(o.origin is Origin.COLLECTIVE_TABLE for _, o in simulation.operations()):
-        notes.append(
-            "times of collectives within a node are those of XLA's table of measurements, in which "
-            "fewer bytes or devices may take longer"
-        )
+    if (times := TableTimes.of(simulation)) is not None:
+        notes.append(_table_note(times, is_smooth=choice.smooth_tables))
     if simulation.unknown_loops:
         notes.append(
             "loops whose trip count is not known take one trip: " + _names(simulation.unknown_loops)
@@ -58,6 +57,23 @@ def notes_on(simulation: Simulation, settings: ScheduleSettings) -> list[str]:
             f"{settings.shared_bandwidth.title}"
         )
     return notes
+
+
+def _table_note(times: TableTimes, *, is_smooth: bool) -> str:
+    """The sentence on what smoothing does to measured times, or would do."""
+    what = f"{counted(times.count, 'time is', 'times are')} from tables of measurements"
+    if is_smooth:
+        what += ", made monotone in size"
+    if times.largest is None or times.times is None:
+        return f"{what}; {'raw' if is_smooth else 'smoothed'} ones would be the same"
+    measured, smoothed = (f"{time:.4g} us" for time in times.times)
+    largest = f"most %{times.largest.name}, {measured} raw and {smoothed} smoothed"
+    if is_smooth:
+        return f"{what}; {times.differing} of them differ from the raw ones, {largest}"
+    return (
+        f"{what}, in which less may take longer; {times.differing} of them would differ with "
+        f"--smooth-tables, {largest}"
+    )
 
 
 def _any_from_file(simulation: Simulation) -> bool:

@@ -25,6 +25,7 @@ from hloopt.reports.schedule.run import (
 )
 from hloopt.reports.stage_notices import cost_notices, why_not_compared
 from hloopt.simulation.collectives import CollectiveRun, collective_runs, hidden_bytes
+from hloopt.simulation.table_times import TableTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ class OverlapReport:
     """The assumptions behind the figures, one sentence each."""
     guessed_share: float | None
     """The part of the time that is guessed; None where there are no times."""
+    table_times: TableTimes | None
+    """The difference that smoothing makes; None where no time is from a table of measurements."""
 
     @classmethod
     def of(cls, module: Module, settings: ScheduleSettings) -> OverlapReport:
@@ -111,6 +114,7 @@ class OverlapReport:
                 cost_notices(stage, estimates_fusion=settings.cost_model.estimates_fusion),
                 tuple(notes_on(simulation, settings)),
                 guessed_share(simulation),
+                TableTimes.of(simulation),
             )
 
     def total(self, figure: Callable[[OverlapRow], float]) -> float:

@@ -25,6 +25,7 @@ def overlap_to_json(report: OverlapReport) -> dict[str, Any]:
         "bytes": report.bytes,
         "hidden_bytes": report.hidden_bytes,
         "guessed_share": report.guessed_share,
+        "table_times": report.table_times and report.table_times.to_json(),
         "exposed": report.exposed,
         "exposed_seconds": _seconds(report, report.exposed),
         "state_bytes": report.state_bytes,

@@ -49,6 +49,9 @@ class ScheduleSettings:
             target=choice.target,
             cost_table=choice.cost_table,
             profile=choice.profile,
+            collective_perf_table=choice.collective_perf_table,
+            matmul_perf_table=choice.matmul_perf_table,
+            smooth_tables=choice.smooth_tables,
         ).resolved(module)
 
 
