@@ -111,6 +111,25 @@ f { p = f32[] parameter(0)
     assert not any("q" in entry[2] for entry in found)
 
 
+def test_the_body_of_a_fusion_has_no_thread_local_memory_if_a_reducer_calls_it_too() -> None:
+    found = allocations(
+        assign(
+            "a = f32[100] parameter(0)",
+            "z = f32[] constant(0)",
+            "r = f32[] reduce(a, z), dimensions={0}, to_apply=add",
+            "n = f32[] fusion(r, z), kind=kLoop, calls=f",
+            before="""
+f { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q) }
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT c = f32[] call(x, y), to_apply=f }""",
+        )
+    )
+    assert sorted(e[2] for e in found if e[0] == "thread-local") == [["x"], ["y"]]
+
+
 def test_memory_spaces_never_share() -> None:
     assignment = assign(
         "a = f32[100] parameter(0)",

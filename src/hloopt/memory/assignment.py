@@ -276,10 +276,14 @@ class _Assigner:
     def _thread_local(
         self, by_definer: dict[Computation, list[Buffer]], ordered: list[Computation]
     ) -> None:
-        """The buffers of reducers, comparators and the like."""
+        """The buffers of reducers, comparators and the like; none of a fusion's body."""
         scope = self.flow.scope
         reached = reachable_from_entry(self.flow.module)
-        computations = [c for c in reversed(ordered) if c in reached and c not in scope.is_global]
+        computations = [
+            c
+            for c in reversed(ordered)
+            if c in reached and c not in scope.is_global and not c.is_fusion
+        ]
         buffers = [b for c in computations for b in by_definer.get(c, ())]
         for buffer in self._sorted(buffers, _positions(computations, scope.orders)):
             is_constant = any(self.flow.definer[v].opcode is Opcode.CONSTANT for v in buffer.values)

@@ -167,6 +167,68 @@ def test_bodies_of_fusions_count_and_are_not_looked_into() -> None:
     assert defined(flow) == {2: "a", 3: "c"}
 
 
+FUSED_AND_CALLED = """
+sum { p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT n = f32[] add(p, q) }
+reducer { p1 = f32[] parameter(0)
+  q1 = f32[] parameter(1)
+  ROOT c = f32[] call(p1, q1), to_apply=sum }
+"""
+
+
+@pytest.mark.parametrize("is_reducer_used", [True, False])
+def test_the_body_of_a_fusion_that_others_call_as_well_has_values(is_reducer_used: bool) -> None:
+    reduce = "r = f32[] reduce(a, z), dimensions={0}, to_apply=reducer"
+    flow = flow_of(
+        "a = f32[4] parameter(0)",
+        "z = f32[] constant(0)",
+        reduce if is_reducer_used else "r = f32[] negate(z)",
+        "f = f32[] fusion(r, z), kind=kLoop, calls=sum",
+        before=FUSED_AND_CALLED,
+    )
+    assert held(flow, "c") == ["n"]
+    assert held(flow, "p") == ["p1"]  # nothing of the fusion's operands
+    assert held(flow, "f") == ["f"]
+
+
+def test_what_runs_in_fusions_only_has_no_values() -> None:
+    flow = flow_of(
+        "a = f32[4] parameter(0)",
+        "f = f32[4] fusion(a), kind=kLoop, calls=outer",
+        before="inner { p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p) }\n"
+        "outer { p1 = f32[4] parameter(0)\n ROOT c = f32[4] call(p1), to_apply=inner }\n",
+    )
+    assert {i.name for i in flow.held} == {"a", "f"}
+
+
+def test_a_condition_that_runs_in_fusions_only_has_no_values_though_its_body_has() -> None:
+    loop = "w = f32[] while(u), condition=never, body=halve"
+    flow = flow_of(
+        "a = f32[4] parameter(0)",
+        "z = f32[] constant(0)",
+        "r = f32[] reduce(a, z), dimensions={0}, to_apply=reducer",
+        "f = f32[] fusion(r), kind=kLoop, calls=looping",
+        before="never { p = f32[] parameter(0)\n ROOT no = pred[] constant(false) }\n"
+        "halve { h = f32[] parameter(0)\n ROOT n = f32[] negate(h) }\n"
+        f"looping {{ u = f32[] parameter(0)\n ROOT {loop} }}\n"
+        "reducer { p1 = f32[] parameter(0)\n q1 = f32[] parameter(1)\n"
+        " ROOT c = f32[] call(p1), to_apply=halve }\n",
+    )
+    assert held(flow, "h") == ["p1"]
+    assert "no" not in {i.name for i in flow.held}
+
+
+def test_the_body_of_a_fusion_that_the_entry_runs_too_is_an_error() -> None:
+    with pytest.raises(HloVerifyError, match="'%sum' is the body of a fusion and called as well"):
+        flow_of(
+            "a = f32[] parameter(0)",
+            "f = f32[] fusion(a, a), kind=kLoop, calls=sum",
+            "c1 = f32[] call(f, a), to_apply=sum",
+            before=FUSED_AND_CALLED,
+        )
+
+
 def test_an_asynchronous_start_holds_its_operands_and_the_result_to_come() -> None:
     flow = flow_of(
         "a = f32[4] parameter(0)",

@@ -138,7 +138,9 @@ class Propagation:
         callers = [
             caller
             for caller in computation.callers
-            if caller.opcode in CONTROL_FLOW_CALLERS and computation in control_flow_callees(caller)
+            if caller.opcode in CONTROL_FLOW_CALLERS
+            and caller.parent in self.scope.orders
+            and computation in control_flow_callees(caller)
         ]
         if callers:
             self._parameters[computation] = computation.parameters
@@ -233,6 +235,8 @@ class Propagation:
                     yield from self._parameters[callee]
         if changed.is_root:
             for caller in changed.parent.callers:
+                if caller.parent not in self.scope.orders:
+                    continue  # in a fusion
                 yield caller
                 if caller.opcode is Opcode.WHILE:
                     for callee in callees_in_order(caller):

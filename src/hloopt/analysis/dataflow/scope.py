@@ -14,7 +14,7 @@ from hloopt.ir.ordering import post_order
 
 @dataclass(slots=True)
 class Scope:
-    """All computations but the bodies of fusions, and the global ones among them.
+    """All computations that run outside of fusions, and the global ones among them.
 
     Global computations are the entry and what it reaches through call, while, conditional and
     asynchronous starts; their values lie in memory of the module. What others apply to elements
@@ -40,10 +40,11 @@ class Scope:
         """
         computations = _in_numbering_order(module)
         fused = fused_computations(computations)
+        covered = _covered(computations, fused)
         if leave_out is not None:
             computations = [c for c in computations if not leave_out(c)]
-        orders = {c: post_order(c) for c in computations if c not in fused}
-        ranks, reached = _ranks(module.entry, orders)
+        orders = {c: post_order(c) for c in computations if c in covered}
+        ranks, reached = _ranks(module.entry, orders, fused)
         embedded = [i for c in orders if c not in reached for i in orders[c] if may_hold_others(i)]
         ranks.update(zip(embedded, range(-len(embedded), 0), strict=True))
         is_global = dict.fromkeys(c for c in orders if c in reached)
@@ -87,6 +88,21 @@ def fused_computations(computations: list[Computation]) -> set[Computation]:
     return fused
 
 
+def _covered(computations: list[Computation], fused: set[Computation]) -> set[Computation]:
+    """The computations that do not run in fusions only: a reducer may call the body of one.
+
+    `computations` are all of a module, callees before callers. O(calls).
+    """
+    covered: set[Computation] = set()
+    for computation in reversed(computations):
+        if computation not in fused or any(
+            caller.parent in covered and caller.opcode in CONTROL_FLOW_CALLERS
+            for caller in computation.callers
+        ):
+            covered.add(computation)
+    return covered
+
+
 def _in_numbering_order(module: Module) -> list[Computation]:
     """The order of the text; what `X-start` implies stands right before the start's computation."""
     result: list[Computation] = []
@@ -107,7 +123,7 @@ def _in_numbering_order(module: Module) -> list[Computation]:
 
 
 def _ranks(
-    entry: Computation, orders: dict[Computation, list[Instruction]]
+    entry: Computation, orders: dict[Computation, list[Instruction]], fused: set[Computation]
 ) -> tuple[dict[Instruction, int], set[Computation]]:
     """Ranks of instructions, and the computations that the entry reaches through control flow."""
     ranks: dict[Instruction, int] = {}
@@ -132,7 +148,7 @@ def _ranks(
             stack.pop()
             running.discard(computation)
             continue
-        if callee not in orders:
+        if callee in fused:
             raise HloVerifyError(f"'%{callee.name}' is the body of a fusion and called as well")
         stack.append((callee, iter(orders[callee])))
     return ranks, entered
