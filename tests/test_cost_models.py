@@ -54,6 +54,14 @@ def test_what_is_given_says_which(choice: CostModelChoice, name: str) -> None:
         (CostModelChoice(name="fixed", cost_table="t"), "does not read the cost_table t"),
         (CostModelChoice(name="sol", profile="p"), "does not read the profile p"),
         (CostModelChoice(cost_table="t", profile="p"), "does not read the profile p"),
+        (CostModelChoice(collective_perf_table="t"), "'fixed' does not read the collective_perf_"),
+        (CostModelChoice(profile="p", matmul_perf_table="t"), "'profile' does not read the matmul"),
+        (CostModelChoice(smooth_tables=True), "'fixed' has no tables for smooth_tables to smooth"),
+        (CostModelChoice(target="tpu_v5p", smooth_tables=True), "'roofline' has no tables"),
+        (
+            CostModelChoice(target="b200", name="roofline", matmul_perf_table="t"),
+            "'roofline' does not read the matmul_perf_table t",
+        ),
     ],
 )
 def test_nothing_given_is_ignored(choice: CostModelChoice, message: str) -> None:
@@ -81,10 +89,12 @@ def profile(tmp_path: Path) -> Path:
 
 
 def test_every_name_has_a_model_of_its_own(module: Module, table: Path, profile: Path) -> None:
-    files = {"table": {"cost_table": str(table)}, "profile": {"profile": str(profile)}}
-    choices = [
-        CostModelChoice(name=name, target="b200", **files.get(name, {})) for name in COST_MODELS
-    ]
+    given = CostModelChoice(target="b200")
+    files = {
+        "table": replace(given, cost_table=str(table)),
+        "profile": replace(given, profile=str(profile)),
+    }
+    choices = [replace(files.get(name, given), name=name) for name in COST_MODELS]
     models = [latency_model(choice, module, is_gpu=True) for choice in choices]
     assert len({*map(type, models)}) == len(COST_MODELS)
 
@@ -132,3 +142,15 @@ def test_the_model_in_words(module: Module) -> None:
     assert "roofline" in fallback
     assert "sol" in fallback
     assert model_notes(CostModelChoice(target="tpu_v5e", name="roofline"), module) == []
+
+
+def test_tables_of_measurements_are_named(module: Module) -> None:
+    choice = CostModelChoice(
+        target="b200", collective_perf_table="c", matmul_perf_table="m", smooth_tables=True
+    )
+    assert choice.resolved() == "sol"
+    assert describe(choice).endswith(", collectives of c, products of m, tables smoothed")
+    (note,) = model_notes(CostModelChoice(target="gb200_nvl72"), module)
+    assert note.startswith("XLA:GPU would fall back to fixed constants on this device")
+    assert "of which it has measured no matrix products" in note
+    assert model_notes(CostModelChoice(target="gb300_nvl72", matmul_perf_table="m"), module) == []

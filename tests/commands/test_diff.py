@@ -189,7 +189,7 @@ def test_a_model_without_its_target_is_refused_before_a_file_is_read(
     assert main(["diff", "none.hlo", "nothing.hlo", "--cost-model", "sol"]) == 2
     err = capsys.readouterr().err
     assert "cost model 'sol' needs a target" in err
-    assert "b200, h100_sxm, h200_sxm" in err
+    assert "b200, gb200_nvl72, gb300_nvl72, h100_sxm, h200_sxm" in err
 
 
 def test_opt_runs_both_on_the_streams_that_its_scheduler_had(
