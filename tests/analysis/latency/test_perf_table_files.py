@@ -260,7 +260,7 @@ ENTRY e {
 """)
     given: dict[str, Any] = {"collectives": read_collectives(text, "t", gpu())}
     model = SpeedOfLightModel(h100, measurements=Measurements(**given))
-    start, done = module.entry.instructions[1:]
+    _, start, done = module.entry.instructions
     time = model.edge_time(start, done)
     assert time.origin is Origin.COLLECTIVE_TABLE
     assert time.cycles == pytest.approx(1e6)
