@@ -215,11 +215,11 @@ DOT = dot(64, 64, 64, 9000)
         (table(DOT.replace("operands {", "others {", 1)), "a dot has two operands, not 1"),
         (
             table(DOT.replace("lhs_contracting_dimensions: 1", "lhs_contracting_dimensions: 2")),
-            "lhs has 2 dimensions, the numbers name others",
+            "lhs has 2 dimensions, not all of these",
         ),
         (
             table(DOT.replace("rhs_contracting_dimensions: 0", "rhs_contracting_dimensions: 7")),
-            "rhs has 2 dimensions, the numbers name others",
+            "rhs has 2 dimensions, not all of these",
         ),
         (table(DOT.replace("dot_dimension_numbers", "numbers")), "no dot_dimension_numbers"),
         (table(DOT.replace("9000", "1")), "clock_cycles are less than a nanosecond"),

@@ -23,7 +23,7 @@ from hloopt.analysis.latency.files import load_json
 from hloopt.analysis.latency.matmul_tables import Matmul, UserMatmuls
 from hloopt.analysis.latency.network import reach_of
 from hloopt.analysis.latency.text_proto import Fields, parse_text_proto
-from hloopt.diagnostics import HloError, did_you_mean
+from hloopt.diagnostics import HloError, counted, did_you_mean
 from hloopt.ir import Opcode
 from hloopt.ir.attributes.values import ReplicaGroups
 from hloopt.ir.attributes.values.replica_groups import IotaTile
@@ -231,7 +231,9 @@ def _matmul(entry: _Message, clock: float) -> tuple[Matmul, float]:
     }
     for side, shape in (("lhs", left), ("rhs", right)):
         if any(dimension >= len(shape) for part in taken[side] for dimension in part):
-            raise numbers.refusal(f"{side} has {len(shape)} dimensions, the numbers name others")
+            raise numbers.refusal(
+                f"{side} has {counted(len(shape), 'dimension')}, not all of these"
+            )
     b, k = (prod(left[dimension] for dimension in part) for part in taken["lhs"])
     m, n = (
         prod(size for dimension, size in enumerate(shape) if dimension not in chain(*taken[side]))
