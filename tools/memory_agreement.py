@@ -55,7 +55,7 @@ class Row:
 
     def __str__(self) -> str:
         count = f"{self.count:,.6g}" + (f" of {self.total:,.6g}" if self.total is not None else "")
-        bar = f"at least {self.least:.0%}" if self.least is not None else ""
+        bar = f"at least {self.least * 100:.3g}%" if self.least is not None else ""
         bar = f"at most {self.most:,.6g}" if self.most is not None else bar
         verdict = ("ok" if self.is_met else "MISSED") if bar else ""
         return f"{self.what:<46}{count:>20}  {bar:<24}{verdict:<7}{self.note}".rstrip()
@@ -99,7 +99,7 @@ def gpu_rows(oracle: Path, compiler: Compiler | None = None) -> Iterator[Row]:
     same_kinds = sum(r.same_kinds for r in results)
     yield Row("gpu: equal kinds and colors", same_kinds, len(results), least=1.0)
     right, offsets = sum(r.right_offsets for r in final), sum(r.offsets for r in final)
-    yield Row("gpu: offsets of values", right, offsets, least=0.98)
+    yield Row("gpu: offsets of values", right, offsets, least=0.998)
     bad = [r.id for r in results if r.overlaps]
     yield Row("gpu: modules with overlaps", len(bad), len(results), most=0, note=_some(bad))
     largest = max(results, key=lambda result: result.instructions)

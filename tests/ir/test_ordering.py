@@ -11,6 +11,7 @@ from hloopt.ir.ordering import (
     depends_on,
     depth_first,
     post_order,
+    post_order_before_printing,
     stable_computation_order,
     stable_order,
 )
@@ -85,3 +86,49 @@ def test_what_depends_on_itself_has_no_order(module: Module) -> None:
     root.add_control_predecessor(root)
     with pytest.raises(HloVerifyError, match="depends on itself"):
         stable_order(module.entry)
+
+
+def loops(first: str, second: str) -> str:
+    """A scheduled module whose two loops run as named; those of `a` are printed first."""
+    computations = "".join(
+        f"cond.{n} {{ c.{n} = (s32[]) parameter(0) ROOT t.{n} = pred[] constant(false) }}\n"
+        f"body.{n} {{ ROOT b.{n} = (s32[]) parameter(0) }}\n"
+        for n in "ab"
+    )
+    run = {n: f"w.{n} = (s32[]) while(p), condition=cond.{n}, body=body.{n}" for n in "ab"}
+    return f"""HloModule m, is_scheduled=true
+{computations}ENTRY e {{
+  p = (s32[]) parameter(0)
+  {run[first]}
+  {run[second]}
+  ROOT r = ((s32[]), (s32[])) tuple(w.a, w.b)
+}}
+"""
+
+
+def test_before_printing_computations_stood_as_they_are_printed() -> None:
+    printed = ["body.a", "cond.a", "body.b", "cond.b", "e"]
+    for first, second in ("ab", "ba"):
+        text = loops(first, second)
+        assert [c.name[-1] for c in computation_post_order(parse_module(text))][::2] == [
+            *(first, second, "e")
+        ]
+        before = post_order_before_printing(parse_module(text))
+        assert sorted(c.name for c in before) == sorted(printed)
+        assert [c.name[-1] for c in before][::2] == ["a", "b", "e"]
+    unscheduled = parse_module(loops("b", "a").replace(", is_scheduled=true", ""))
+    assert post_order_before_printing(unscheduled) == computation_post_order(unscheduled)
+
+
+def test_computations_that_a_text_implies_keep_their_place() -> None:
+    module = parse_module("""
+HloModule m, is_scheduled=true
+f { x = f32[4] parameter(0) ROOT y = f32[4] negate(x) }
+ENTRY e {
+  p = f32[4] parameter(0)
+  s = ((f32[4]), f32[4]) negate-start(p)
+  d = f32[4] negate-done(s)
+  ROOT c = f32[4] call(d), to_apply=f
+}
+""")
+    assert post_order_before_printing(module) == computation_post_order(module)

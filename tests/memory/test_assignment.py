@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.memory.modules import LOOP_CONDITION, allocations, assign
 
-from hloopt.memory.backends import CPU, GPU, backend_of
+from hloopt.memory.assignment import BufferAssignment
+from hloopt.memory.backends import CPU, GPU, Backend, backend_of
 from hloopt.text import parse_module
 
 
@@ -198,3 +199,42 @@ def test_the_backend_is_read_from_what_only_it_writes() -> None:
     assert backend_of(parse_module(text.format("", ""))) is CPU
     assert backend_of(parse_module(text.format(lhs, ""))) is GPU
     assert backend_of(parse_module(text.format("", queue))) is GPU
+
+
+def test_buffers_of_a_text_that_xla_gpu_printed_are_placed_as_before_it() -> None:
+    body = """
+cond.{n} {{ c.{n} = (f32[64]) parameter(0) ROOT no.{n} = pred[] constant(false) }}
+body.{n} {{
+  b.{n} = (f32[64]) parameter(0)
+  x.{n} = f32[64] get-tuple-element(b.{n}), index=0
+  t.{n} = f32[64] sine(x.{n})
+  u.{n} = f32[64] add(t.{n}, x.{n})
+  ROOT r.{n} = (f32[64]) tuple(u.{n})
+}}
+"""
+    module = parse_module(f"""
+HloModule m, is_scheduled=true
+{body.format(n="a")}{body.format(n="b")}
+ENTRY e {{
+  p = f32[64] parameter(0)
+  q = f32[64] copy(p)
+  v = f32[64] copy(p)
+  i = (f32[64]) tuple(q)
+  j = (f32[64]) tuple(v)
+  w = (f32[64]) while(j), condition=cond.b, body=body.b
+  z = (f32[64]) while(i), condition=cond.a, body=body.a
+  k = f32[64] get-tuple-element(w), index=0
+  l = f32[64] get-tuple-element(z), index=0
+  ROOT sum = f32[64] add(k, l)
+}}
+""")
+
+    def temporaries(backend: Backend) -> list[str]:
+        """The values of both bodies in the order in which they were placed."""
+        assignment = BufferAssignment.of(module, backend=backend)
+        definer = assignment.flow.definer
+        values = [definer[v].name for a in assignment.allocations for v in a.offsets]
+        return [name for name in values if name in ("t.a", "t.b")]
+
+    assert temporaries(GPU) == ["t.b", "t.a"]
+    assert temporaries(CPU) == ["t.a", "t.b"]

@@ -129,3 +129,24 @@ def computation_post_order(module: Module) -> list[Computation]:
     """XLA's order: from each computation nobody calls, callees before callers. O(instructions)."""
     roots = [c for c in module.computations.values() if not c.callers]
     return depth_first(roots, _callees)
+
+
+def post_order_before_printing(module: Module) -> list[Computation]:
+    """The post-order of the computations in the compiler that printed a scheduled module.
+
+    XLA goes by a list of instructions that is in no order of its own: a loop that a pass replaced
+    stands at its end. Printed is the schedule instead, which may turn the order of two calls round;
+    the computations they call are still printed in the order of the list. Those that the text only
+    implies keep their place, and of a module without a schedule nothing is known but its text.
+    O(instructions + callees · log callees).
+    """
+    if not module.is_scheduled:
+        return computation_post_order(module)
+    rank = {computation: i for i, computation in enumerate(module.computations.values())}
+
+    def listed(computation: Computation) -> Iterator[Computation]:
+        callees = list(dict.fromkeys(_callees(computation)))
+        in_order = iter(sorted((c for c in callees if not c.is_sugar), key=rank.__getitem__))
+        return (callee if callee.is_sugar else next(in_order) for callee in callees)
+
+    return depth_first([c for c in module.computations.values() if not c.callers], listed)

@@ -9,7 +9,7 @@ from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.analysis.flat_schedule import FlatSchedule, Orders
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.attributes.values import Alias
-from hloopt.ir.ordering import computation_post_order
+from hloopt.ir.ordering import computation_post_order, post_order_before_printing
 from hloopt.memory.allocations import Allocation, Occupation, ParameterPart
 from hloopt.memory.backends import CPU, Backend
 from hloopt.memory.buffers import Buffer, Buffers
@@ -98,7 +98,12 @@ class _Assigner:
         for buffer in self.buffers.all:
             computation = self.flow.definer[buffer.values[0]].parent
             by_definer.setdefault(computation, []).append(buffer)
-        ordered = [c for c in computation_post_order(self.flow.module) if c in scope.orders]
+        post_order = (
+            post_order_before_printing
+            if assignment.backend.assigned_before_printing
+            else computation_post_order
+        )
+        ordered = [c for c in post_order(self.flow.module) if c in scope.orders]
         numbers = _positions([c for c in reversed(ordered) if c in scope.is_global], scope.orders)
         global_buffers = [b for c in scope.is_global for b in by_definer.get(c, ())]
         for buffer in self._sorted(global_buffers, numbers):

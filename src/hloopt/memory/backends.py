@@ -27,6 +27,9 @@ class Backend:
     """The memory that it wants values in, where their layout does not tell."""
     temporary_color: int = 0
     """The color of the temporaries of color 0 where several are put together."""
+    assigned_before_printing: bool = False
+    """Whether a scheduled text counts as one that the compiler printed after it placed the buffers,
+    not as one that it reads: what it printed does not show the order of its lists."""
     arrange: Callable[[Sequence[Instruction]], list[Instruction]] = list
     """The order it makes of that which a memory scheduler found."""
 
@@ -43,6 +46,7 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
         may_overwrite=gpu_may_overwrite,
         colors=flags.colors,
         temporary_color=TEMPORARY_COLOR if separate else 0,
+        assigned_before_printing=True,
         arrange=arrange_for_gpu,
     )
 
