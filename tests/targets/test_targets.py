@@ -82,6 +82,15 @@ def test_all_reduces_in_a_kernel_have_a_formula_where_nothing_was_measured(
         load_target(str(path))
 
 
+def test_a_partition_is_a_node_unless_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    for more, size in (("", 1), ("partition_size: 72, ", 72)):
+        path.write_text(WHOLE + GPU.replace("node_size", f"{more}node_size"))
+        gpu = load_target(str(path)).gpu
+        assert gpu is not None
+        assert (gpu.network.node_size, gpu.network.partition_size) == (1, size)
+
+
 def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(HloError) as caught:
         load_target("h100_sx")

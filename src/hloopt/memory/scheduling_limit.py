@@ -13,13 +13,15 @@ from hloopt.memory.sizes import slot_bytes
 def scheduling_limit(module: Module, usable: int, slop_factor: int) -> int:
     """Bytes for temporaries: of what arguments and results leave of `usable`, so many per cent.
 
-    Host memory is not counted, results in place of arguments once; 0 where nothing is left. XLA:GPU
-    takes 80 % of a device's memory as usable, and 95 % of the rest. O(parts of the shapes).
+    0 where nothing is left. XLA:GPU takes 80 % of a device's memory as usable, and 95 % of the
+    rest. O(parts of the shapes).
     """
-    return max(usable - _argument_and_result_bytes(module), 0) * slop_factor // 100
+    return max(usable - argument_and_result_bytes(module), 0) * slop_factor // 100
 
 
-def _argument_and_result_bytes(module: Module) -> int:
+def argument_and_result_bytes(module: Module) -> int:
+    """Bytes of arguments and results, but those in host memory; results in place of arguments
+    once. O(parts of the shapes)."""
     result = module.entry.root.shape
     total = _device_bytes(result)
     for parameter in module.entry.parameters:

@@ -106,6 +106,8 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
     yield "tables of measurements", gpu.tables or "none"
     yield "all-reduce in a kernel", "a formula" if gpu.kernel_formula else "as measured of others"
     yield "devices of a node", f"{network.node_size:,}"
+    if network.partition_size != network.node_size:
+        yield "devices of a partition", f"{network.partition_size:,}"
     yield "NVLink lanes", f"{network.lanes:,}"
     yield "one lane, one way", _rate(network.lane_bandwidth, "B/s")
     yield "network card", _rate(network.card_bandwidth, "B/s")

@@ -23,6 +23,9 @@ class Network:
     round_trip: float
     node_size: int
     """Devices that NVLink connects."""
+    partition_size: int
+    """Devices among which a collective counts as within a node: XLA's option `partition_size`, by
+    default those of a node. Formulas of steps between nodes go by `node_size` all the same."""
     lanes: int
     """NVLink lanes of a device."""
     lane_bandwidth: float

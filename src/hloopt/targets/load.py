@@ -143,7 +143,7 @@ def _link(name: str, data: Any, path: Path) -> Link:
 _GPU = ("cores", "units_per_core", "gigahertz", "l2_bytes")
 _NETWORK = (
     *("launch_us", "card_gigabytes_per_second", "chunk_us", "chunk_bytes", "round_trip_us"),
-    *("node_size", "lanes", "lane_gigabytes_per_second", "barrier_us"),
+    *("node_size", "partition_size", "lanes", "lane_gigabytes_per_second", "barrier_us"),
 )
 
 
@@ -155,8 +155,9 @@ def _gpu(data: dict[str, Any], place: str) -> Gpu:
     fields = _checked(data, kinds, ("tables", "kernel_formula"), place)
     tables = fields.get("tables")
     device = _numbers({name: fields[name] for name in _GPU}, _GPU, place)
+    parts = dict.fromkeys(_NETWORK, object)
     network = _numbers(
-        _checked(fields["network"], dict.fromkeys(_NETWORK, object), (), f"{place}: network"),
+        _checked(fields["network"], parts, ("partition_size",), f"{place}: network"),
         _NETWORK,
         f"{place}: network",
     )
@@ -177,6 +178,7 @@ def _gpu(data: dict[str, Any], place: str) -> Gpu:
             chunk_size=round(network["chunk_bytes"]),
             round_trip=network["round_trip_us"],
             node_size=round(network["node_size"]),
+            partition_size=round(network.get("partition_size", network["node_size"])),
             lanes=round(network["lanes"]),
             lane_bandwidth=network["lane_gigabytes_per_second"] * 1e9,
             barrier=network["barrier_us"],

@@ -30,6 +30,7 @@ HUNDREDS = Network(
     chunk_size=4 * MEBI,
     round_trip=100,
     node_size=8,
+    partition_size=8,
     lanes=18,
     lane_bandwidth=20e9,
     barrier=1.5,
@@ -134,6 +135,19 @@ def test_collectives_within_a_node_were_measured(h100: Target) -> None:
     )
     found = instructions(COLLECTIVES.replace("near = f32[262144] collective-permute(p),", stated))
     assert model.whole_time(found["near"]) == Time(9, Origin.STATED)
+
+
+def test_a_partition_is_what_counts_as_within_a_node(h100: Target) -> None:
+    found = instructions(COLLECTIVES, ", num_partitions=16")
+    origins = {}
+    for size in (4, 8, 16):
+        network = replace(gpu(h100).network, partition_size=size)
+        target = replace(h100, gpu=replace(gpu(h100), network=network))
+        model = SpeedOfLightModel(target)
+        pairs = ("s", "d"), ("far", "far-done"), ("cp", "cp-done")
+        origins[size] = [model.edge_time(found[a], found[b]).origin for a, b in pairs]
+    table, formula = Origin.COLLECTIVE_TABLE, Origin.NETWORK
+    assert origins == {4: [formula] * 3, 8: [table, formula, formula], 16: [table] * 3}
 
 
 def test_collectives_between_nodes_have_formulas(h100: Target) -> None:

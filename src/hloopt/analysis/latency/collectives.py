@@ -149,7 +149,7 @@ class CollectiveTimes:
         if not pairs:
             return None
         size = sum(leaf_bytes(operand.shape) for operand in permute.operands)
-        node = self._gpu.network.node_size
+        node = self._gpu.network.partition_size
         if all(source // node == target // node for source, target in pairs):
             return self._measured(Exchange(Opcode.COLLECTIVE_PERMUTE, size, 0, permute_kind(pairs)))
         accessed = size + leaf_bytes(permute.shape)
@@ -174,7 +174,7 @@ class CollectiveTimes:
     def _reach(self, collective: Instruction) -> Reach | None:
         """The reach of the groups; None where they are not alike."""
         groups = named_groups(collective)
-        node = self._gpu.network.node_size
+        node = self._gpu.network.partition_size
         if not any(groups):
             devices = _all_devices(collective)
             if collective.parent.module.replica_count <= node:  # XLA does not ask for partitions

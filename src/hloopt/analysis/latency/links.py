@@ -69,7 +69,7 @@ class LinkTimes:
         if self._target.gpu is not None:
             network = self._target.gpu.network
             launch, rate = network.launch, _Rate(network.lanes * network.lane_bandwidth, True)
-            if not rate.bandwidth or not self._is_in_one_node(start, network.node_size):
+            if not rate.bandwidth or not self._is_in_one_node(start, network.partition_size):
                 rate = _Rate(network.card_bandwidth, True)
         time = self._time(size * share, rate)
         return Time(launch + time.cycles, Origin.GUESS if opcode in _UNEVEN else time.origin)

@@ -85,7 +85,7 @@ class Reach(NamedTuple):
 
 
 def reach_of(groups: Sequence[Sequence[int]], node: int) -> Reach | None:
-    """The reach of groups over nodes of `node` devices; None where they are not alike.
+    """The reach of groups over partitions of `node` devices; None where they are not alike.
 
     O(devices).
     """

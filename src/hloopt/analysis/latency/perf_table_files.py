@@ -47,7 +47,7 @@ Entry = TypeVar("Entry")
 
 def read_collectives(text: str, name: str, gpu: Gpu) -> UserTable:
     """The collectives within a node that a file has of a GPU. Raises HloError."""
-    node = gpu.network.node_size
+    node = gpu.network.partition_size
     entries = _entries(text, name, gpu, lambda entry: _collective(entry, node))
     return UserTable(entry for entry in entries if entry is not None)
 

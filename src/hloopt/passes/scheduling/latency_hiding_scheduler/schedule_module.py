@@ -12,6 +12,7 @@ from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloError, PassRefused, PipelineError
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.find import find_instructions
+from hloopt.memory.scheduling_limit import argument_and_result_bytes
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.scheduling.latency_hiding_scheduler.hard_limit import keep_limit
 from hloopt.passes.scheduling.option_groups import LATENCY_HIDING_SCHEDULER
@@ -69,6 +70,14 @@ class LatencyHidingScheduler(ModulePass):
                 help="run hlo-memory-scheduler before it",
             )
         config = self.options.resolved(module)
+        usable = self.options.device_memory_size
+        if usable is not None and (taken := argument_and_result_bytes(module)) >= usable:
+            context.missed(
+                module.entry.root,
+                f"arguments and results take {taken:,} bytes of the {usable:,} that "
+                "device_memory_size allows: nothing is left for temporaries, and the memory limit "
+                "is 0, as in XLA",
+            )
         with collector_paused():
             try:
                 model = model_of(config, module)
