@@ -23,6 +23,7 @@ EXIT_BROKEN_PIPE = 141
 
 COMMANDS = {
     "analyze": "what can be known of a module without running it",
+    "calibrate": "fit the figures of a target to a profile",
     "cost": "flops, bytes, and on a target the least time",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",

@@ -23,7 +23,18 @@ ENTRY e {
 OTHER = MODULE.replace("negate(q)", "sine(q)")
 WRONG = MODULE.replace("q = f32[8]", "q = f32[4]")
 
+PROFILE = "".join(f'costs {{ name: "{name}" cost_us: 2 }} ' for name in "abc")
+KERNELS = """HloModule m, is_scheduled=true
+ENTRY e {
+  p = f32[8] parameter(0)
+  a = f32[8] copy(p)
+  b = f32[8] copy(a)
+  ROOT c = f32[8] copy(b)
+}
+"""
+
 LINES = {
+    "calibrate": ["calibrate kernels.hlo --profile p.pbtxt --target tpu_v5p"],
     "memory": ["memory a.hlo"],
     "cost": ["cost a.hlo"],
     "cost --latency": ["cost a.hlo --latency"],
@@ -67,8 +78,9 @@ def objects(line: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in (("a", MODULE), ("b", OTHER), ("wrong", WRONG)):
+    for name, text in (("a", MODULE), ("b", OTHER), ("wrong", WRONG), ("kernels", KERNELS)):
         Path(f"{name}.hlo").write_text(text, encoding="utf-8")
+    Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")
 
 
 @pytest.mark.usefixtures("files")

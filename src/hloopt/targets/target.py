@@ -59,11 +59,13 @@ class Target:
 
         A type without units of its own runs as the next wider one that has.
         """
-        return _rate(self.matrix, element_type)
+        kind = rated_type(self.matrix, element_type)
+        return None if kind is None else self.matrix[kind]
 
     def vector_rate(self, element_type: str) -> float | None:
         """Flops per second elsewhere, by the type of the result; None if unknown."""
-        return _rate(self.vector, element_type)
+        kind = rated_type(self.vector, element_type)
+        return None if kind is None else self.vector[kind]
 
     def ridge(self, element_type: str = "bf16") -> float | None:
         """Flops per byte above which dot products are bound by arithmetic."""
@@ -71,12 +73,14 @@ class Target:
         return None if rate is None else rate / self.memory_bandwidth
 
 
-def _rate(rates: Mapping[str, float], element_type: str) -> float | None:
+def rated_type(rates: Mapping[str, float], element_type: str) -> str | None:
+    """The type whose rate is that of an element type: itself, or one that stands in; None without
+    either."""
     kind: str | None = _SAME_RATE.get(element_type, element_type)
     if element_type.startswith(("f4e", "f6e", "f8e")):
         kind = "f4" if element_type.startswith("f4e") else "f8"
     while kind is not None:
         if kind in rates:
-            return rates[kind]
+            return kind
         kind = _WIDER.get(kind)
     return None

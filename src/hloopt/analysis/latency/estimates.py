@@ -46,10 +46,10 @@ class Estimates:
     def __init__(self, module: Module, target: Target) -> None:
         self._target = target
         self._costs = CostAnalysis(module)
-        self._roofline = Roofline(self._costs, target, matrix_share=ATTAINABLE)
-        self._links = LinkTimes(module, target)
+        self.roofline = Roofline(self._costs, target, matrix_share=ATTAINABLE)
+        self.links = LinkTimes(module, target)
         is_unfused = Stage.of(module).fused.holds is False
-        self._fusion = LoopFusion(self._roofline) if is_unfused else None
+        self._fusion = LoopFusion(self.roofline) if is_unfused else None
 
     def work(self, instruction: Instruction) -> Time:
         """Arithmetic or memory, whatever takes longer; over the link to the host what is there.
@@ -62,24 +62,24 @@ class Estimates:
         if kernel is NOTHING:
             return FREE_TIME
         if kernel is not None:
-            origin = Origin.FUSION if self._is_known(instruction) else Origin.GUESS
+            origin = Origin.FUSION if self.is_known(instruction) else Origin.GUESS
             return Time(kernel.seconds * _MEGA, origin)
-        own = self._bound(instruction).seconds * _MEGA
-        origin = Origin.RATES if self._is_known(instruction) else Origin.GUESS
+        own = self.bound(instruction).seconds * _MEGA
+        origin = Origin.RATES if self.is_known(instruction) else Origin.GUESS
         over_link = self._bytes_over_link(instruction)
         if over_link:
-            link = self._links.host_time(over_link)
+            link = self.links.host_time(over_link)
             if link.cycles > own:
                 return link
         return Time(own, origin)
 
-    def _bound(self, instruction: Instruction) -> Bound:
+    def bound(self, instruction: Instruction) -> Bound:
         """The bound of a kernel; of a loop fusion by the bytes that it needs of its operands.
 
         These are fewer than the analysis of costs has, which follows slices, but no other names of
         an operand.
         """
-        bound = self._roofline.of(instruction)
+        bound = self.roofline.of(instruction)
         if instruction.opcode is not Opcode.FUSION or fusion_kind_of(instruction) not in _LOOPS:
             return bound
         work = fused_work(instruction)
@@ -91,14 +91,14 @@ class Estimates:
         """A copy-start until its done. O(leaves)."""
         size = sum(leaf_bytes(operand.shape) for operand in start.operands)
         if _host_bytes(start.shape):
-            return self._links.host_time(size)
+            return self.links.host_time(size)
         return Time(2 * size / self._target.memory_bandwidth * _MEGA, Origin.RATES)
 
     def exchange(self, start: Instruction) -> Time:
         """A collective, send or recv, whole or its start, until its end. O(devices)."""
-        return self._links.exchange(start)
+        return self.links.exchange(start)
 
-    def _is_known(self, instruction: Instruction) -> bool:
+    def is_known(self, instruction: Instruction) -> bool:
         """Whether the bytes and flops counted are those that it needs."""
         opcode = instruction.opcode
         if opcode is Opcode.CUSTOM_CALL:

@@ -32,12 +32,36 @@ _NAMING_OPERANDS = (Opcode.ALL_GATHER_START, Opcode.COLLECTIVE_PERMUTE_START)
 _MEGA = 1e6
 
 
-class _Rate(NamedTuple):
+NVLINK = "NVLink lane"
+CARD = "network card"
+"""The ways between devices of a target with a section `gpu`."""
+
+
+class _Way(NamedTuple):
+    """A way to another device, or to the host."""
+
+    name: str | None
+    """The link of the target, `NVLINK` or `CARD`; None where it names no link, and the bandwidth of
+    its memory stands in."""
+    bandwidth: float
     """Bytes per second in one direction."""
 
-    bandwidth: float
-    is_known: bool
-    """Whether the target names a link; else the bandwidth of its memory stands in."""
+
+class Transfer(NamedTuple):
+    """The bytes that one device passes on in an operation, and the way they take."""
+
+    way: str | None
+    """As the target names it; None where it names no link."""
+    seconds: float
+    """On the way."""
+    launch: float
+    """Microseconds before."""
+
+    @property
+    def time(self) -> Time:
+        """From start to end."""
+        origin = Origin.GUESS if self.way is None else Origin.LINK
+        return Time(self.launch + self.seconds * _MEGA, origin)
 
 
 class LinkTimes:
@@ -46,48 +70,58 @@ class LinkTimes:
     def __init__(self, module: Module, target: Target) -> None:
         self._target = target
         self._grid = device_counts(module)
-        self._between = self._rate([link.name for link in target.links if link.name != _HOST_LINK])
-        self._to_host = self._rate([_HOST_LINK])
+        self._between = self._way([link.name for link in target.links if link.name != _HOST_LINK])
+        self._to_host = self._way([_HOST_LINK])
 
     def host_time(self, size: int) -> Time:
         """The time to copy so many bytes to or from the memory of the host."""
-        return self._time(size, self._to_host)
+        return _transfer(size, self._to_host).time
 
     def exchange(self, start: Instruction) -> Time:
         """A collective, send or recv, whole or its start: its bytes over the slowest link on the
         way, after the launch where the target states one. O(devices)."""
+        transfer = self.transfer(start)
+        if transfer is None:
+            return Time(0.0, Origin.LINK)
+        opcode = OWN_STARTS.get(start.opcode, start.opcode)
+        if opcode in _UNEVEN:
+            return Time(transfer.time.cycles, Origin.GUESS)
+        return transfer.time
+
+    def transfer(self, start: Instruction) -> Transfer | None:
+        """The transfer of a collective, send or recv, whole or its start; None where a device has
+        nobody to talk to. O(devices)."""
         size = _exchanged_bytes(start)
         if is_host_transfer(start):
-            return self.host_time(size)
+            return _transfer(size, self._to_host)
         opcode = OWN_STARTS.get(start.opcode, start.opcode)
         share = 1.0 if opcode in _TO_ONE_DEVICE else self._passed_on(start)
         if opcode is Opcode.ALL_REDUCE:
             share *= 2
         if not share:
-            return Time(0.0, Origin.LINK)
-        rate, launch = self._between, 0.0
-        if self._target.gpu is not None:
-            network = self._target.gpu.network
-            launch, rate = network.launch, _Rate(network.lanes * network.lane_bandwidth, True)
-            if not rate.bandwidth or not self._is_in_one_node(start, network.partition_size):
-                rate = _Rate(network.card_bandwidth, True)
-        time = self._time(size * share, rate)
-        return Time(launch + time.cycles, Origin.GUESS if opcode in _UNEVEN else time.origin)
+            return None
+        if self._target.gpu is None:
+            return _transfer(size * share, self._between)
+        network = self._target.gpu.network
+        way = _Way(NVLINK, network.lanes * network.lane_bandwidth)
+        if not way.bandwidth or not self._is_in_one_node(start, network.partition_size):
+            way = _Way(CARD, network.card_bandwidth)
+        return _transfer(size * share, way, network.launch)
 
     def _passed_on(self, collective: Instruction) -> float:
         """The share of the bytes that each device of the largest group passes on in a ring."""
         devices = max(group_sizes(collective, self._grid), default=0)
         return (devices - 1) / devices if devices else 0.0
 
-    def _rate(self, names: list[str]) -> _Rate:
-        """The rate of the fastest of these links."""
-        rates = [link.bandwidth / _ONE_WAY for link in self._target.links if link.name in names]
-        return _Rate(max(rates, default=self._target.memory_bandwidth), bool(rates))
-
-    @staticmethod
-    def _time(size: float, rate: _Rate) -> Time:
-        origin = Origin.LINK if rate.is_known else Origin.GUESS
-        return Time(size / rate.bandwidth * _MEGA, origin)
+    def _way(self, names: list[str]) -> _Way:
+        """The fastest of these links."""
+        ways = [
+            _Way(link.name, link.bandwidth / _ONE_WAY)
+            for link in self._target.links
+            if link.name in names
+        ]
+        memory = _Way(None, self._target.memory_bandwidth)
+        return max(ways, key=lambda way: way.bandwidth, default=memory)
 
     def _is_in_one_node(self, start: Instruction, node_size: int) -> bool:
         """Whether devices of different nodes need not talk to each other."""
@@ -96,6 +130,10 @@ class LinkTimes:
         if not any(groups):
             return self._grid.device_count <= node_size
         return all(len({device // node_size for device in group}) <= 1 for group in groups)
+
+
+def _transfer(size: float, way: _Way, launch: float = 0.0) -> Transfer:
+    return Transfer(way.name, size / way.bandwidth, launch)
 
 
 def _exchanged_bytes(start: Instruction) -> int:

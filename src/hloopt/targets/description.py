@@ -1,0 +1,70 @@
+"""Targets written as files that `load_target` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hloopt.targets.gpu import Gpu
+from hloopt.targets.target import Target
+
+
+def target_yaml(target: Target) -> str:
+    """The description of a target; `load_target` gives the same figures to 12 digits."""
+    import yaml
+
+    sources = dict(text.split(": ", 1) for text in target.sources)
+    fields: dict[str, Any] = {"title": target.title}
+    for kind, rates in (("matrix", target.matrix), ("vector", target.vector)):
+        if rates:
+            fields[f"{kind}_teraflops"] = _scaled(rates, 1e12)
+        if kind in sources:
+            fields[f"{kind}_source"] = sources[kind]
+    memory = {"gigabytes": target.memory_size, "gigabytes_per_second": target.memory_bandwidth}
+    fields["memory"] = _scaled(memory, 1e9)
+    if "memory" in sources:
+        fields["memory_source"] = sources["memory"]
+    if target.links:
+        fields["links"] = {
+            link.name: {"gigabytes_per_second": _short(link.bandwidth / 1e9), "source": link.source}
+            for link in target.links
+        }
+    if target.gpu is not None:
+        fields["gpu"] = _gpu(target.gpu)
+    text: str = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _gpu(gpu: Gpu) -> dict[str, Any]:
+    network = gpu.network
+    return {
+        "cores": gpu.cores,
+        "units_per_core": gpu.units_per_core,
+        "gigahertz": _short(gpu.clock / 1e9),
+        "l2_bytes": gpu.l2_size,
+        **({} if gpu.tables is None else {"tables": gpu.tables}),
+        "kernel_formula": gpu.kernel_formula,
+        "network": {
+            "launch_us": _short(network.launch),
+            "card_gigabytes_per_second": _short(network.card_bandwidth / 1e9),
+            "chunk_us": _short(network.chunk_time),
+            "chunk_bytes": network.chunk_size,
+            "round_trip_us": _short(network.round_trip),
+            "node_size": network.node_size,
+            "partition_size": network.partition_size,
+            "lanes": network.lanes,
+            "lane_gigabytes_per_second": _short(network.lane_bandwidth / 1e9),
+            "barrier_us": _short(network.barrier),
+        },
+        "source": gpu.source,
+    }
+
+
+def _scaled(figures: Mapping[str, float], unit: float) -> dict[str, float]:
+    return {name: _short(figure / unit) for name, figure in figures.items()}
+
+
+def _short(number: float) -> float:
+    """The number with 12 digits, an integer where it is one."""
+    short = float(f"{number:.12g}")
+    return int(short) if short.is_integer() else short
