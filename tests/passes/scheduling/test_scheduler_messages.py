@@ -151,8 +151,8 @@ def test_arguments_that_leave_no_memory() -> None:
     text = scheduled(f"{GATHER}ROOT r = tuple(d, q)")
     found = remarks(text, preset="xla-gpu", device_memory_size=240)
     assert found["missed r"] == (
-        "arguments and results take 240 bytes of the 240 that device_memory_size allows: nothing "
-        "is left for temporaries, and the memory limit is 0, as in XLA"
+        "arguments and results take 240 bytes, and device_memory_size is 240 bytes: nothing is "
+        "left for temporaries, and the memory limit is 0, as in XLA"
     )
     assert "missed r" not in remarks(text, preset="xla-gpu", device_memory_size=241)
 

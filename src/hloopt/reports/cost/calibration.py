@@ -88,9 +88,10 @@ def _amount(figure: Figure, value: float) -> str:
 
 def _notes(calibration: Calibration) -> Iterator[str]:
     costs = counted(calibration.costs, "cost of the profile is", "costs of the profile are")
+    named = counted(calibration.named, "instruction")
     yield (
-        f"{costs} above 0; {calibration.named:,} of them name an instruction of the module, "
-        f"{calibration.samples:,} one whose bytes or flops are known"
+        f"{costs} above 0; the module has {named} of these names, and "
+        f"{counted(calibration.samples, 'instruction')} whose bytes or flops are known"
     )
     yield (
         "error: the median of what times by roofline are off, of the measured time; held out: of "

@@ -9,7 +9,7 @@ from hloopt.analysis.latency import Origin
 from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.collector import collector_paused
-from hloopt.diagnostics import HloError, PassRefused, PipelineError
+from hloopt.diagnostics import HloError, PassRefused, PipelineError, counted
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.find import find_instructions
 from hloopt.memory.scheduling_limit import argument_and_result_bytes
@@ -74,8 +74,8 @@ class LatencyHidingScheduler(ModulePass):
         if usable is not None and (taken := argument_and_result_bytes(module)) >= usable:
             context.missed(
                 module.entry.root,
-                f"arguments and results take {taken:,} bytes of the {usable:,} that "
-                "device_memory_size allows: nothing is left for temporaries, and the memory limit "
+                f"arguments and results take {counted(taken, 'byte')}, and device_memory_size is "
+                f"{counted(usable, 'byte')}: nothing is left for temporaries, and the memory limit "
                 "is 0, as in XLA",
             )
         with collector_paused():
