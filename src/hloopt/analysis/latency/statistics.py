@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hloopt.analysis.async_operations import async_form
+from hloopt.analysis.async_operations import async_form, is_host_transfer
 from hloopt.analysis.latency.model import LatencyModel
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 
 _COUNTED = frozenset(
     (
@@ -32,6 +33,24 @@ class ScheduleStatistics:
     @property
     def total_wasted(self) -> float:
         return sum(self.wasted.values())
+
+
+def host_waiting(statistics: ScheduleStatistics) -> float:
+    """How long dones wait for copies and transfers to or from the host. O(operations)."""
+    return sum(
+        wait
+        for done, wait in statistics.exposed.items()
+        if wait and _is_with_host(done.operands[0])
+    )
+
+
+def _is_with_host(start: Instruction) -> bool:
+    shapes = start.shape, *(operand.shape for operand in start.operands)
+    return is_host_transfer(start) or any(
+        leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE
+        for shape in shapes
+        for leaf in shape.leaves()
+    )
 
 
 def counts_as_exposed(start: Instruction) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hloopt.scheduling.search.problem import Problem
 
@@ -29,8 +29,18 @@ class FreeWork:
 def least_waiting(problem: Problem, wait: Sequence[int], free_work: FreeWork) -> int:
     """Ticks that no order can avoid; `wait`: by pair those of some order.
 
+    O(edges) per pair that waits, and O(edges · pairs / 64).
+    """
+    if not any(wait):
+        return 0
+    return max(_lacking(problem, wait, free_work), _one_after_another(problem))
+
+
+def _lacking(problem: Problem, wait: Sequence[int], free_work: FreeWork) -> int:
+    """The ticks that operations take beyond what can hide them.
+
     Only free work hides an operation, and its done itself. Where one operation at a time may use a
-    resource no work hides two of them, so what they lack adds up. O(edges) per pair that waits.
+    resource no work hides two of them, so what they lack adds up.
     """
     alone: dict[int, int] = {}
     most = 0
@@ -43,11 +53,55 @@ def least_waiting(problem: Problem, wait: Sequence[int], free_work: FreeWork) ->
         if lack <= 0:
             continue
         most = max(most, lack)
-        claim = problem.claims[problem.dones[pair]]
-        for resource, _ in claim[0] if claim is not None else ():
-            if problem.left[resource] == 1:
-                alone[resource] = alone.get(resource, 0) + lack
+        for resource in _alone_on(problem, pair):
+            alone[resource] = alone.get(resource, 0) + lack
     return max(most, *alone.values(), 0)
+
+
+def _one_after_another(problem: Problem) -> int:
+    """The ticks that the operations on one resource, of which it carries one at a time, take beyond
+    all work that can run beside any of them.
+
+    That is work which does not lead to the starts, or need the dones, of all of them; each done is
+    part of its own operation, each start of none.
+    """
+    on: dict[int, list[int]] = {}
+    for pair in range(len(problem.dones)):
+        for resource in _alone_on(problem, pair):
+            on.setdefault(resource, []).append(pair)
+    most = 0
+    for pairs in on.values():
+        starts = {problem.starts[pair]: 1 << i for i, pair in enumerate(pairs)}
+        dones = {problem.dones[pair]: 1 << i for i, pair in enumerate(pairs)}
+        leads = _masks(reversed(problem.nodes), problem.successors, starts)
+        needs = _masks(problem.nodes, problem.predecessors, dones)
+        every = (1 << len(pairs)) - 1
+        beside = sum(
+            cost
+            for node, cost in enumerate(problem.cost)
+            if node in dones or (node not in starts and leads[node] | needs[node] != every)
+        )
+        most = max(most, sum(problem.latency[pair] for pair in pairs) - beside)
+    return most
+
+
+def _alone_on(problem: Problem, pair: int) -> list[int]:
+    """The resources that an operation needs and that carry one at a time."""
+    claim = problem.claims[problem.dones[pair]]
+    return [r for r, _ in claim[0] if problem.left[r] == 1] if claim is not None else []
+
+
+def _masks(
+    order: Iterable[int], edges: Sequence[Sequence[int]], own: Mapping[int, int]
+) -> list[int]:
+    """By node the bits of itself and of all that its edges reach; what they reach comes first."""
+    masks = [0] * len(edges)
+    for node in order:
+        mask = own.get(node, 0)
+        for other in edges[node]:
+            mask |= masks[other]
+        masks[node] = mask
+    return masks
 
 
 def _reached(node: int, edges: Sequence[Sequence[int]]) -> set[int]:

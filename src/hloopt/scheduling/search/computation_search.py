@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from hloopt.analysis.latency import LatencyModel
 from hloopt.analysis.latency.statistics import (
     ScheduleStatistics,
     counts_as_exposed,
+    host_waiting,
     schedule_statistics,
 )
 from hloopt.ir import Computation, Instruction
@@ -94,28 +95,27 @@ class ComputationSearch:
             peak=peak,
         )
 
-    def begin_round(self, *, takes_room: bool) -> None:
-        """Begin at the best order, with the memory that others leave at theirs.
-
-        `takes_room`: use what callers leave, not only what the plain order needs.
-        """
+    def begin_round(self) -> None:
+        """Begin at the best order, with the memory that others leave at theirs: what callers do
+        not need, and at least what the plain order needs."""
         memory = self.problem.memory
         for node, callees in self.callees.items():
             peaks = [callee.peak for callee in callees]
             memory.inside[node] = max(*peaks, self.other_callees[node])
-        if takes_room and self.callers:
+        if self.callers:
             memory.limit = max(self.peak, min(caller.room(node) for caller, node in self.callers))
 
-    def end_round(self) -> None:
+    def end_round(self, fits: Callable[[Sequence[Instruction]], bool]) -> None:
         """Go back to the best order, and note what it needs.
 
-        An order that is better only until the times of starts are rounded, as XLA does, is not.
+        An order that is better only until the times of starts are rounded, as XLA does, is not, and
+        neither is one that does not fit.
         """
         walk = self.walk
         if walk.best_nodes != self.best_nodes:
             order = [self.instructions[node] for node in walk.best_nodes]
             statistics = _statistics(order, self.scheduler, self.model)
-            if not _is_worse(statistics, self.plain):
+            if not _is_worse(statistics, self.plain) and fits(order):
                 self.best_nodes, self.best = walk.best_nodes, statistics
         walk.restart(self.best_nodes)
         self.peak = walk.order.peak()
@@ -145,9 +145,16 @@ class ComputationSearch:
             True,
             f"{name} takes {_number(after.total_cycles)} {self.model.unit} instead of "
             f"{_number(before.total_cycles)}, {_number(after.total_wasted)} instead of "
-            f"{_number(before.total_wasted)} of them waiting for collectives; no order takes less "
-            f"than {_number(bound)}",
+            f"{_number(before.total_wasted)} of them waiting for collectives"
+            f"{self._host_waiting()}; no order takes less than {_number(bound)}",
         )
+
+    def _host_waiting(self) -> str:
+        """A clause on waiting for copies to or from the host, if there is any."""
+        before, after = host_waiting(self.plain), host_waiting(self.best)
+        if not before and not after:
+            return ""
+        return f", {_number(after)} instead of {_number(before)} for copies to or from the host"
 
     def best_order(self) -> list[Instruction]:
         """O(nodes)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from hloopt.analysis.latency.run_times import RunTimes
@@ -16,6 +17,7 @@ from hloopt.scheduling.search.computation_search import (
     Finding,
     link,
 )
+from hloopt.scheduling.search.packing import Packing
 from hloopt.scheduling.search_options import SearchOptions
 
 _FIRST_ROUND = 2000
@@ -95,7 +97,8 @@ class ModuleSearch:
         life.restart()
         self.limit = max(life.peak, options.memory_limit or 0)
         """Bytes that the module may need at its peak."""
-        self.callees_first = options.objective == "makespan"
+        more = self.limit - life.peak
+        self.packing = Packing(computations[0].module, more)
         model = scheduler.model
         if model.target is not None:  # else there is nothing better than its constants
             model = RunTimes(model, computations[0].module)
@@ -112,24 +115,21 @@ class ModuleSearch:
     def run(self, budget: Budget) -> None:
         """Search in rounds, in one computation after the other, until the budget is used up.
 
-        Whoever comes first has the choice of the memory that is left. A loop's body counts as
-        often as it runs, so callees come first. Where each counts once, as in XLA's figures, they
-        get what their callers leave after the first round.
+        Whoever comes first has the choice of the memory that is left: callees, as the body of a
+        loop runs many times.
         """
         steps = _FIRST_ROUND
-        takes_room = self.callees_first
         while unfinished := [s for s in self.searches if not s.walk.is_finished]:
             for search in unfinished:
-                search.begin_round(takes_room=takes_room)
+                search.begin_round()
                 for _ in range(steps):
                     if not budget.take():
                         break
                     search.walk.step()
-                search.end_round()
+                search.end_round(partial(self.packing.fits, search.computation))
             if budget.part >= 1:
                 break
             steps = int(steps * _GROWTH)
-            takes_room = True
 
     def adopt(self) -> list[Finding]:
         """Give the computations the best orders found, if all of them hold together."""
