@@ -40,6 +40,12 @@ def hazards_of(body: str) -> tuple[BufferHazards, list[Instruction]]:
     return BufferHazards(flow, Buffers.of(flow)), list(module.entry.instructions)
 
 
+def test_paths_are_found_once() -> None:
+    hazards, instructions = hazards_of("ROOT p = f32[8] parameter(0)")
+    computation = instructions[0].parent
+    assert hazards.reachability(computation) is hazards.reachability(computation)
+
+
 def buffer_edges(body: str) -> list[str]:
     """The edges of all dones, in their order: which reader comes before which start."""
     hazards, instructions = hazards_of(body)

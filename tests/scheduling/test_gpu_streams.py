@@ -11,7 +11,7 @@ from tests.scheduling.programs import names, scheduled
 
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.scheduling.resources.gpu_streams import DeviceGroups, share_two
+from hloopt.scheduling.resources.gpu_streams import DeviceGroups, groups_of_start, share_two
 from hloopt.text import parse_module
 
 _GROUPS = st.lists(st.lists(st.integers(0, 5), max_size=4).map(tuple), max_size=4).map(tuple)
@@ -25,6 +25,23 @@ def pairs(groups: DeviceGroups) -> set[tuple[int, int]]:
 def test_groups_share_two_devices_where_they_share_a_pair(a: DeviceGroups, b: DeviceGroups) -> None:
     expected = not a or not b or not pairs(a).isdisjoint(pairs(b))
     assert share_two(a, b) == share_two(b, a) == expected
+
+
+def test_the_groups_of_a_start_are_those_of_what_it_wraps() -> None:
+    module = parse_module("""
+HloModule m, is_scheduled=true, replica_count=4
+ENTRY e {
+  p = f32[8] parameter(0)
+  w.s = ((f32[8]), f32[8]) all-to-all-start(p), replica_groups={{0,2},{1,3}}, dimensions={0}
+  w.d = f32[8] all-to-all-done(w.s)
+  g.s = (f32[8], f32[16]) all-gather-start(p), replica_groups={{0,1},{2,3}}, dimensions={0}
+  g.d = f32[16] all-gather-done(g.s)
+  ROOT r = (f32[8], f32[16]) tuple(w.d, g.d)
+}
+""")
+    named = {i.name: i for i in module.entry.instructions}
+    assert groups_of_start(named["w.s"]) == ((0, 2), (1, 3))
+    assert groups_of_start(named["g.s"]) == ((0, 1), (2, 3))
 
 
 def test_groups_may_be_large() -> None:

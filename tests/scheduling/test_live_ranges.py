@@ -13,7 +13,7 @@ from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.memory.buffers import Buffers
 from hloopt.scheduling.memory.peak import Peak
-from hloopt.scheduling.memory.pressure import BufferLife
+from hloopt.scheduling.memory.pressure import BufferLife, Pressure
 from hloopt.scheduling.memory.profile import usage_over_time
 from hloopt.text import parse_module
 
@@ -194,3 +194,14 @@ def test_only_the_default_memory_space_counts() -> None:
     table = 32 + 32 + 4  # a tuple counts as its leaves
     assert sizes == {"p": 0, "a": 32, "s": table + 4, "d": 0, "t": table + 32 + 4, "r": 0}
     assert names(module)[0] == "p"
+
+
+def test_where_memory_is_only_freed_nothing_is_needed_beside() -> None:
+    module = parse_module("ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
+    flow = Dataflow.of(module)
+    life = BufferLife.of(flow, Buffers.of(flow), leaf_bytes)
+    pressure = Pressure(life, range(len(life.size)))
+    assert pressure.peak == 0
+    pressure.move((), range(len(life.size)), 0)
+    assert pressure.change == -pressure.initial < 0
+    assert pressure.peak == 0

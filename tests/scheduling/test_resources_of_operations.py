@@ -269,3 +269,24 @@ def test_an_async_start_needs_what_its_computation_needs_at_once() -> None:
     assert gpu.needs(by_name["a"]) == {collectives: 2}
     assert gpu.needs(by_name["b"]) == {}
     assert gpu.needs(by_name["da"]) == {names.index(COMPUTES): 1}
+
+
+def test_a_loop_gives_back_what_it_takes_and_keeps_what_it_only_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = parse_module("""
+HloModule m
+c { x = (s32[]) parameter(0) ROOT y = pred[] constant(false) }
+b { ROOT x.1 = (s32[]) parameter(0) }
+ENTRY e { p = (s32[]) parameter(0) ROOT w = (s32[]) while(p), condition=c, body=b }
+""")
+    tracker = ResourceTracker(SchedulerConfig())
+    both, taken, given = 0, 1, 2
+    uses = (
+        *((both, Usage.OCCUPY), (taken, Usage.OCCUPY)),
+        *((both, Usage.RELEASE), (given, Usage.RELEASE)),
+    )
+    monkeypatch.setattr(ResourceTracker, "uses", lambda *_: uses)
+    loop = module.entry.root
+    assert tracker.net_uses(loop) == ((taken, Usage.OCCUPY), (given, Usage.RELEASE))
+    assert tracker.net_uses(loop.operands[0]) == uses

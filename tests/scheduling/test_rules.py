@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -81,3 +82,24 @@ def test_the_count_is_a_statistic_of_the_pass() -> None:
     create_pass("latency-hiding-scheduler").run(parse_module(scheduled(GATHER)), context)
     assert context.statistics["decisions by kScheduleDone"] == 1
     assert context.statistics["decisions by kLessStall"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "applies"),
+    [
+        ({}, False),
+        ({"memory_limit": 8}, False),
+        ({"depth_based_memory_pressure_reduction": True}, False),
+        ({"memory_limit": 8, "depth_based_memory_pressure_reduction": True}, True),
+    ],
+)
+def test_depth_counts_over_the_limit_where_both_are_asked_for(
+    options: dict[str, Any], applies: bool
+) -> None:
+    config = SchedulerConfig(**options)
+    state: Any = SimpleNamespace(config=config)  # the rules read no more of it
+    found = {
+        rule.reason: rule.applies(state) for rule in chain_of(config) if "Limit" in rule.reason
+    }
+    assert found["kNoIncreaseMemoryOverLimit"] is found["kDepthOverLimit"] is applies
+    assert found["kDecreaseMemoryOverLimit"] is ("memory_limit" in options)

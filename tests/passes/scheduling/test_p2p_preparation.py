@@ -125,6 +125,24 @@ def test_collectives_come_before_or_after_a_chain_and_other_work_anywhere() -> N
 
 @pytest.mark.parametrize(("inner", "chains"), [(0, True), (1, False)])
 def test_a_channel_goes_on_in_a_loop_on_the_same_stream(inner: int, chains: bool) -> None:
+    module = run_checked(NAME, looped(inner), changes=chains)
+    for name in ("c1", "d1"):
+        assert waits(module, f"{name}.send") == ([f"{name}.recv"] if chains else [])
+
+
+@pytest.mark.parametrize("channel", ["c1", "d1"])
+def test_the_stream_of_a_channel_is_that_of_its_recv(channel: str) -> None:
+    lines = looped(0).splitlines()
+    text = "\n".join(
+        line.replace(stream(0), "") if line.strip().startswith(f"{channel}.send =") else line
+        for line in lines
+    )
+    module = run_checked(NAME, text)
+    assert waits(module, f"{channel}.send") == [f"{channel}.recv"]
+
+
+def looped(inner: int) -> str:
+    """A channel on stream 0 before a loop, and one on another stream in its body."""
     body = "\n  ".join(
         [
             "s = (s32[], f32[8], token[], f32[8]) parameter(0)",
@@ -145,7 +163,7 @@ condition {{
   n = s32[] constant(3)
   ROOT less = pred[] compare(k, n), direction=LT
 }}"""
-    text = program(
+    return program(
         "p = f32[8] parameter(0)",
         "zero = s32[] constant(0)",
         *transfer(1, "p", stream(0)),
@@ -154,6 +172,3 @@ condition {{
         "ROOT r = f32[8] get-tuple-element(w), index=1",
         before=before,
     )
-    module = run_checked(NAME, text, changes=chains)
-    for name in ("c1", "d1"):
-        assert waits(module, f"{name}.send") == ([f"{name}.recv"] if chains else [])
