@@ -6,7 +6,9 @@ import gzip
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 class Compiler:
@@ -19,6 +21,14 @@ class Compiler:
         self.xla_gpu = xla_gpu
         self.shared = shared
         self.python = python
+
+    def compile_all(self, texts: Sequence[str]) -> list[Any]:
+        """Compile programs for one device in one process: answers with the text after the last pass
+        (`final`) and the buffer assignment (`memory`), empty and None where that failed."""
+        results: list[Any] = self.xla_gpu.compile_many(
+            list(texts), target="h100_sxm", passes="sanitize", python=self.python
+        )
+        return results
 
     def final_text(self, name: str) -> str:
         """Compile the recorded module `MODULE/VARIANT` with the flags of its variant."""

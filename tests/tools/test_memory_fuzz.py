@@ -1,0 +1,102 @@
+"""Random programs for buffer assignment: valid, the same each time; verdicts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from hloopt.memory.assignment import BufferAssignment
+from hloopt.memory.backends import backend_of
+from hloopt.text import parse_module
+from hloopt.verifier import ANY_TARGET, verify_module
+from memory_fuzz_lib.programs import program
+from memory_fuzz_lib.subject import Programs
+
+FINAL = """
+HloModule m, is_scheduled=true
+f {
+  x = f32[1024] parameter(0)
+  y = f32[512] parameter(1)
+  ROOT t = (f32[1024], f32[512]) tuple(x, y)
+}
+ENTRY e {
+  p = f32[1024] parameter(0)
+  a = f32[1024] sine(p)
+  b = f32[512] slice(a), slice={[0:512]}
+  c = f32[512] cosine(b)
+  ROOT r = (f32[1024], f32[512]) fusion(a, c), kind=kLoop, calls=f
+}
+"""
+
+
+def answer() -> Any:
+    """Our own assignment in the place of the compiler's."""
+    module = parse_module(FINAL)
+    assignment = BufferAssignment.of(module, backend=backend_of(module))
+    flow = assignment.flow
+    allocations = [
+        {
+            "kind": allocation.kind.value,
+            "color": allocation.color,
+            "size": allocation.size,
+            "values": [
+                {
+                    "name": flow.definer[value].name,
+                    "offset": offset,
+                    "size": assignment.buffers.value_size(value),
+                }
+                for value, offset in allocation.offsets.items()
+                if flow.definer[value].name in "abc"
+            ],
+        }
+        for allocation in assignment.allocations
+    ]
+    return SimpleNamespace(final=FINAL, memory={"allocations": allocations})
+
+
+def test_programs_are_valid_and_the_same_each_time() -> None:
+    texts = [program(5, number) for number in range(60)]
+    assert texts == [program(5, number) for number in range(60)]
+    assert [verify_module(parse_module(text), ANY_TARGET) for text in texts] == [[]] * 60
+    for opcode in ("reduce", "dot", "transpose", "dynamic-update-slice", "convert", "broadcast"):
+        assert any(f" {opcode}(" in text for text in texts)
+
+
+def test_equal_buffers_are_no_finding() -> None:
+    progress = Programs(0, Path(), "").judged(3, answer())
+    assert progress.findings == []
+    assert progress.outcomes["equal"] == progress.outcomes["programs"] == 1
+    assert progress.outcomes["offsets"] == progress.outcomes["equal offsets"] > 0
+    assert progress.outcomes["fusions of several results"] == 1
+
+
+def test_another_size_or_offset_is_one() -> None:
+    sizes, offsets = answer(), answer()
+    sizes.memory["allocations"][0]["size"] += 1
+    values = next(a["values"] for a in offsets.memory["allocations"] if a["values"])
+    values[0]["offset"] += 128
+    programs = Programs(0, Path(), "")
+    kinds = [
+        finding.problem.kind
+        for changed in (sizes, offsets)
+        for finding in programs.judged(3, changed).findings
+    ]
+    assert kinds == ["other sizes, program 3", "other offsets, program 3"]
+    assert programs.judged(3, sizes).outcomes["equal"] == 0
+
+
+def test_what_is_not_compiled_is_counted() -> None:
+    lost = SimpleNamespace(final="", memory=None)
+    assert Programs(0, Path(), "").judged(3, lost).outcomes == {"lost": 1}
+
+
+def test_the_tool_shows_a_program_and_asks_for_a_compiler(root: Path) -> None:
+    tool = [sys.executable, str(root / "tools" / "memory_fuzz.py")]
+    shown = subprocess.run([*tool, "--show", "2"], capture_output=True, text=True, check=True)
+    assert shown.stdout == program(0, 2)
+    refused = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "--shared and --ask are needed" in refused.stderr

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Place the buffers of random programs, and compare them with those of XLA:GPU's compiler.
+
+    tools/memory_fuzz.py --shared DIR --ask PYTHON [--seed S] [--count N] [--save DIR] [--again]
+    tools/memory_fuzz.py --seed S --show N
+
+Programs of a generator of our own have elementwise operations, reductions of rows and columns,
+products, transposes and updates in place on shared operands, of which XLA:GPU makes fusions of
+several results. PYTHON is an interpreter with its compiler (oracle/XLA_GPU.md); no GPU is needed.
+It compiles each program; ours reads the text after the last pass. All allocations have to be equal,
+and the offsets of all values.
+
+Answers are kept in DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the
+sources changed. Exits 1 if any program differs, 2 for wrong usage. Needs Linux.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from memory_fuzz_lib.subject import BLOCK, Programs
+from sweep_lib.state import State
+from sweep_lib.sweep import Sweep
+
+
+def main() -> int:
+    """Examine as many programs as the command line says; the exit code."""
+    parser = _parser()
+    arguments = parser.parse_args()
+    programs = Programs(arguments.seed, arguments.shared or Path(), arguments.ask or "")
+    if arguments.show is not None:
+        sys.stdout.write(programs.content(arguments.show).decode())
+        return 0
+    if not arguments.shared or not arguments.ask:
+        parser.error("--shared and --ask are needed: the compiler answers")
+    path = arguments.save / f"seed-{arguments.seed}.jsonl"
+    if arguments.again:
+        path.unlink(missing_ok=True)
+    state = State(path, f"seed {arguments.seed}")
+    sweep = Sweep(programs, state, folder=arguments.save, seed=arguments.seed, unit="programs")
+    sweep.run(arguments.count, jobs=1, longest=BLOCK)
+    outcomes: Counter[str] = state.total.outcomes
+    print(
+        sweep.summary(
+            f"{outcomes['equal']:,} of {outcomes['programs']:,} equal, "
+            f"{outcomes['equal offsets']:,} of {outcomes['offsets']:,} offsets, "
+            f"{outcomes['fusions of several results']:,} fusions of several results, "
+            f"{outcomes['lost']:,} without an answer"
+        )
+    )
+    return int(outcomes["equal"] < outcomes["programs"] or not outcomes["programs"])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Buffers of random programs, ours and XLA:GPU's.")
+    parser.add_argument("--shared", type=Path, help="the folder of oracle/")
+    parser.add_argument("--ask", metavar="PYTHON", help="ask the compiler that this Python has")
+    parser.add_argument("--seed", type=int, default=0, help="another seed, other programs")
+    parser.add_argument("--count", type=int, default=600, help="how many programs")
+    parser.add_argument(
+        "--save", type=Path, default=Path("build/memory-fuzz"), help="folder for findings"
+    )
+    parser.add_argument("--again", action="store_true", help="forget what is done")
+    parser.add_argument("--show", type=int, metavar="N", help="print program N")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

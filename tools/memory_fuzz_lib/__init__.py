@@ -1,0 +1,1 @@
+"""Random programs whose buffers XLA:GPU's compiler places, and we."""
