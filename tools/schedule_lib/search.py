@@ -18,7 +18,7 @@ from hloopt.scheduling.engine.module_scheduling import ModuleScheduling
 from hloopt.scheduling.search_options import SearchOptions
 from schedule_lib.comparison import figures_of, prepare
 
-_ROUNDING = 1 + 1e-4
+_ROUNDING = 1 + 1e-3
 SETTING = "base"
 """The recorded setting: XLA:GPU's defaults."""
 

@@ -56,6 +56,19 @@ def test_64_kib_are_rounding() -> None:
         assert Packing(module).fits(module.entry, in_order(module, "pacbdr")) is fits
 
 
+def test_of_large_modules_a_thousandth_is_rounding() -> None:
+    module = parse_module(TEXT.replace(str(LARGE), str(1 << 15)))
+    rest = "large = f32[1073741824] parameter(1)\n  p = f32[32768] parameter(0)"
+    text = TEXT.replace(str(LARGE), str(1 << 15)).replace(
+        "p = f32[32768] parameter(0)\n  a", rest + "\n  a"
+    )
+    large = parse_module(text)
+    assert not Packing(module).fits(module.entry, in_order(module, "pacbdr"))
+    names = ["large", *"pacbdr"]
+    named = {i.name: i for i in large.entry.instructions}
+    assert Packing(large).fits(large.entry, [named[name] for name in names])
+
+
 @pytest.mark.parametrize("does_fit", [True, False])
 def test_the_search_asks_for_each_better_order(
     does_fit: bool, monkeypatch: pytest.MonkeyPatch

@@ -8,8 +8,10 @@ from hloopt.ir import Computation, Instruction, Module
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import backend_of
 
-_ROUNDING = 1 << 16
-"""Bytes that may be allocated more: buffers begin at whole blocks."""
+_LEAST_ROUNDING = 1 << 16
+_ROUNDING = 1000
+"""The part of what is allocated that may be allocated more, at least `_LEAST_ROUNDING` bytes:
+buffers begin at whole blocks, and any other order packs a little better or worse."""
 
 
 class Packing:
@@ -27,7 +29,8 @@ class Packing:
             computation: list(computation.instructions)
             for computation in module.computations.values()
         }
-        self._allowed = self._allocated() + more + _ROUNDING
+        allocated = self._allocated()
+        self._allowed = allocated + more + max(allocated // _ROUNDING, _LEAST_ROUNDING)
 
     def fits(self, computation: Computation, order: Sequence[Instruction]) -> bool:
         """Whether the module may have this order of a computation, beside the ones that it was
