@@ -50,29 +50,47 @@ class Fit:
 
 
 def fit(samples: Sequence[Sample]) -> Fit:
-    """The slowdowns that fit best. O(rounds · samples · log samples)."""
-    found = Fit(launch=_launch([sample for sample in samples if sample.launch]))
-    best, least = found, _loss(found, samples)
+    """The slowdowns that fit best, after the launch that the target states or a fitted one.
+
+    O(rounds · figures · samples), mostly O(rounds · samples).
+    """
+    fits = [_fit(samples, None)]
+    if (launch := _launch([sample for sample in samples if sample.launch])) is not None:
+        fits.append(_fit(samples, launch))
+    return min(fits, key=lambda found: _loss(found, samples))
+
+
+def _fit(samples: Sequence[Sample], launch: float | None) -> Fit:
+    best = Fit(launch=launch)
+    least = _loss(best, samples)
     for _ in range(_ROUNDS):
-        found = _next(found, samples)
-        if (loss := _loss(found, samples)) >= least:
+        medians = _medians(best, samples)
+        # All at once, else those by themselves with which it fits better.
+        steps = [medians, *({figure: median} for figure, median in medians.items())]
+        is_better = False
+        for step in steps:
+            found = Fit({**best.slowdowns, **step}, launch)
+            if (loss := _loss(found, samples)) < least:
+                best, least, is_better = found, loss, True
+                if step is medians:
+                    break
+        if not is_better:
             break
-        best, least = found, loss
     return best
 
 
-def _next(before: Fit, samples: Sequence[Sample]) -> Fit:
+def _medians(before: Fit, samples: Sequence[Sample]) -> dict[Name, float]:
+    """The slowdowns of figures that enough samples are bound by."""
     ratios: dict[Name, list[tuple[float, float]]] = {}
     for sample in samples:
         part = before.bound(sample)
         rest = max(sample.measured - before.launch_of(sample), sample.measured * _LEAST_REST)
         ratios.setdefault(part.figure, []).append((rest / part.seconds, part.seconds))
-    slowdowns = {
+    return {
         figure: weighted_median(found)
         for figure, found in ratios.items()
         if len(found) >= LEAST_SAMPLES
     }
-    return Fit({**before.slowdowns, **slowdowns}, before.launch)
 
 
 def _loss(found: Fit, samples: Iterable[Sample]) -> float:
@@ -116,4 +134,4 @@ def _launch(samples: Sequence[Sample]) -> float | None:
         return None
     slope = weighted_median(slopes)
     start = weighted_median([(time - slope * seconds, 1.0) for seconds, time in points])
-    return min(max(start, 0.0), points[0][1])
+    return min(max(start, 0.0), points[0][1] * (1 - _LEAST_REST))
