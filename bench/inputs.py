@@ -7,7 +7,7 @@ from pathlib import Path
 
 PIPELINE = "simplify"
 ROOT = Path(__file__).resolve().parent.parent
-SMALL_FILE = ROOT / "testdata" / "fori_loop.before_optimizations.hlo"
+SMALL_FILE = ROOT / "testdata" / "mlp_psum_8dev.after_optimizations.hlo"
 """What each process reads first, untimed."""
 WHOLE_STEP = ROOT / "testdata" / "transformer_scan_8dev.after_spmd_partitioning.hlo"
 MATMUL_SIZE = 1000
