@@ -212,6 +212,11 @@ def counted(number: int, what: str, many: str | None = None) -> str:
     return f"{number:,} {what if number == 1 else many or f'{what}s'}"
 
 
+def with_article(noun: str) -> str:
+    """`a sort`, `an add`, by the first letter."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
 _LONGEST_NAME = 500  # the comparison takes time
 
 

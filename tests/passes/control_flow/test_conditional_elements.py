@@ -69,7 +69,7 @@ def missed(context: PassContext) -> list[tuple[str, str]]:
     return [(r.instruction, r.reason) for r in context.remarks if r.kind == "missed"]
 
 
-UNREAD = "1 of 3 inputs of %t are not read"
+UNREAD = "1 of 3 inputs of %t is not read"
 
 
 def test_inputs_that_a_branch_does_not_read_go_with_what_made_them() -> None:
@@ -161,8 +161,8 @@ ENTRY e {{
     assert unread.operands[1].shape.text == "(f32[2]{0})"
     assert not unread.users
     assert [reason for _, reason in applied(context)] == [
-        *["1 of 2 inputs of %effect are not read"] * 2,
-        *["1 of 2 inputs of %t are not read"] * 2,
+        *["1 of 2 inputs of %effect is not read"] * 2,
+        *["1 of 2 inputs of %t is not read"] * 2,
     ]
 
 
@@ -192,7 +192,7 @@ ENTRY e {{
     assert some.shape.text == "(f32[2]{0})"
     assert module.computations["effect"].root.shape.text == "(f32[2]{0}, f32[2]{0})"
     assert [o.opcode for o in some.called[0].root.operands] == [Opcode.PARAMETER]
-    assert applied(context)[0] == ("some", "1 of 2 outputs are not read")
+    assert applied(context)[0] == ("some", "1 of 2 outputs is not read")
     assert ("some", "a branch has a side effect") in missed(context)
 
 
@@ -233,7 +233,7 @@ def test_only_outputs_that_are_the_same_in_every_branch_are_merged() -> None:
     assert indices(module) == [0, 1, 2, 0]
     assert applied(context) == [
         ("g3", "reads output 0, which is the same"),
-        ("c", "1 of 4 outputs are not read"),
+        ("c", "1 of 4 outputs is not read"),
     ]
     assert [shown(c)[-1] for c in module.computations.values()][:2] == [
         "ROOT tuple = (f32[2], f32[2], f32[2]) tuple(t.x, t.y, t.x)",
@@ -298,7 +298,7 @@ def test_an_array_that_nothing_reads_is_one_output() -> None:
         shape="f32[2]", entry="ROOT r = f32[2] sine(p)",
     )  # fmt: skip
     module, context = simplified(text)
-    assert applied(context) == [("c", "1 of 1 output are not read")]
+    assert applied(context) == [("c", "1 of 1 output is not read")]
     (choice,) = module.instructions(Opcode.CONDITIONAL)
     assert choice.shape.text == "()"
     assert Opcode.SINE not in {i.opcode for i in module.computations["f"].instructions}

@@ -79,7 +79,7 @@ def test_outputs_of_conditionals_between_others_that_stay_go() -> None:
   b = f32[4] reverse(a), dimensions={{0}} ROOT r = {gives} tuple(s, b) }}
 ENTRY"""
     module, context = simplified(text.replace("ENTRY", branch))
-    less = "1 of 2 outputs are not read"
+    less = "1 of 2 outputs is not read"
     assert applied(context) == [("c1", less), ("c2", less)]
     assert [i.shape.text for i in module.instructions(Opcode.CONDITIONAL)] == [
         "(f32[4]{0}, f32[4]{0})",
@@ -206,7 +206,7 @@ ENTRY e {
 """
     module, context = simplified(text)
     assert list(module.computations) == ["t", "e"]
-    assert applied(context)[1:] == [("c", "1 of 2 inputs of %t are not read")] * 2
+    assert applied(context)[1:] == [("c", "1 of 2 inputs of %t is not read")] * 2
 
 
 FRAMES = """

@@ -147,6 +147,26 @@ def test_a_search_that_finds_nothing_better() -> None:
     )
 
 
+def test_a_search_names_waiting_for_the_host() -> None:
+    text = scheduled("""p = f32[8] parameter(0)
+  q = f32[16] parameter(1)
+  h = (f32[16]{0:S(5)}, f32[16], u32[]) copy-start(q)
+  e = f32[16]{0:S(5)} copy-done(h)
+  s = (f32[8], f32[16]) all-gather-start(p), dimensions={0}
+  d = f32[16] all-gather-done(s)
+  a = f32[16] negate(d)
+  c = (f32[16], f32[16]{0:S(5)}, u32[]) copy-start(e)
+  k = f32[16] copy-done(c)
+  g = (f32[8], f32[16]) all-gather-start(p), dimensions={0}
+  j = f32[16] all-gather-done(g)
+  ROOT r = tuple(a, k, j)""")
+    found = remarks(text, search={"iterations": 3000})
+    assert found["applied r"] == (
+        "%e takes 10,006 cycles instead of 10,006, 0 instead of 1 of them waiting for collectives, "
+        "9,994 instead of 9,993 for copies to or from the host; no order takes less than 10,004"
+    )
+
+
 def test_arguments_that_leave_no_memory() -> None:
     text = scheduled(f"{GATHER}ROOT r = tuple(d, q)")
     found = remarks(text, preset="xla-gpu", device_memory_size=240)

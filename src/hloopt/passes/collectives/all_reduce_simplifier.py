@@ -55,7 +55,8 @@ class AllReduceSimplifier(ModulePass):
             if reason is not None:
                 context.missed(collective, reason)
                 continue
-            if not context.apply(collective, f"all {size} devices of a group have the same"):
+            same = f"all {size} devices of a group have the same"
+            if not context.apply(collective, "a group is one device" if size == 1 else same):
                 break
             context.count("collectives removed")
             changed[collective.parent] = None

@@ -93,7 +93,8 @@ def _drop_unused_operands(sort: Instruction, context: PassContext) -> list[Instr
         return []
     stays = set(kept)
     dropped = [operand for i, operand in enumerate(sort.operands) if i not in stays]
-    what = f"{len(dropped)} of {counted(len(sort.operands), 'operand')} are not read"
+    verb = "is" if len(dropped) == 1 else "are"
+    what = f"{len(dropped)} of {counted(len(sort.operands), 'operand')} {verb} not read"
     if not context.apply(sort, what):
         return []
     context.count("operands removed", len(dropped))

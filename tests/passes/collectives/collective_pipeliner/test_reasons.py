@@ -42,7 +42,7 @@ def test_a_root_that_something_reads_is_not_only_a_root(options: dict[str, Any])
         (AR + "  lost = token[] after-all()\n  row = f32[1,8] add(ar, part)\n"
          "  stored = f32[4,8] dynamic-update-slice(x, row, i, zero)", "stored, y",
          {"pipeline_use_tree": False},
-         "%row, between it and its store, is a add, which cannot be moved along"),
+         "%row, between it and its store, is an add, which cannot be moved along"),
         (AR + "  row = f32[1,8] custom-call(ar), custom_call_target=\"t\", "
          "custom_call_has_side_effect=true\n"
          "  stored = f32[4,8] dynamic-update-slice(x, row, i, zero)", "stored, y", FORWARD,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hloopt.analysis.loops.integers import wrap
 from hloopt.analysis.side_effects import has_own_side_effect
-from hloopt.diagnostics import counted
+from hloopt.diagnostics import counted, with_article
 from hloopt.ir.custom_targets import SUNK
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
@@ -112,7 +112,9 @@ def _check_batch(value: Instruction, stacked: StackedValues, progressions: Progr
         if not is_custom_call(value, LAYOUT_CONSTRAINT) and not is_custom_call(value, SUNK):
             raise NotPipelined(f"{place} is a custom-call, which cannot run for all trips at once")
     elif value.opcode not in SHAPE_ONLY | SHIFTED:
-        raise NotPipelined(f"{place} is a {value.opcode}, which cannot run for all trips at once")
+        raise NotPipelined(
+            f"{place} is {with_article(value.opcode)}, which cannot run for all trips at once"
+        )
     if check := _SPECIAL.get(value.opcode):
         check(value, stacked, progressions)
 

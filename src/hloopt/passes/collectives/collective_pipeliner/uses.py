@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.side_effects import has_own_side_effect
+from hloopt.diagnostics import with_article
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.passes.collectives.collective_pipeliner.counted_loop import CountedLoop, NotPipelined
@@ -99,9 +100,11 @@ def _check_formatting(user: Instruction, loop: CountedLoop, options: PipelinerOp
     check_control_dependencies(user, place)
     is_sink = options.pipelining_direction == "forward-sink"
     if not _can_format(user, is_sink=is_sink, elementwise=options.pipeline_use_tree):
-        raise NotPipelined(f"{place} is a {user.opcode}, which cannot be moved along")
+        raise NotPipelined(f"{place} is {with_article(user.opcode)}, which cannot be moved along")
     if not options.accepts_formatting(user):
-        raise NotPipelined(f"{place} is a {user.opcode}, which acceptable_formatting excludes")
+        raise NotPipelined(
+            f"{place} is {with_article(user.opcode)}, which acceptable_formatting excludes"
+        )
 
 
 def _can_format(user: Instruction, *, is_sink: bool, elementwise: bool) -> bool:

@@ -28,7 +28,8 @@ def drop_unused_inputs(branch: Computation, dead: DeadCode, context: PassContext
     callers = callers_of_branch(branch)
     if len(read) == count or any("sharding" in c.attributes for c, _ in callers):
         return
-    unread = f"{count - len(read)} of {counted(count, 'input')} of %{branch.name} are not read"
+    verb = "is" if count - len(read) == 1 else "are"
+    unread = f"{count - len(read)} of {counted(count, 'input')} of %{branch.name} {verb} not read"
     if not context.apply(callers[0][0], unread, remark=False):
         return
     own = apart_from_others(branch)

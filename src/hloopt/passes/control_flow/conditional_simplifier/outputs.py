@@ -50,7 +50,8 @@ def drop_unused_outputs(
     if shape.is_tuple and len(read) == len(shape.elements):
         return []
     count = len(shape.elements) or 1
-    what = f"{count - len(read)} of {counted(count, 'output')} are not read"
+    unread = count - len(read)
+    what = f"{unread} of {counted(count, 'output')} {'is' if unread == 1 else 'are'} not read"
     if not context.apply(conditional, what):
         return []
     copies = own_branches(conditional)
