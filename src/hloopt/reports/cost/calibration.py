@@ -94,8 +94,8 @@ def _notes(calibration: Calibration) -> Iterator[str]:
         f"{counted(calibration.samples, 'instruction')} whose bytes or flops are known"
     )
     yield (
-        "error: the median of what times by roofline are off, of the measured time; held out: of "
-        "each fifth of the instructions by a fit to the others"
+        "errors are medians of how far times by roofline are off, as a share of the measured time; "
+        "held out: of each fifth of the instructions by a fit to the others"
     )
     fitted = {figure.name.kind for figure in calibration.figures}
     if MATRIX_RATE in fitted:
