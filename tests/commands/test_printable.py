@@ -151,6 +151,43 @@ def _pictures(*options: str, names: Sequence[str] = ("--html",)) -> Lines:
     return lines
 
 
+def _with_table(files: Files) -> Iterator[Sequence[str]]:
+    for text in (
+        "entries { \x1b }",
+        'entries { key: "\x1b[31m" value { } }',
+        '{"entries": {"\x1b": 1}}',
+    ):
+        table = files(text, "table", ".pbtxt")
+        for option in ("--collective-perf-table", "--matmul-perf-table"):
+            yield files(MODULE), "--target", "h100_sxm", option, table
+
+
+def _calibrate(files: Files) -> Iterator[Sequence[str]]:
+    module = files(KERNELS, "kernels")
+    costs = "".join(f'costs {{ name: "{name}" cost_us: 2 }} ' for name in "abc")
+    profile = files(costs, "p", ".pbtxt")
+    out = str(files.folder / f"out{NASTY.replace('/', '')}.yaml")
+    on = "--target", "h100_sxm"
+    yield module, "--profile", profile, *on
+    yield module, "--profile", profile, *on, "-o", out
+    yield module, "--profile", profile, *on, "-o", NASTY
+    yield module, "--profile", profile, "--target", NASTY
+    yield module, "--profile", f"missing{NASTY}", *on
+    yield module, "--profile", files("costs { \x1b[31m }", "bad", ".pbtxt"), *on
+    yield module, "--profile", files('costs { name: "\x1b" cost_us: 1 }', "other", ".pbtxt"), *on
+    for text in MISTAKES.values():
+        yield files(text), "--profile", profile, *on
+
+
+KERNELS = """HloModule m, is_scheduled=true
+ENTRY e {
+  p = f32[8] parameter(0)
+  a = f32[8] copy(p)
+  b = f32[8] copy(a)
+  ROOT c = f32[8] copy(b)
+}
+"""
+
 COMMANDS: dict[str, Lines] = {
     "analyze call-graph": several(on_modules(), on_modules("--tree"), on_modules("--dot")),
     "analyze loops": on_modules(),
@@ -159,6 +196,7 @@ COMMANDS: dict[str, Lines] = {
         [(files(MODULE), "p", "n"), (files(MODULE), "n", "p"), (files(MODULE), NASTY, "n")]
     ),
     "analyze replication": several(on_modules("--instructions"), on_modules("--cross-replica")),
+    "calibrate": _calibrate,
     "cost": several(
         on_modules(),
         *(on_modules("--by", by) for by in ("instruction", "scope", "source")),
@@ -189,6 +227,8 @@ COMMANDS: dict[str, Lines] = {
         on_modules("--target", "h100_sxm"),
         on_modules("--explain", "r"),
         on_modules("--explain", NASTY),
+        on_modules("--target", "h100_sxm", "--collective-perf-table", NASTY),
+        _with_table,
         _pictures("--target", "h100_sxm"),
     ),
     "targets": on_names(),
