@@ -53,7 +53,7 @@ def _network(base: Network, config: Any, links: int | None) -> Network:
         chunk_size=config["chunk_size_bytes"],
         round_trip=config["rtt_us"],
         node_size=config["gpus_per_node"],
-        partition_size=config.get("partition_size", config["gpus_per_node"]),
+        partition_size=config.get("partition_size") or config["gpus_per_node"],
         lanes=lanes,
         lane_bandwidth=config.get("nvlink_bw_per_lane_gbps", base.lane_bandwidth / GIGA) * GIGA,
         barrier=config.get("nvlink_barrier_latency_us", base.barrier),
