@@ -35,6 +35,7 @@ from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.runner import PipelineRunner
 from hloopt.pass_framework.validation import Validator
 from hloopt.text import parse_module, print_module
+from oracle_script import oracle_script
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -160,10 +161,7 @@ class Checker:
     """
 
     def __init__(self, settings: Settings) -> None:
-        sys.path.insert(0, str(settings.oracle))
-        import xla_oracle  # type: ignore[import-not-found, unused-ignore]  # beside the data
-
-        self._oracle: Any = xla_oracle
+        self._oracle = oracle_script(settings.oracle, "xla_oracle")
         self._settings = settings
         self._pipeline = settings.steps()
 

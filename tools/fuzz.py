@@ -29,8 +29,8 @@ from collections import Counter
 from pathlib import Path
 
 from fuzz_lib.inputs import KINDS, Inputs
-from sweep_lib.state import State
-from sweep_lib.sweep import Sweep, show_progress
+from sweep_lib.arguments import sweep_of, sweep_parser
+from sweep_lib.sweep import show_progress
 
 ROOT = Path(__file__).resolve().parent.parent
 _PER_SLICE = 1000
@@ -50,15 +50,11 @@ def main() -> int:
     if arguments.against_xla:
         return _compare_with_xla(folders, arguments.seed, arguments.count)
     inputs = Inputs(folders, arguments.seed, thorough=arguments.thorough, kinds=kinds)
-    path = arguments.save / f"seed-{arguments.seed}.jsonl"
-    if arguments.again:
-        path.unlink(missing_ok=True)
-    state = State(path, repr(inputs))
-    sweep = Sweep(inputs, state, folder=arguments.save, seed=arguments.seed, unit="inputs")
+    sweep = sweep_of(inputs, arguments, "inputs", repr(inputs))
     sweep.run(arguments.count, arguments.jobs, _PER_SLICE)
-    print(_commands(state.total.outcomes))
-    print(sweep.summary(_counts(state.total.outcomes)))
-    return 1 if state.kinds else 0
+    print(_commands(sweep.state.total.outcomes))
+    print(sweep.summary(_counts(sweep.state.total.outcomes)))
+    return 1 if sweep.state.kinds else 0
 
 
 def _counts(outcomes: Counter[str]) -> str:
@@ -94,17 +90,14 @@ def _compare_with_xla(folders: tuple[Path, ...], seed: int, count: int) -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Break HLO texts, protos and pipelines at random.")
+    description = "Break HLO texts, protos and pipelines at random."
+    parser = sweep_parser(description, "inputs", 20_000, "fuzz")
     parser.add_argument("--shared", type=Path, help="the folder of corpus/, for more texts")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other inputs")
-    parser.add_argument("--count", type=int, default=20_000, help="how many inputs")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of inputs; default: all")
     parser.add_argument(
         "--thorough", type=float, default=0.25, help="the share of texts to run all passes on"
     )
-    parser.add_argument("--save", type=Path, default=Path("build/fuzz"), help="folder for findings")
-    parser.add_argument("--again", action="store_true", help="forget what is done")
     parser.add_argument("--against-xla", action="store_true", help="compare with what jaxlib reads")
     return parser.parse_args()
 

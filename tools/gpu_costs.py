@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from hloopt.diagnostics import HloError
+from oracle_script import oracle_script
 
 Costs = dict[str, dict[str, float]]
 """Microseconds under "node" by instruction, and under "latency" by start."""
@@ -19,10 +19,7 @@ def ask_costs(text: str, target: str, shared: Path, python: str) -> Costs:
     interpreter with XLA's GPU plugin (see oracle/XLA_GPU.md). Raises HloError.
     """
     oracle = shared / "oracle"
-    if str(oracle) not in sys.path:
-        sys.path.append(str(oracle))
-    import xla_gpu  # type: ignore[import-not-found, unused-ignore]  # beside the data
-
+    xla_gpu = oracle_script(oracle, "xla_gpu")
     verbosity = f"{xla_gpu.VMODULE},{xla_gpu.EXPLAIN}"
     description = str(oracle / "targets" / f"{target}.txtpb")
     try:

@@ -21,9 +21,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from hloopt.diagnostics import HloError
 from memory_fuzz_lib.subject import BLOCK, Programs
-from sweep_lib.state import State
-from sweep_lib.sweep import Sweep
+from oracle_script import check_gpu_compiler
+from sweep_lib.arguments import sweep_of, sweep_parser
 
 
 def main() -> int:
@@ -36,13 +37,13 @@ def main() -> int:
         return 0
     if not arguments.shared or not arguments.ask:
         parser.error("--shared and --ask are needed: the compiler answers")
-    path = arguments.save / f"seed-{arguments.seed}.jsonl"
-    if arguments.again:
-        path.unlink(missing_ok=True)
-    state = State(path, f"seed {arguments.seed}")
-    sweep = Sweep(programs, state, folder=arguments.save, seed=arguments.seed, unit="programs")
+    try:
+        check_gpu_compiler(arguments.shared, arguments.ask)
+    except HloError as error:
+        parser.error(error.message)
+    sweep = sweep_of(programs, arguments, "programs")
     sweep.run(arguments.count, jobs=1, longest=BLOCK)
-    outcomes: Counter[str] = state.total.outcomes
+    outcomes: Counter[str] = sweep.state.total.outcomes
     print(
         sweep.summary(
             f"{outcomes['equal']:,} of {outcomes['programs']:,} equal, "
@@ -55,15 +56,10 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Buffers of random programs, ours and XLA:GPU's.")
+    description = "Buffers of random programs, ours and XLA:GPU's."
+    parser = sweep_parser(description, "programs", 600, "memory-fuzz")
     parser.add_argument("--shared", type=Path, help="the folder of oracle/")
     parser.add_argument("--ask", metavar="PYTHON", help="ask the compiler that this Python has")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other programs")
-    parser.add_argument("--count", type=int, default=600, help="how many programs")
-    parser.add_argument(
-        "--save", type=Path, default=Path("build/memory-fuzz"), help="folder for findings"
-    )
-    parser.add_argument("--again", action="store_true", help="forget what is done")
     parser.add_argument("--show", type=int, metavar="N", help="print program N")
     return parser
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from differential_lib.chains import LEFT_OUT, Step, chain
@@ -28,10 +28,9 @@ from differential_lib.generate import dice_of, program_text
 from differential_lib.judge import judge
 from differential_lib.shrinking import shrunk
 from hloopt.pass_framework.registry import pass_names
+from sweep_lib.arguments import sweep_of, sweep_parser
 from sweep_lib.findings import Finding, Progress
 from sweep_lib.limits import Limits
-from sweep_lib.state import State
-from sweep_lib.sweep import Sweep
 
 _OUTCOMES = ("equal", "unchanged", "undecided", "cannot run", "invalid", "different", "broken")
 _PER_SLICE = 250
@@ -72,9 +71,9 @@ class Programs(NamedTuple):
         if problem.kind not in known:
             known.add(problem.kind)
 
-            def still_fails(candidate: str, fewer: object) -> bool:
+            def still_fails(candidate: str, fewer: Sequence[Step]) -> bool:
                 with limits:
-                    found = judge(candidate, fewer).problem  # type: ignore[arg-type]  # what it was called with
+                    found = judge(candidate, fewer).problem
                 return found is not None and found.kind == problem.kind
 
             text, steps = shrunk(text, steps, still_fails, self.shrinking_seconds)
@@ -93,17 +92,13 @@ def main() -> int:
     if arguments.show is not None:
         sys.stdout.write(programs.content(arguments.show).decode())
         return 0
-    path = arguments.save / f"seed-{arguments.seed}.jsonl"
-    if arguments.again:
-        path.unlink(missing_ok=True)
-    state = State(path, f"seed {arguments.seed}")
-    sweep = Sweep(programs, state, folder=arguments.save, seed=arguments.seed, unit="programs")
+    sweep = sweep_of(programs, arguments, "programs")
     sweep.run(arguments.count, arguments.jobs, _PER_SLICE)
-    outcomes = state.total.outcomes
+    outcomes = sweep.state.total.outcomes
     print(_coverage(outcomes))
     counts = ", ".join(f"{outcomes[o]:,} {o}" for o in _OUTCOMES if outcomes[o])
     print(sweep.summary(counts))
-    return 1 if state.kinds else 0
+    return 1 if sweep.state.kinds else 0
 
 
 def _coverage(outcomes: Counter[str]) -> str:
@@ -122,14 +117,9 @@ def _coverage(outcomes: Counter[str]) -> str:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Random chains of passes on random programs.")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other programs")
-    parser.add_argument("--count", type=int, default=20_000, help="how many programs")
+    description = "Random chains of passes on random programs."
+    parser = sweep_parser(description, "programs", 20_000, "random-differential")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument(
-        "--save", type=Path, default=Path("build/random-differential"), help="folder for findings"
-    )
-    parser.add_argument("--again", action="store_true", help="forget what is done")
     parser.add_argument("--show", type=int, metavar="N", help="print program N and its chain")
     return parser.parse_args()
 

@@ -35,6 +35,7 @@ from hloopt.reports.schedule.latency import analyze_latency
 from hloopt.reports.schedule.run import ScheduleSettings
 from hloopt.targets import Target, load_target
 from hloopt.text import parse_module
+from oracle_script import oracle_script
 
 TARGET = "h100_sxm"
 DOCUMENT = DOCUMENTS / "cost_models.md"
@@ -118,9 +119,7 @@ def own_steps(shared: Path, python: str) -> Iterator[Step]:
     from roofline_lib.programs import programs
 
     oracle = shared / "oracle"
-    sys.path.append(str(oracle))
-    import xla_gpu  # type: ignore[import-not-found, unused-ignore]  # beside the data
-
+    xla_gpu = oracle_script(oracle, "xla_gpu")
     texts = programs()
     description = str(oracle / "targets" / f"{TARGET}.txtpb")
     try:

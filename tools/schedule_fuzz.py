@@ -30,11 +30,11 @@ from collections import Counter
 from pathlib import Path
 
 from hloopt.diagnostics import HloError
+from oracle_script import check_gpu_compiler
 from schedule_fuzz_lib.compiler import Compiler
 from schedule_fuzz_lib.given import compare_files
 from schedule_fuzz_lib.subject import BLOCK, Programs, outcome_table
-from sweep_lib.state import State
-from sweep_lib.sweep import Sweep
+from sweep_lib.arguments import sweep_of, sweep_parser
 
 BAR = 0.995
 _COUNTS = {
@@ -61,16 +61,13 @@ def main() -> int:
         parser.error("--shared and --ask are needed: the compiler answers")
     if arguments.files:
         return _compare_files(parser, arguments)
-    path = arguments.save / f"seed-{arguments.seed}.jsonl"
-    if arguments.again:
-        path.unlink(missing_ok=True)
-    state = State(path, f"seed {arguments.seed}")
-    sweep = Sweep(programs, state, folder=arguments.save, seed=arguments.seed, unit="programs")
     try:
-        sweep.run(arguments.count, jobs=1, longest=BLOCK)
+        check_gpu_compiler(arguments.shared, arguments.ask)
     except HloError as error:
         parser.error(error.message)
-    outcomes: Counter[str] = state.total.outcomes
+    sweep = sweep_of(programs, arguments, "programs")
+    sweep.run(arguments.count, jobs=1, longest=BLOCK)
+    outcomes: Counter[str] = sweep.state.total.outcomes
     print(outcome_table(outcomes))
     print(sweep.summary(_counts(outcomes)))
     return int(outcomes["equal"] < BAR * outcomes["computations"])
@@ -94,19 +91,14 @@ def _counts(outcomes: Counter[str]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Orders of random programs, ours and XLA:GPU's.")
+    description = "Orders of random programs, ours and XLA:GPU's."
+    parser = sweep_parser(description, "programs", 1000, "schedule-fuzz")
     parser.add_argument("--shared", type=Path, help="the folder of oracle/")
     parser.add_argument("--ask", metavar="PYTHON", help="ask the compiler that this Python has")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other programs")
-    parser.add_argument("--count", type=int, default=1000, help="how many programs")
     parser.add_argument(
         "--reduce", type=float, default=60.0, help="seconds to make a finding smaller; 0: do not"
     )
-    parser.add_argument(
-        "--save", type=Path, default=Path("build/schedule-fuzz"), help="folder for findings"
-    )
     parser.add_argument("--files", type=Path, nargs="+", help="programs in place of random ones")
-    parser.add_argument("--again", action="store_true", help="forget what is done")
     parser.add_argument("--show", type=int, metavar="N", help="print program N and its setting")
     return parser
 

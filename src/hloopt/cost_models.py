@@ -81,11 +81,10 @@ class CostModelChoice:
         from hloopt.targets import load_target
 
         assert self.target is not None  # else there is none
-        name: Literal["sol", "roofline"]
-        name = "roofline" if load_target(self.target).gpu is None else "sol"
-        if name == "roofline":
-            self._refuse_perf_tables(name)
-        return name
+        if load_target(self.target).gpu is not None:
+            return "sol"
+        self._refuse_perf_tables("roofline")
+        return "roofline"
 
     def check(self) -> CostModelName | None:
         """The name of the model as far as it is known without reading the target: None where that
@@ -113,9 +112,8 @@ class CostModelChoice:
             raise needs_target("cost model 'sol'", known_targets())
         if name == "roofline" and self.target is None:
             raise needs_target("cost model 'roofline'")
-        if name == "fixed" or name == "roofline":
-            self._refuse_perf_tables(name)
-        if self.target is None and name is not None:  # a file, with nothing to answer the rest
+        # Without a target nothing but a file answers.
+        if name is not None and (self.target is None or name in ("fixed", "roofline")):
             self._refuse_perf_tables(name)
         return name
 

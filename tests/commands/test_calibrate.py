@@ -6,25 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.commands.profiled import KERNELS, PROFILE
 
 from hloopt.cli import main
 from hloopt.targets import load_target
-
-MODULE = """HloModule step, is_scheduled=true
-ENTRY e {
-  p = f32[262144] parameter(0)
-  a = f32[262144] copy(p)
-  b = f32[262144] copy(a)
-  ROOT c = f32[262144] copy(b)
-}
-"""
-PROFILE = "".join(f'costs {{ name: "{name}" cost_us: 2 }}\n' for name in "abc")
 
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("step.hlo").write_text(MODULE, encoding="utf-8")
+    Path("step.hlo").write_text(KERNELS, encoding="utf-8")
     Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")
 
 
@@ -90,6 +81,6 @@ def test_a_profile_of_another_module_is_refused(capsys: pytest.CaptureFixture[st
     Path("p.pbtxt").write_text('costs { name: "z" cost_us: 2 }', encoding="utf-8")
     assert main([*LINE, "-o", "mine.yaml"]) == 2
     err = capsys.readouterr().err
-    assert "p.pbtxt has times of 0 instructions of step" in err
+    assert "p.pbtxt has times of 0 instructions of m" in err
     assert "help: take a profile of this very module" in err
     assert not Path("mine.yaml").exists()

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import pytest
+from tests.commands.profiled import KERNELS, PROFILE
 from tests.commands.test_conventions import COMMANDS
 
 from hloopt.cli import main
@@ -22,16 +23,6 @@ ENTRY e {
 """
 OTHER = MODULE.replace("negate(q)", "sine(q)")
 WRONG = MODULE.replace("q = f32[8]", "q = f32[4]")
-
-PROFILE = "".join(f'costs {{ name: "{name}" cost_us: 2 }} ' for name in "abc")
-KERNELS = """HloModule m, is_scheduled=true
-ENTRY e {
-  p = f32[8] parameter(0)
-  a = f32[8] copy(p)
-  b = f32[8] copy(a)
-  ROOT c = f32[8] copy(b)
-}
-"""
 
 LINES = {
     "calibrate": ["calibrate kernels.hlo --profile p.pbtxt --target tpu_v5p"],

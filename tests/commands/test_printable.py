@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.commands.profiled import KERNELS, PROFILE
 
 from hloopt.cli import cli, main
 from hloopt.files import load, save
@@ -164,8 +165,7 @@ def _with_table(files: Files) -> Iterator[Sequence[str]]:
 
 def _calibrate(files: Files) -> Iterator[Sequence[str]]:
     module = files(KERNELS, "kernels")
-    costs = "".join(f'costs {{ name: "{name}" cost_us: 2 }} ' for name in "abc")
-    profile = files(costs, "p", ".pbtxt")
+    profile = files(PROFILE, "p", ".pbtxt")
     out = str(files.folder / f"out{NASTY.replace('/', '')}.yaml")
     on = "--target", "h100_sxm"
     yield module, "--profile", profile, *on
@@ -178,15 +178,6 @@ def _calibrate(files: Files) -> Iterator[Sequence[str]]:
     for text in MISTAKES.values():
         yield files(text), "--profile", profile, *on
 
-
-KERNELS = """HloModule m, is_scheduled=true
-ENTRY e {
-  p = f32[8] parameter(0)
-  a = f32[8] copy(p)
-  b = f32[8] copy(a)
-  ROOT c = f32[8] copy(b)
-}
-"""
 
 COMMANDS: dict[str, Lines] = {
     "analyze call-graph": several(on_modules(), on_modules("--tree"), on_modules("--dot")),

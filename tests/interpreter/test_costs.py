@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,8 +24,8 @@ ENTRY e { p = f32[100000] parameter(0)  z = f32[] constant(0)
 """Nothing that NumPy has: it takes one element after the other."""
 
 
-def limited(module: Module, *arguments: Array, **bounds: object) -> Limits:
-    limits = Limits(**bounds)  # type: ignore[arg-type]  # parametrized
+def limited(module: Module, *arguments: Array, **bounds: Any) -> Limits:
+    limits = Limits(**bounds)
     run_module(module, [list(arguments)], limits=limits)
     return limits
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from oracle_script import oracle_script
 from xla_process import XlaProcess
 
 
@@ -33,9 +33,4 @@ def compiler(shared: Path) -> Any:
     """The driver of XLA:GPU; skips where the packages that hold the compiler are missing."""
     if "XLA_GPU_PYTHON" not in os.environ:
         pytest.skip("set XLA_GPU_PYTHON to a Python that has XLA:GPU (oracle/XLA_GPU.md)")
-    sys.path.insert(0, str(shared / "oracle"))
-    try:
-        import xla_gpu  # type: ignore[import-not-found, unused-ignore]  # beside the data
-    finally:
-        sys.path.pop(0)
-    return xla_gpu
+    return oracle_script(shared / "oracle", "xla_gpu")

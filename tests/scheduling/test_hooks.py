@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.scheduling.mixed_programs import mixed_program
 from tests.scheduling.programs import GATHER, scheduled
@@ -31,9 +33,9 @@ ENTRY e {
 """
 
 
-def order_by(text: str, hooks: TargetHooks = NO_HOOKS, **options: object) -> list[str]:
+def order_by(text: str, hooks: TargetHooks = NO_HOOKS, **options: Any) -> list[str]:
     module = parse_module(text)
-    config = SchedulerConfig(**options).resolved()  # type: ignore[arg-type]  # any option
+    config = SchedulerConfig(**options).resolved()
     scheduling = ModuleScheduling.of(module, config, FixedModel(), hooks)
     scheduling.schedule_by_rules(scheduling.computations(), {})
     return [i.name for c in module.computations.values() for i in c.instructions]

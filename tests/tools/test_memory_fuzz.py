@@ -100,3 +100,15 @@ def test_the_tool_shows_a_program_and_asks_for_a_compiler(root: Path) -> None:
     refused = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "--shared and --ask are needed" in refused.stderr
+
+
+def test_a_python_without_the_compiler_is_refused_before_the_sweep(
+    root: Path, shared: Path, tmp_path: Path
+) -> None:
+    for name in ("memory_fuzz", "schedule_fuzz"):
+        tool = [sys.executable, str(root / "tools" / f"{name}.py"), "--save", str(tmp_path)]
+        asked = [*tool, "--shared", str(shared), "--ask", sys.executable]
+        refused = subprocess.run(asked, capture_output=True, text=True, check=False)
+        assert refused.returncode == 2
+        assert f"{sys.executable} has no XLA:GPU" in refused.stderr
+        assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import pickle
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from hloopt.ir import Module, Opcode
 from hloopt.ir.devices.device_counts import device_counts
 from hloopt.ir.literals.literal import ELIDED
 from hloopt.text import parse_module
+from oracle_script import oracle_script
 
 _MOST_ELEMENTS = 10_000_000
 _MOST_STEPS = 5_000_000
@@ -60,10 +60,7 @@ class Judge:
     """Judges modules one by one; loads the oracle, which keeps XLA in child processes."""
 
     def __init__(self, settings: Settings) -> None:
-        sys.path.insert(0, str(settings.oracle))
-        import xla_oracle  # type: ignore[import-not-found, unused-ignore]  # beside the data
-
-        self._oracle: Any = xla_oracle
+        self._oracle = oracle_script(settings.oracle, "xla_oracle")
         self._settings = settings
         signal.signal(signal.SIGALRM, _too_slow)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from oracle_script import oracle_script
 
 _PASS = "copy-insertion"
 
@@ -23,10 +23,7 @@ class Compiler:
     """XLA:CPU, as `oracle/XLA_CPU.md` has it; it runs in processes of its own."""
 
     def __init__(self, oracle: Path) -> None:
-        sys.path.insert(0, str(oracle))
-        import xla_oracle  # type: ignore[import-not-found, unused-ignore]  # beside the data
-
-        self._oracle: Any = xla_oracle
+        self._oracle = oracle_script(oracle, "xla_oracle")
 
     def steps(self, text: str) -> Steps:
         """Compile a module as JAX wrote it."""

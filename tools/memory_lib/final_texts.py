@@ -5,20 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from oracle_script import oracle_script
 
 
 class Compiler:
     """XLA:GPU in an environment of its own, as `oracle/XLA_GPU.md` has it. No GPU is needed."""
 
     def __init__(self, shared: Path, python: str) -> None:
-        sys.path.insert(0, str(shared / "oracle"))
-        import xla_gpu  # type: ignore[import-not-found, unused-ignore]  # beside the data
-
-        self.xla_gpu = xla_gpu
+        self.xla_gpu = oracle_script(shared / "oracle", "xla_gpu")
         self.shared = shared
         self.python = python
 

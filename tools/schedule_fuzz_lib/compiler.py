@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hloopt.diagnostics import HloError
+from oracle_script import oracle_script
 from schedule_fuzz_lib.settings import Setting
 
 TARGET = "h100_sxm"
@@ -48,12 +48,7 @@ class Compiler:
     """XLA:GPU in an environment of its own, as `oracle/XLA_GPU.md` has it. No GPU is needed."""
 
     def __init__(self, shared: Path, python: str) -> None:
-        oracle = str(shared / "oracle")
-        if oracle not in sys.path:
-            sys.path.append(oracle)
-        import xla_gpu  # type: ignore[import-not-found, unused-ignore]  # beside the data
-
-        self._xla: Any = xla_gpu
+        self._xla = oracle_script(shared / "oracle", "xla_gpu")
         self._python = python
 
     def schedule(

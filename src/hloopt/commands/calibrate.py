@@ -10,7 +10,6 @@ from hloopt.commands.common import (
     format_option,
     make_console,
     print_json,
-    print_titles,
     say,
 )
 
@@ -71,7 +70,5 @@ def command(
         about = {"file": file, "module": module.name, "profile": profile}
         print_json([about | calibration_to_json(found)])
         return 0
-    console = make_console(color)
-    for each in print_titles(console, [(file, found)], [file]):
-        render_calibration(each, console)
+    render_calibration(found, make_console(color))
     return 0

@@ -8,8 +8,7 @@ import pytest
 
 from hloopt.analysis.calibration import Calibration, calibrate
 from hloopt.analysis.calibration.fitting import Fit
-from hloopt.analysis.calibration.samples import LAUNCH, MEMORY, Name, samples_of
-from hloopt.analysis.latency.links import CARD, NVLINK
+from hloopt.analysis.calibration.samples import Kind, Name, samples_of
 from hloopt.analysis.latency.roofline import RooflineModel
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
@@ -79,11 +78,11 @@ def test_the_figures_of_a_gpu_are_found() -> None:
     found = calibrate(module, H100, costs_on(slower(H100), module), "p.pbtxt")
     after = figures(found)
     assert after == {
-        Name(MEMORY): pytest.approx(H100.memory_bandwidth * 0.7),
-        Name("matrix", "bf16"): pytest.approx(H100.matrix["bf16"] * 0.5),
-        Name(NVLINK): pytest.approx(9e9),
-        Name(CARD): pytest.approx(11e9),
-        Name(LAUNCH): pytest.approx(20),
+        Name(Kind.MEMORY): pytest.approx(H100.memory_bandwidth * 0.7),
+        Name(Kind.MATRIX, "bf16"): pytest.approx(H100.matrix["bf16"] * 0.5),
+        Name(Kind.NVLINK): pytest.approx(9e9),
+        Name(Kind.CARD): pytest.approx(11e9),
+        Name(Kind.LAUNCH): pytest.approx(20),
     }
     target = found.target
     assert target.gpu is not None
@@ -92,9 +91,9 @@ def test_the_figures_of_a_gpu_are_found() -> None:
     assert target.vector == H100.vector
     assert target.links == H100.links  # collectives go by the section gpu
     network = target.gpu.network
-    assert network.lane_bandwidth == after[Name(NVLINK)]
-    assert network.card_bandwidth == after[Name(CARD)]
-    assert network.launch == after[Name(LAUNCH)]
+    assert network.lane_bandwidth == after[Name(Kind.NVLINK)]
+    assert network.card_bandwidth == after[Name(Kind.CARD)]
+    assert network.launch == after[Name(Kind.LAUNCH)]
     assert network.node_size == H100.gpu.network.node_size
     assert target.title.endswith(", calibrated")
     noted = [text.endswith("; fitted to p.pbtxt") for text in target.sources]
@@ -107,7 +106,7 @@ def test_the_links_of_others_are_found() -> None:
     (link,) = found.target.links
     assert link.bandwidth == pytest.approx(V5P.links[0].bandwidth * 0.6)
     assert link.source.endswith("; fitted to p.pbtxt")
-    assert Name(LAUNCH) not in figures(found)
+    assert Name(Kind.LAUNCH) not in figures(found)
     assert found.target.gpu is None
 
 
@@ -172,7 +171,7 @@ def test_few_times_are_refused_and_few_more_have_no_held_out_error() -> None:
     with pytest.raises(HloError, match="times of 2 instructions of m whose bytes or flops are kn"):
         calibrate(module, V5P, two, "p")
     three = calibrate(module, V5P, two | {"c2": costs["c2"]}, "p")
-    assert figures(three) == {Name(MEMORY): pytest.approx(V5P.memory_bandwidth * 0.7)}
+    assert figures(three) == {Name(Kind.MEMORY): pytest.approx(V5P.memory_bandwidth * 0.7)}
     assert three.errors[-1].held_out is None
 
 
@@ -183,3 +182,12 @@ ENTRY e { p = f32[8] parameter(0) a = f32[8] negate(p) ROOT b = f32[8] negate(a)
 """)
     with pytest.raises(HloError, match="m is not fused"):
         calibrate(module, V5P, {"a": 1.0}, "p")
+
+
+def test_a_link_may_have_the_name_of_another_figure() -> None:
+    (ici,) = V5P.links
+    odd = replace(V5P, links=(replace(ici, name="memory"),))
+    module = program()
+    found = calibrate(module, odd, costs_on(slower(odd), module), "p")
+    assert figures(found)[Name(Kind.LINK, "memory")] == pytest.approx(ici.bandwidth * 0.6)
+    assert found.target.memory_bandwidth == pytest.approx(V5P.memory_bandwidth * 0.7)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hloopt.analysis.calibration.fitting import Fit, fit, weighted_median
-from hloopt.analysis.calibration.samples import MEMORY, Name, Part, Sample
+from hloopt.analysis.calibration.samples import Kind, Name, Part, Sample
 from hloopt.ir import Instruction
 from hloopt.text import parse_module
 
-A, B = Name(MEMORY), Name("matrix", "bf16")
+A, B = Name(Kind.MEMORY), Name(Kind.MATRIX, "bf16")
 
 
 def instruction() -> Instruction:

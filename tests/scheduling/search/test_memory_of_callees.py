@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from tests.scheduling.test_search import figures, scheduling_of
 
 from hloopt.scheduling.search.module_search import search_module
 from hloopt.scheduling.search_options import SearchOptions
 
+Objective = Literal["makespan", "exposed"]
 WORK = "work { w.x = f32[4096] parameter(0) ROOT w.z = f32[4096] negate(w.x) }\n"
 CALLEE = """f {
   p = f32[64] parameter(0)
@@ -51,11 +54,11 @@ PROGRAMS = {
 
 
 def searched(
-    text: str, limit: int, iterations: int, objective: str = "makespan"
+    text: str, limit: int, iterations: int, objective: Objective = "makespan"
 ) -> tuple[float, int]:
     """The exposed cycles of %f, and the peak of the module, after a search with a limit."""
     plain = scheduling_of(text, memory_limit=1)
-    options = SearchOptions(iterations=iterations, memory_limit=limit, objective=objective)  # type: ignore[arg-type]  # as options name it
+    options = SearchOptions(iterations=iterations, memory_limit=limit, objective=objective)
     outcome = search_module(plain.scheduler, plain.computations(), options)
     assert not any("given up" in finding.reason for finding in outcome.findings)
     plain.scheduler.life.restart()
@@ -77,5 +80,5 @@ def test_a_callee_may_use_what_its_callers_leave_to_the_byte(name: str) -> None:
 
 
 @pytest.mark.parametrize("objective", ["makespan", "exposed"])
-def test_callees_have_the_first_choice_as_they_run_many_times(objective: str) -> None:
+def test_callees_have_the_first_choice_as_they_run_many_times(objective: Objective) -> None:
     assert searched(PROGRAMS["alone"], 1 << 20, 2000, objective)[0] == 0.0

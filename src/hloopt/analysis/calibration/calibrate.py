@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from hloopt.analysis.calibration.fitting import LEAST_SAMPLES, Fit, fit
-from hloopt.analysis.calibration.samples import (
-    LAUNCH,
-    MATRIX_RATE,
-    MEMORY,
-    VECTOR_RATE,
-    Name,
-    Sample,
-    samples_of,
-)
-from hloopt.analysis.latency.links import CARD, NVLINK
+from hloopt.analysis.calibration.samples import Kind, Name, Sample, samples_of
 from hloopt.analysis.stage import Stage
 from hloopt.diagnostics import HloError, counted
 from hloopt.ir import Module
@@ -56,7 +47,6 @@ class Error:
 class Calibration:
     """A target with the figures that a profile shows, and how far its times are off."""
 
-    before: Target
     target: Target
     figures: tuple[Figure, ...]
     errors: tuple[Error, ...]
@@ -103,12 +93,11 @@ def calibrate(
     if found.launch is not None:
         launched = sum(1 for sample in samples if sample.launch)
         before = next(sample.launch for sample in samples if sample.launch)
-        figures += (Figure(Name(LAUNCH), before * 1e6, found.launch * 1e6, launched),)
+        figures += (Figure(Name(Kind.LAUNCH), before * 1e6, found.launch * 1e6, launched),)
     held_out = _held_out(samples)
     groups = sorted(bounds.items(), key=lambda group: -sum(s.measured for s in group[1]))
     errors = [_error(name, group, found, held_out) for name, group in groups]
     return Calibration(
-        target,
         _calibrated(target, figures, source),
         figures,
         (*errors, _error(None, samples, found, held_out)),
@@ -142,12 +131,11 @@ def _held_out(samples: Sequence[Sample]) -> dict[Sample, float]:
 def _error(
     name: Name | None, samples: Sequence[Sample], found: Fit, held_out: Mapping[Sample, float]
 ) -> Error:
-    plain = Fit()
     return Error(
         name,
         len(samples),
         sum(sample.measured for sample in samples),
-        median(_off(plain.time(sample), sample) for sample in samples),
+        median(_off(sample.stated, sample) for sample in samples),
         median(_off(found.time(sample), sample) for sample in samples),
         median(_off(held_out[sample], sample) for sample in samples) if held_out else None,
     )
@@ -167,42 +155,41 @@ def _figure(target: Target, name: Name, found: Fit, samples: int) -> Figure:
 
 def _value(target: Target, name: Name) -> float:
     match name.kind:
-        case kind if kind == MEMORY:
+        case Kind.MEMORY:
             return target.memory_bandwidth
-        case kind if kind == MATRIX_RATE:
-            return target.matrix[name.element_type]
-        case kind if kind == VECTOR_RATE:
-            return target.vector[name.element_type]
-    if target.gpu is not None and name.kind == NVLINK:
-        return target.gpu.network.lane_bandwidth
-    if target.gpu is not None and name.kind == CARD:
-        return target.gpu.network.card_bandwidth
-    return next(link.bandwidth for link in target.links if link.name == name.kind)
+        case Kind.MATRIX:
+            return target.matrix[name.of]
+        case Kind.VECTOR:
+            return target.vector[name.of]
+        case Kind.LINK:
+            return next(link.bandwidth for link in target.links if link.name == name.of)
+    assert target.gpu is not None  # else it has no such figures
+    network = target.gpu.network
+    return network.lane_bandwidth if name.kind is Kind.NVLINK else network.card_bandwidth
 
 
 def _calibrated(target: Target, figures: Iterable[Figure], source: str) -> Target:
     """The target with other figures, whose sources say so."""
     after = {figure.name: figure.after for figure in figures}
+    note = f"; fitted to {source}"
     matrix, vector = (
         {name: after.get(Name(kind, name), rate) for name, rate in rates.items()}
-        for kind, rates in ((MATRIX_RATE, target.matrix), (VECTOR_RATE, target.vector))
+        for kind, rates in ((Kind.MATRIX, target.matrix), (Kind.VECTOR, target.vector))
     )
-    note = f"; fitted to {source}"
-    changed = {MATRIX_RATE: matrix != target.matrix, VECTOR_RATE: vector != target.vector}
-    changed[MEMORY] = Name(MEMORY) in after
+    fitted = {name.kind for name in after}
     links = tuple(
-        Link(link.name, after[Name(link.name)], link.source + note)
-        if Name(link.name) in after
+        Link(link.name, after[name], link.source + note)
+        if (name := Name(Kind.LINK, link.name)) in after
         else link
         for link in target.links
     )
     gpu = target.gpu
-    if gpu is not None and {Name(NVLINK), Name(CARD), Name(LAUNCH)} & after.keys():
+    if gpu is not None and fitted & {Kind.NVLINK, Kind.CARD, Kind.LAUNCH}:
         network = replace(
             gpu.network,
-            lane_bandwidth=after.get(Name(NVLINK), gpu.network.lane_bandwidth),
-            card_bandwidth=after.get(Name(CARD), gpu.network.card_bandwidth),
-            launch=after.get(Name(LAUNCH), gpu.network.launch),
+            lane_bandwidth=after.get(Name(Kind.NVLINK), gpu.network.lane_bandwidth),
+            card_bandwidth=after.get(Name(Kind.CARD), gpu.network.card_bandwidth),
+            launch=after.get(Name(Kind.LAUNCH), gpu.network.launch),
         )
         gpu = replace(gpu, network=network, source=gpu.source + note)
     return replace(
@@ -210,10 +197,10 @@ def _calibrated(target: Target, figures: Iterable[Figure], source: str) -> Targe
         title=f"{target.title}, calibrated",
         matrix=matrix,
         vector=vector,
-        memory_bandwidth=after.get(Name(MEMORY), target.memory_bandwidth),
+        memory_bandwidth=after.get(Name(Kind.MEMORY), target.memory_bandwidth),
         links=links,
         sources=tuple(
-            text + note if changed.get(text.partition(":")[0]) else text for text in target.sources
+            text + note if text.partition(":")[0] in fitted else text for text in target.sources
         ),
         gpu=gpu,
     )

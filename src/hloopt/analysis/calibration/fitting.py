@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
+from statistics import median
 
 from hloopt.analysis.calibration.samples import Name, Part, Sample
 
@@ -95,10 +96,7 @@ def _medians(before: Fit, samples: Sequence[Sample]) -> dict[Name, float]:
 
 def _loss(found: Fit, samples: Iterable[Sample]) -> float:
     """The sum of errors in the logarithm, by the time that the target gives."""
-    plain = Fit()
-    return sum(
-        abs(log(found.time(sample) / sample.measured)) * plain.time(sample) for sample in samples
-    )
+    return sum(abs(log(found.time(sample) / sample.measured)) * sample.stated for sample in samples)
 
 
 def weighted_median(values: Sequence[tuple[float, float]]) -> float:
@@ -125,13 +123,13 @@ def _launch(samples: Sequence[Sample]) -> float | None:
     most = most[:: -(-len(most) // _MOST_PAIRS)]
     points = sorted((sample.parts[0].seconds, sample.measured) for sample in most)
     slopes = [
-        ((right[1] - left[1]) / (right[0] - left[0]), 1.0)
+        (right[1] - left[1]) / (right[0] - left[0])
         for number, left in enumerate(points)
         for right in points[number + 1 :]
         if right[0] > left[0]
     ]
     if len(points) < LEAST_SAMPLES or not slopes:
         return None
-    slope = weighted_median(slopes)
-    start = weighted_median([(time - slope * seconds, 1.0) for seconds, time in points])
+    slope = median(slopes)
+    start = median(time - slope * seconds for seconds, time in points)
     return min(max(start, 0.0), points[0][1] * (1 - _LEAST_REST))

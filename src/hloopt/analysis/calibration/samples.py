@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from hloopt.analysis.async_operations import SEND_RECV, SYNC_COLLECTIVES, wrapped
-from hloopt.analysis.cost.roofline import MATRIX
+from hloopt.analysis.cost.roofline import unfused, unit_of
 from hloopt.analysis.gpu_async import is_gpu_begin, is_gpu_end
 from hloopt.analysis.latency.estimates import Estimates, is_nothing
+from hloopt.analysis.latency.links import CARD, NVLINK
 from hloopt.analysis.latency.run_times import CONTROL_FLOW
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.opcode import ASYNC
 from hloopt.targets.target import Target, rated_type
 
-MEMORY = "memory"
-MATRIX_RATE = "matrix"
-VECTOR_RATE = "vector"
-LAUNCH = "launch"
-"""The kinds of figures; those of links are named as the target names the link."""
+
+class Kind(StrEnum):
+    """The kinds of figures of a target."""
+
+    MEMORY = "memory"
+    MATRIX = "matrix"
+    VECTOR = "vector"
+    LINK = "link"
+    NVLINK = "NVLink lane"
+    CARD = "network card"
+    LAUNCH = "launch"
 
 
 class Name(NamedTuple):
     """The name of a figure of a target."""
 
-    kind: str
-    """`MEMORY`, `MATRIX_RATE`, `VECTOR_RATE`, `LAUNCH`, or a link."""
-    element_type: str = ""
-    """Of a rate."""
+    kind: Kind
+    of: str = ""
+    """The element type of a rate, the name of a link."""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.element_type}".rstrip()
+        return f"{self.kind} {self.of}".rstrip()
 
 
 class Part(NamedTuple):
@@ -50,6 +57,11 @@ class Sample(NamedTuple):
     """The longest counts; at least one, none of 0 seconds."""
     launch: float = 0.0
     """Seconds before; only of collectives, on targets that state a launch."""
+
+    @property
+    def stated(self) -> float:
+        """Seconds by the figures of the target."""
+        return self.launch + max(part.seconds for part in self.parts)
 
 
 def samples_of(module: Module, target: Target, costs: Mapping[str, float]) -> Iterator[Sample]:
@@ -79,12 +91,12 @@ def _sample(
             return None
         if inner.opcode is Opcode.RAGGED_ALL_TO_ALL:  # its operands say only how much at most
             return None
-        part = Part(Name(transfer.way), transfer.seconds)
+        part = Part(_way(transfer.way, target), transfer.seconds)
         return Sample(instruction, measured, (part,), transfer.launch / 1e6)
     if opcode in ASYNC or not estimates.is_known(instruction):
         return None
     bound = estimates.bound(instruction)
-    parts = [Part(Name(MEMORY), bound.memory)]
+    parts = [Part(Name(Kind.MEMORY), bound.memory)]
     rate = _rate_of(instruction, estimates, target)
     if rate is not None:
         parts.append(Part(rate, bound.compute))
@@ -92,29 +104,20 @@ def _sample(
     return Sample(instruction, measured, tuple(parts)) if parts else None
 
 
+def _way(name: str, target: Target) -> Name:
+    """The figure of a way; a section `gpu` has those between devices."""
+    if target.gpu is not None and name in (NVLINK, CARD):
+        return Name(Kind(name))
+    return Name(Kind.LINK, name)
+
+
 def _rate_of(instruction: Instruction, estimates: Estimates, target: Target) -> Name | None:
     """The rate that the arithmetic of an instruction mostly runs at; None without arithmetic."""
-    longest, found = 0.0, None
-    for each in _unfused(instruction):
-        seconds = estimates.roofline.compute(each)
-        if seconds > longest:
-            longest, found = seconds, each
-    if found is None:
+    compute = estimates.roofline.compute
+    longest = max(unfused(instruction), key=compute)
+    if not compute(longest):
         return None
-    if found.opcode in MATRIX or found.opcode is Opcode.CUSTOM_CALL:
-        kind = rated_type(target.matrix, found.operands[0].shape.type_name)
-        return None if kind is None else Name(MATRIX_RATE, kind)
-    shape = next((leaf for leaf in found.shape.leaves() if leaf.is_array), None)
-    kind = None if shape is None else rated_type(target.vector, shape.type_name)
-    return None if kind is None else Name(VECTOR_RATE, kind)
-
-
-def _unfused(instruction: Instruction) -> Iterator[Instruction]:
-    """The instruction, or what it fuses, nested fusions included."""
-    waiting = [instruction]
-    while waiting:
-        each = waiting.pop()
-        if each.opcode is Opcode.FUSION:
-            waiting.extend(each.called[0].instructions)
-        else:
-            yield each
+    is_matrix, element_type = unit_of(longest)
+    rates, kind = (target.matrix, Kind.MATRIX) if is_matrix else (target.vector, Kind.VECTOR)
+    rated = rated_type(rates, element_type)
+    return None if rated is None else Name(kind, rated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hloopt.analysis.cost.analysis import CostAnalysis
@@ -59,15 +60,9 @@ class Roofline:
 
     def _compute_fused(self, body: Computation) -> float:
         """The time of all fused instructions, those of nested fusions included."""
-        total = 0.0
-        waiting = [body]
-        while waiting:
-            for instruction in waiting.pop().instructions:
-                if instruction.opcode is Opcode.FUSION:
-                    waiting.append(instruction.called[0])
-                else:
-                    total += self.compute(instruction)
-        return total
+        return sum(
+            self.compute(each) for instruction in body.instructions for each in unfused(instruction)
+        )
 
     def compute(self, instruction: Instruction) -> float:
         """The seconds that the arithmetic of an instruction, not a fusion, takes."""
@@ -75,12 +70,11 @@ class Roofline:
         work = cost.flops + cost.transcendentals
         if not work:
             return 0.0
-        if instruction.opcode in MATRIX or instruction.opcode is Opcode.CUSTOM_CALL:
-            element_type = _element_type(instruction.operands[0])
+        is_matrix, element_type = unit_of(instruction)
+        if is_matrix:
             peak = self.target.matrix_rate(element_type)
             rate = None if peak is None else peak * self._matrix_share
         elif self.target.vector:
-            element_type = _element_type(instruction)
             rate = self.target.vector_rate(element_type)
         else:
             return 0.0
@@ -88,6 +82,25 @@ class Roofline:
             self.without_rate[element_type] = None
             return 0.0
         return work / rate
+
+
+def unfused(instruction: Instruction) -> Iterator[Instruction]:
+    """The instruction, or those that it fuses, nested fusions included."""
+    waiting = [instruction]
+    while waiting:
+        each = waiting.pop()
+        if each.opcode is Opcode.FUSION:
+            waiting.extend(each.called[0].instructions)
+        else:
+            yield each
+
+
+def unit_of(instruction: Instruction) -> tuple[bool, str]:
+    """Whether matrix units do the arithmetic of an instruction, not a fusion, else vector units;
+    and the element type whose rate counts."""
+    if instruction.opcode in MATRIX or instruction.opcode is Opcode.CUSTOM_CALL:
+        return True, _element_type(instruction.operands[0])
+    return False, _element_type(instruction)
 
 
 def _element_type(instruction: Instruction) -> str:

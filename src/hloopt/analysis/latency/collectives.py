@@ -166,7 +166,7 @@ class CollectiveTimes:
 
     @cached_property
     def _table(self) -> CollectiveTable | None:
-        """What was measured: by a user, else by XLA on this GPU; None where nothing was."""
+        """Measured collectives: the table of a user, else XLA's of this GPU; None without."""
         if self._given is not None or self._gpu.tables is None:
             return self._given
         return XlaTable(load_tables(self._gpu.tables).collectives)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.calibration import Calibration, Figure
-from hloopt.analysis.calibration.samples import LAUNCH, MATRIX_RATE, VECTOR_RATE
+from hloopt.analysis.calibration.samples import Kind
 from hloopt.diagnostics import counted
 from hloopt.reports.console.footnotes import print_footnote
 from hloopt.reports.console.units import human_change, human_count, human_seconds, human_share
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def calibration_to_json(calibration: Calibration) -> dict[str, Any]:
     """Figures per second, of a launch in microseconds; errors as shares of the measured time."""
     return {
-        "target": calibration.before.name,
+        "target": calibration.target.name,
         "costs": calibration.costs,
         "named": calibration.named,
         "samples": calibration.samples,
@@ -79,9 +79,9 @@ def render_calibration(calibration: Calibration, console: Console) -> None:
 
 
 def _amount(figure: Figure, value: float) -> str:
-    if figure.name.kind == LAUNCH:
+    if figure.name.kind is Kind.LAUNCH:
         return f"{value:.3g} us"
-    unit = "flop/s" if figure.name.kind in (MATRIX_RATE, VECTOR_RATE) else "B/s"
+    unit = "flop/s" if figure.name.kind in (Kind.MATRIX, Kind.VECTOR) else "B/s"
     text = human_count(value)
     return f"{text}{unit}" if " " in text else f"{text} {unit}"
 
@@ -98,7 +98,7 @@ def _notes(calibration: Calibration) -> Iterator[str]:
         "held out: of each fifth of the instructions by a fit to the others"
     )
     fitted = {figure.name.kind for figure in calibration.figures}
-    if MATRIX_RATE in fitted:
+    if Kind.MATRIX in fitted:
         yield "matrix rates are such that large products reach 80% of them"
     if calibration.target.gpu is not None and calibration.target.gpu.tables is not None:
         yield (

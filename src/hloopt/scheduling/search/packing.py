@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.memory.assignment import BufferAssignment
@@ -22,25 +23,31 @@ class Packing:
 
     def __init__(self, module: Module, more: int = 0) -> None:
         """`more`: bytes that may be allocated more than for the present orders, which stay those of
-        the module until the end. O(memory of the module), as each question."""
+        the module until the end."""
         self._module = module
         self._backend = backend_of(module)
         self._orders: dict[Computation, Sequence[Instruction]] = {
             computation: list(computation.instructions)
             for computation in module.computations.values()
         }
-        allocated = self._allocated()
-        self._allowed = allocated + more + max(allocated // _ROUNDING, _LEAST_ROUNDING)
+        self._more = more
 
     def fits(self, computation: Computation, order: Sequence[Instruction]) -> bool:
         """Whether the module may have this order of a computation, beside the ones that it was
-        given before; if so it is given this one, too."""
+        given before; if so it is given this one, too. O(memory of the module)."""
+        allowed = self._allowed
         before = self._orders[computation]
         self._orders[computation] = order
-        if self._allocated() <= self._allowed:
+        if self._allocated() <= allowed:
             return True
         self._orders[computation] = before
         return False
+
+    @cached_property
+    def _allowed(self) -> int:
+        """Bytes, found before the first other order is tried."""
+        allocated = self._allocated()
+        return allocated + self._more + max(allocated // _ROUNDING, _LEAST_ROUNDING)
 
     def _allocated(self) -> int:
         """Bytes of all allocations."""
