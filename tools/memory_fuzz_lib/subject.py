@@ -20,14 +20,14 @@ BLOCK = 40
 
 @dataclass
 class Programs:
-    """What a sweep examines: buffers of random programs, beside those of the compiler."""
+    """The subject of a sweep: buffers of random programs, beside those of the compiler."""
 
     seed: int
     shared: Path
     python: str
     """An interpreter that has XLA:GPU's compiler."""
     _answers: dict[int, Any] = field(default_factory=dict, init=False)
-    """Of the block at hand."""
+    """Answers of the block at hand, by number."""
 
     @property
     def patience(self) -> float:

@@ -25,7 +25,7 @@ _COMMON = ("computations", "equal", "chains", "equal chains")
 
 @dataclass
 class Programs:
-    """What a sweep examines: schedules of random programs, beside those of the compiler."""
+    """The subject of a sweep: schedules of random programs, beside those of the compiler."""
 
     seed: int
     shared: Path
@@ -33,7 +33,7 @@ class Programs:
     """An interpreter that has XLA:GPU's compiler."""
     shrinking_seconds: float = 60.0
     _answers: dict[int, Answer] = field(default_factory=dict, init=False)
-    """Of the block at hand."""
+    """Answers of the block at hand, by number."""
 
     @property
     def patience(self) -> float:

@@ -23,9 +23,9 @@ class TableTimes:
     count: int
     """Instructions and operations whose time is from a table."""
     differing: int
-    """Of these, those to which smoothing gives another time."""
+    """The ones to which smoothing gives another time."""
     largest: Instruction | None
-    """That with the most microseconds between both; None where none differs."""
+    """The instruction with the most microseconds between both; None where none differs."""
     times: TableTime | None
     """Its times."""
 

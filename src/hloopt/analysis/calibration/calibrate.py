@@ -39,8 +39,8 @@ class Error:
     before: float
     after: float
     held_out: float | None
-    """By a fit to four fifths of all samples in which the instruction is not; None where there are
-    too few samples to leave any out."""
+    """The error by fits to four fifths of all samples, each without the instruction; None where
+    there are too few samples to leave any out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,13 @@ class Calibration:
     target: Target
     figures: tuple[Figure, ...]
     errors: tuple[Error, ...]
-    """By figure, most time first; all in the end."""
+    """Errors by figure, most time first, and of all in the end."""
     costs: int
     """Costs of the profile above 0."""
     named: int
-    """Of these, those that instructions of the module have."""
+    """Such costs that instructions of the module have."""
     samples: int
-    """Of these, those whose bytes and flops are known."""
+    """Such costs of instructions whose bytes and flops are known."""
 
 
 def calibrate(

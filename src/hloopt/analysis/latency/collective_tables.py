@@ -20,7 +20,7 @@ class Exchange(NamedTuple):
     size: int
     """Bytes: the result, of a reduce-scatter or permute the operands."""
     devices: int
-    """Of one group; 0 for a permute, which has its kind."""
+    """Devices of one group; 0 for a permute, which has its kind."""
     permute: str = ""
     """The kind of a permute."""
     element_type: str = ""
@@ -71,7 +71,7 @@ class XlaTable(CollectiveTable):
         return groups[nearest(exchange.devices, measured)][size]
 
     def curve(self, exchange: Exchange) -> SmoothCurve | None:
-        """That of the nearest number of devices. O(1) but for the first of its kind."""
+        """The curve of the nearest number of devices. O(1) but for the first of its kind."""
         opcode = exchange.opcode.value
         by_size: Mapping[int, int] | None
         if exchange.opcode is Opcode.COLLECTIVE_PERMUTE:
@@ -120,7 +120,7 @@ class UserTable(CollectiveTable):
         return min(row, key=lambda measured: _squared_distance(measured[0], exchange))[1]
 
     def curve(self, exchange: Exchange) -> SmoothCurve | None:
-        """That of the nearest number of devices. O(measurements of its opcode)."""
+        """The curve of the nearest number of devices. O(measurements of its opcode)."""
         key, row = self._row(exchange)
         if not row:
             return None

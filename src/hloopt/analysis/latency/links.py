@@ -51,7 +51,7 @@ class Transfer(NamedTuple):
     """The bytes that one device passes on in an operation, and the way they take."""
 
     way: str | None
-    """As the target names it; None where it names no link."""
+    """The name of the link in the target, `NVLINK` or `CARD`; None where it names none."""
     seconds: float
     """On the way."""
     launch: float

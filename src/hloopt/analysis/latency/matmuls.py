@@ -105,7 +105,7 @@ class MatmulTimes:
         self._known: dict[Matmul, Time | None] = {}
 
     def of(self, matmul: Matmul) -> Time | None:
-        """At throughputs that were measured; on a target that has none by its peak rates.
+        """The time at measured throughputs; on a target that has none by its peak rates.
 
         None where not even these are known. O(1) the second time.
         """

@@ -85,9 +85,9 @@ class TableTime(NamedTuple):
     """The time of one thing by a table of measurements, in microseconds."""
 
     measured: float
-    """As the table is."""
+    """The time by the table as it is."""
     smoothed: float
-    """As it is after it was made monotone in size."""
+    """The time by the table made monotone in size."""
 
 
 class LatencyModel(ABC):

@@ -78,7 +78,7 @@ class Reach(NamedTuple):
     """The devices that a collective connects."""
 
     devices: int
-    """Of one group."""
+    """The devices of one group."""
     nodes: int
     communicators: int
     """Groups that communicate at the same time."""

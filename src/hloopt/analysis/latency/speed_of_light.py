@@ -59,9 +59,9 @@ class Measurements:
     """The tables of measured throughputs that are not those of the target, and their use."""
 
     collectives: CollectiveTable | None = None
-    """None: those that XLA measured on the GPU, if any."""
+    """The table of a user; None: that of XLA for the GPU, if any."""
     matmuls: MatmulTable | None = None
-    """None: those that XLA measured on the GPU, if any."""
+    """The table of a user; None: that of XLA for the GPU, if any."""
     smooth: bool = False
     """Whether times from tables are made monotone in size, which XLA's are not."""
 
@@ -164,7 +164,7 @@ class SpeedOfLightModel(LatencyModel):
         return as_guess(self._base.whole_time(collective)) if time is None else time
 
     def by_table(self, instruction: Instruction) -> TableTime | None:
-        """As `node_time` of products, as `collective_time` of collectives."""
+        """The measured part of `node_time` of products, of `collective_time` of collectives."""
         inner = wrapped(instruction) if instruction.opcode is Opcode.ASYNC_START else instruction
         if inner.opcode in _MODELLED:
             return self._collectives.by_table(inner)

@@ -36,7 +36,7 @@ class ScheduleStatistics:
 
 
 def host_waiting(statistics: ScheduleStatistics) -> float:
-    """How long dones wait for copies and transfers to or from the host. O(operations)."""
+    """Cycles that dones wait for copies and transfers to or from the host. O(operations)."""
     return sum(
         wait
         for done, wait in statistics.exposed.items()
