@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hloopt.reports.console.footnotes import print_footnote
-from hloopt.reports.console.units import human_bytes, human_count
+from hloopt.reports.console.units import human_bytes, human_count, human_rate
 from hloopt.targets import Target
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def render_targets(targets: Sequence[Target], console: Console) -> None:
         table.add_row(
             target.name,
             human_bytes(target.memory_size),
-            _rate(target.memory_bandwidth, "B/s"),
+            human_rate(target.memory_bandwidth, "B/s"),
             _peak(target),
             "sol" if target.gpu else "",
             target.title,
@@ -90,18 +90,18 @@ def render_target(target: Target, console: Console) -> None:
 def _figures(target: Target) -> Iterator[tuple[str, str]]:
     for kind, rates in (("matrix", target.matrix), ("vector", target.vector)):
         for name, rate in rates.items():
-            yield f"{kind} {name}", _rate(rate, "flop/s")
+            yield f"{kind} {name}", human_rate(rate, "flop/s")
     yield "memory", human_bytes(target.memory_size)
-    yield "memory bandwidth", _rate(target.memory_bandwidth, "B/s")
+    yield "memory bandwidth", human_rate(target.memory_bandwidth, "B/s")
     for link in target.links:
-        yield f"link {link.name}", _rate(link.bandwidth, "B/s")
+        yield f"link {link.name}", human_rate(link.bandwidth, "B/s")
     gpu = target.gpu
     if gpu is None:
         return
     network = gpu.network
     yield "cores", f"{gpu.cores:,}"
     yield "units of a core, for f32", f"{gpu.units_per_core:,}"
-    yield "clock", _rate(gpu.clock, "Hz")
+    yield "clock", human_rate(gpu.clock, "Hz")
     yield "level-2 cache", human_bytes(gpu.l2_size)
     yield "tables of measurements", gpu.tables or "none"
     yield "all-reduce in a kernel", "a formula" if gpu.kernel_formula else "as measured of others"
@@ -109,8 +109,8 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
     if network.partition_size != network.node_size:
         yield "devices of a partition", f"{network.partition_size:,}"
     yield "NVLink lanes", f"{network.lanes:,}"
-    yield "one lane, one way", _rate(network.lane_bandwidth, "B/s")
-    yield "network card", _rate(network.card_bandwidth, "B/s")
+    yield "one lane, one way", human_rate(network.lane_bandwidth, "B/s")
+    yield "network card", human_rate(network.card_bandwidth, "B/s")
     yield "collective: launch", f"{network.launch:g} us"
     yield "collective: round trip", f"{network.round_trip:g} us"
     yield "collective: chunk", f"{human_bytes(network.chunk_size)} in {network.chunk_time:g} us"
@@ -132,9 +132,3 @@ def _sources(target: Target) -> Iterator[str]:
 def _peak(target: Target) -> str:
     rate = target.matrix_rate(_COMPARED)
     return "" if rate is None else human_count(rate)
-
-
-def _rate(amount: float, unit: str) -> str:
-    """`3.4 TB/s`."""
-    text = human_count(amount)
-    return f"{text}{unit}" if " " in text else f"{text} {unit}"

@@ -69,7 +69,7 @@ def missed(context: PassContext) -> list[tuple[str, str]]:
     return [(r.instruction, r.reason) for r in context.remarks if r.kind == "missed"]
 
 
-UNREAD = "1 of 3 inputs of %t is not read"
+UNREAD = "1 of 3 inputs is not read in %t"
 
 
 def test_inputs_that_a_branch_does_not_read_go_with_what_made_them() -> None:
@@ -161,8 +161,8 @@ ENTRY e {{
     assert unread.operands[1].shape.text == "(f32[2]{0})"
     assert not unread.users
     assert [reason for _, reason in applied(context)] == [
-        *["1 of 2 inputs of %effect is not read"] * 2,
-        *["1 of 2 inputs of %t is not read"] * 2,
+        *["1 of 2 inputs is not read in %effect"] * 2,
+        *["1 of 2 inputs is not read in %t"] * 2,
     ]
 
 

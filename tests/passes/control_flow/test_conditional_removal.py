@@ -206,7 +206,7 @@ ENTRY e {
 """
     module, context = simplified(text)
     assert list(module.computations) == ["t", "e"]
-    assert applied(context)[1:] == [("c", "1 of 2 inputs of %t is not read")] * 2
+    assert applied(context)[1:] == [("c", "1 of 2 inputs is not read in %t")] * 2
 
 
 FRAMES = """

@@ -54,9 +54,9 @@ class Calibration:
     costs: int
     """Costs of the profile above 0."""
     named: int
-    """Such costs that instructions of the module have."""
+    """Costs that instructions of the module have."""
     samples: int
-    """Such costs of instructions whose bytes and flops are known."""
+    """Costs of instructions whose bytes and flops are known."""
 
 
 def calibrate(

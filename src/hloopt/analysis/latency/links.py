@@ -53,13 +53,13 @@ class Transfer(NamedTuple):
     way: str | None
     """The name of the link in the target, `NVLINK` or `CARD`; None where it names none."""
     seconds: float
-    """On the way."""
+    """The time on the way."""
     launch: float
     """Microseconds before."""
 
     @property
     def time(self) -> Time:
-        """From start to end."""
+        """The time from start to end."""
         origin = Origin.GUESS if self.way is None else Origin.LINK
         return Time(self.launch + self.seconds * _MEGA, origin)
 

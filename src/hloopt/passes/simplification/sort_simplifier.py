@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.diagnostics import counted
+from hloopt.diagnostics import part_of
 from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
@@ -93,8 +93,7 @@ def _drop_unused_operands(sort: Instruction, context: PassContext) -> list[Instr
         return []
     stays = set(kept)
     dropped = [operand for i, operand in enumerate(sort.operands) if i not in stays]
-    verb = "is" if len(dropped) == 1 else "are"
-    what = f"{len(dropped)} of {counted(len(sort.operands), 'operand')} {verb} not read"
+    what = f"{part_of(len(dropped), len(sort.operands), 'operand')} not read"
     if not context.apply(sort, what):
         return []
     context.count("operands removed", len(dropped))

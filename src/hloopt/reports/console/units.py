@@ -30,6 +30,12 @@ def human_count(number: float) -> str:
     return f"{amount:.0f}" if not step and amount == round(amount) else f"{amount:.1f}{step}"
 
 
+def human_rate(amount: float, unit: str) -> str:
+    """`3.4 TB/s`, `25.0 GHz`: an amount of a unit."""
+    text = human_count(amount)
+    return f"{text}{unit}" if " " in text else f"{text} {unit}"
+
+
 def human_bytes(size: int, *, signed: bool = False) -> str:
     """A size as people read it: `832 B`, `1.5 KiB`, `79.2 GiB`; with its sign if `signed`."""
     sign = "-" if size < 0 else "+" if signed and size > 0 else ""

@@ -9,7 +9,7 @@ from hloopt.analysis.calibration import Calibration, Figure
 from hloopt.analysis.calibration.samples import Kind
 from hloopt.diagnostics import counted
 from hloopt.reports.console.footnotes import print_footnote
-from hloopt.reports.console.units import human_change, human_count, human_seconds, human_share
+from hloopt.reports.console.units import human_change, human_rate, human_seconds, human_share
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,8 +82,7 @@ def _amount(figure: Figure, value: float) -> str:
     if figure.name.kind is Kind.LAUNCH:
         return f"{value:.3g} us"
     unit = "flop/s" if figure.name.kind in (Kind.MATRIX, Kind.VECTOR) else "B/s"
-    text = human_count(value)
-    return f"{text}{unit}" if " " in text else f"{text} {unit}"
+    return human_rate(value, unit)
 
 
 def _notes(calibration: Calibration) -> Iterator[str]:

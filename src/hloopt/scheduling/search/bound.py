@@ -94,7 +94,7 @@ def _alone_on(problem: Problem, pair: int) -> list[int]:
 def _masks(
     order: Iterable[int], edges: Sequence[Sequence[int]], own: Mapping[int, int]
 ) -> list[int]:
-    """Bits by node: its own, and those of all that its edges reach, which comes first in `order`."""
+    """Bits by node: its own, and those of all that its edges reach, which `order` has before it."""
     masks = [0] * len(edges)
     for node in order:
         mask = own.get(node, 0)

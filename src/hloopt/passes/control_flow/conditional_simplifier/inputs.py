@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.diagnostics import counted
+from hloopt.diagnostics import part_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -28,8 +28,7 @@ def drop_unused_inputs(branch: Computation, dead: DeadCode, context: PassContext
     callers = callers_of_branch(branch)
     if len(read) == count or any("sharding" in c.attributes for c, _ in callers):
         return
-    verb = "is" if count - len(read) == 1 else "are"
-    unread = f"{count - len(read)} of {counted(count, 'input')} of %{branch.name} {verb} not read"
+    unread = f"{part_of(count - len(read), count, 'input')} not read in %{branch.name}"
     if not context.apply(callers[0][0], unread, remark=False):
         return
     own = apart_from_others(branch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.diagnostics import counted
+from hloopt.diagnostics import part_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -50,8 +50,7 @@ def drop_unused_outputs(
     if shape.is_tuple and len(read) == len(shape.elements):
         return []
     count = len(shape.elements) or 1
-    unread = count - len(read)
-    what = f"{unread} of {counted(count, 'output')} {'is' if unread == 1 else 'are'} not read"
+    what = f"{part_of(count - len(read), count, 'output')} not read"
     if not context.apply(conditional, what):
         return []
     copies = own_branches(conditional)
