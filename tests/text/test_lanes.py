@@ -8,6 +8,7 @@ from hloopt.diagnostics import HloSyntaxError
 from hloopt.ir import Module
 from hloopt.text import parse_module, parser, print_module
 from hloopt.text.fast_lane import read_computation
+from hloopt.text.print_options import STYLES
 from hloopt.verifier import verify_module
 
 PLUS = "%plus (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n"
@@ -63,6 +64,8 @@ def test_it_reads_what_xla_prints(lines: str) -> None:
         "  %p = f32[] parameter(0)\n  %n = f32[] negate(%p), control-predecessors={%q}",
         "  %p = f32[] parameter(0)\n  %n = f32[] negate(f32[] cosine(%p))",
         "  %p = f32[] paramter(0)",
+        "  %p = f32[] parameter(00)",
+        "  %p = f32[] parameter(01)\n  %q = f32[] parameter(0)",
         "  %p = f33[] parameter(0)",
         "  %__p = f32[] parameter(0)",
         "  %t = f32[] after-all()",
@@ -101,6 +104,11 @@ def test_both_lanes_read_closing_comments_alike(monkeypatch: pytest.MonkeyPatch)
     fast = print_module(parse_module(text))
     monkeypatch.setattr(parser, "read_computation", lambda module, text, start: None)
     assert print_module(parse_module(text)) == fast
+
+
+def test_a_parameter_number_loses_its_leading_zeros() -> None:
+    text = "HloModule m\n\nENTRY %e {\n  ROOT %p = f32[] parameter(00)\n}\n"
+    assert "parameter(0)" in print_module(parse_module(text), STYLES["canonical"]())
 
 
 def test_a_constant_is_not_packed() -> None:
