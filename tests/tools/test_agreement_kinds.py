@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -82,6 +83,26 @@ def test_an_initial_value_explains_where_it_is_not_neutral(
     )
     found = kind(text, floats(1, 2, 3, 4), theirs=1000.0)
     assert ("initial value" in found) == is_known
+
+
+@pytest.mark.parametrize(
+    ("element", "size", "is_known"),
+    [("bf16", 256, True), ("f16", 300, True), ("bf16", 255, False), ("f32", 256, False)],
+)
+@pytest.mark.parametrize("is_window", [False, True])
+def test_a_sum_explains_where_it_has_many_terms_of_16_bits(
+    element: str, size: int, is_known: bool, is_window: bool
+) -> None:
+    padded = f"window={{size=1x{2 * size - 1} pad=0_0x{size - 1}_{size - 1}}}"
+    operation = f"reduce-window(p, z), {padded}" if is_window else "reduce(p, z), dimensions={1}"
+    text = (
+        f"{SUM.replace('f32', element)}ENTRY e {{ p = {element}[1,{size}] parameter(0)\n"
+        f"  z = {element}[] constant(0)\n"
+        f"  ROOT r = {element}[{f'1,{size}' if is_window else '1'}] {operation}, to_apply=sum }}"
+    )
+    dtypes = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}
+    found = kind(text, np.ones((1, size), dtypes[element]), theirs=1000.0)
+    assert ("hundreds of small floats" in found) == is_known
 
 
 @pytest.mark.parametrize(("theirs", "is_known"), [(5.0, True), (float("nan"), False)])

@@ -7,6 +7,7 @@ has a sort explains nothing, that it has an unstable one of equal keys does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from hloopt.interpreter.dynamic_sizes import sets_static_size
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir import Instruction, Opcode
+from hloopt.ir.attributes.values import parse_window
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
 
 
@@ -147,7 +149,12 @@ def _may_overflow_or_vanish(reduce: Instruction, operands: Sequence[Value]) -> b
 
 def _sums_many_in_16_bits(reduce: Instruction, operands: Sequence[Value]) -> bool:
     arrays = [np.asarray(operand) for operand in operands[: len(operands) // 2]]
-    count = max(array.size for array in arrays) // max(reduce.shape.element_count(), 1)
+    if reduce.opcode is Opcode.REDUCE_WINDOW:
+        window = parse_window(reduce.attributes["window"]).dimensions
+        # The rest of a window larger than the array is padding.
+        count = prod(min(d.size, n) for d, n in zip(window, arrays[0].shape, strict=True))
+    else:
+        count = max(array.size for array in arrays) // max(reduce.shape.element_count(), 1)
     is_narrow = any(a.dtype.itemsize <= 2 and _is_float(a) for a in arrays)
     return is_narrow and count >= 256
 
@@ -169,7 +176,7 @@ TRAITS = (
     ),
     Trait(
         "a sum of hundreds of small floats, which XLA:CPU rounds after each step",
-        (Opcode.REDUCE,),
+        (Opcode.REDUCE, Opcode.REDUCE_WINDOW),
         _sums_many_in_16_bits,
     ),
     Trait(
