@@ -86,19 +86,27 @@ def test_an_initial_value_explains_where_it_is_not_neutral(
 
 
 @pytest.mark.parametrize(
-    ("element", "size", "is_known"),
-    [("bf16", 256, True), ("f16", 300, True), ("bf16", 255, False), ("f32", 256, False)],
+    ("element", "size", "opcode", "is_known"),
+    [
+        ("bf16", 256, "add", True),
+        ("f16", 300, "add", True),
+        ("bf16", 255, "add", False),
+        ("f32", 256, "add", False),
+        ("bf16", 256, "maximum", False),
+    ],
 )
 @pytest.mark.parametrize("is_window", [False, True])
 def test_a_sum_explains_where_it_has_many_terms_of_16_bits(
-    element: str, size: int, is_known: bool, is_window: bool
+    element: str, size: int, opcode: str, is_known: bool, is_window: bool
 ) -> None:
     padded = f"window={{size=1x{2 * size - 1} pad=0_0x{size - 1}_{size - 1}}}"
     operation = f"reduce-window(p, z), {padded}" if is_window else "reduce(p, z), dimensions={1}"
+    shape = f"{element}[{f'1,{size}' if is_window else '1'}]"
+    start = "0" if opcode == "add" else "-inf"
     text = (
-        f"{SUM.replace('f32', element)}ENTRY e {{ p = {element}[1,{size}] parameter(0)\n"
-        f"  z = {element}[] constant(0)\n"
-        f"  ROOT r = {element}[{f'1,{size}' if is_window else '1'}] {operation}, to_apply=sum }}"
+        f"{SUM.replace('f32', element).replace('add', opcode)}"
+        f"ENTRY e {{ p = {element}[1,{size}] parameter(0)  z = {element}[] constant({start})\n"
+        f"  ROOT r = {shape} {operation}, to_apply=sum }}"
     )
     dtypes = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}
     found = kind(text, np.ones((1, size), dtypes[element]), theirs=1000.0)

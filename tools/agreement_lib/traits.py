@@ -15,7 +15,7 @@ import numpy as np
 from hloopt.interpreter.dynamic_sizes import sets_static_size
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.attributes.values import parse_window
+from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
 
 
@@ -148,15 +148,16 @@ def _may_overflow_or_vanish(reduce: Instruction, operands: Sequence[Value]) -> b
 
 
 def _sums_many_in_16_bits(reduce: Instruction, operands: Sequence[Value]) -> bool:
-    arrays = [np.asarray(operand) for operand in operands[: len(operands) // 2]]
+    if reduction_kind(reduce.called[0]) is not ReductionKind.SUM:
+        return False
+    array = np.asarray(operands[0])
     if reduce.opcode is Opcode.REDUCE_WINDOW:
-        window = parse_window(reduce.attributes["window"]).dimensions
-        # The rest of a window larger than the array is padding.
-        count = prod(min(d.size, n) for d, n in zip(window, arrays[0].shape, strict=True))
+        # A window larger than the array holds padding beside it.
+        sizes = zip(window_of(reduce).dimensions, array.shape, strict=True)
+        count = prod(min(dimension.size, size) for dimension, size in sizes)
     else:
-        count = max(array.size for array in arrays) // max(reduce.shape.element_count(), 1)
-    is_narrow = any(a.dtype.itemsize <= 2 and _is_float(a) for a in arrays)
-    return is_narrow and count >= 256
+        count = array.size // max(reduce.shape.element_count(), 1)
+    return array.dtype.itemsize <= 2 and _is_float(array) and count >= 256
 
 
 def _integers(text: str) -> list[int]:

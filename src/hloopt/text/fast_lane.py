@@ -56,9 +56,6 @@ _ONLY_REFERENCE = dict.fromkeys(
 ) | {Opcode.FUSION: "calls="}
 """The attribute that names the one computation an instruction calls, for most opcodes."""
 
-_NUMBER = pattern(r"0|[1-9][0-9]*")
-"""A number as XLA prints it: what is kept as text prints so again."""
-
 _FORBIDDEN = RESERVED_NAMES | ELEMENT_TYPES.keys()
 
 _PLAIN, _PAYLOAD, _CALLS, _IMPLIED = range(4)
@@ -204,7 +201,10 @@ def _read_rows(
         instruction.attribute_text = attributes
         instruction.opcode, kind = kinds[opcode]
         if kind == _PAYLOAD:
-            if opcode == "parameter" and _NUMBER.fullmatch(operands) is None:
+            if opcode == "parameter" and (
+                not (operands.isdecimal() and operands.isascii())
+                or (operands[0] == "0" and operands != "0")  # XLA prints no leading zeros
+            ):
                 raise KeyError(operands)
             if opcode == "constant" and "E(" in shape:
                 instruction.shape = without_packing(instruction.shape)
