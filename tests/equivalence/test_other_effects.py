@@ -106,8 +106,8 @@ def test_what_overflows_is_told_apart() -> None:
 def test_a_program_that_goes_on_and_on_differs_from_one_that_ends() -> None:
     ends = """HloModule m
     cond { x = s32[] parameter(0) ROOT t = pred[] constant(false) }
-    same { ROOT x = s32[] parameter(0) }
-    ENTRY e { p = s32[] parameter(0) ROOT w = s32[] while(p), condition=cond, body=same }
+    twice { x = s32[] parameter(0) ROOT s = s32[] add(x, x) }
+    ENTRY e { p = s32[] parameter(0) ROOT w = s32[] while(p), condition=cond, body=twice }
     """
     endless = ends.replace("constant(false)", "constant(true)")
     for steps, is_decided in ((1000, True), (100, False)):

@@ -76,7 +76,8 @@ def test_special_values_that_cannot_be_run_are_told() -> None:
       ROOT c = pred[] compare(i, z), direction=NE }
     ENTRY e { i = s32[] parameter(0) p = f32[10] parameter(1)
       w = s32[] while(i), condition=more, body=body
-      ROOT s = f32[1] dynamic-slice(p, i), dynamic_slice_sizes={1} }"""
+      s = f32[1] dynamic-slice(p, i), dynamic_slice_sizes={1}
+      ROOT t = (s32[], f32[1]) tuple(w, s) }"""
     module = parse_module(loop)
     comparison = Reference(module, RunSettings(steps=1000)).examine(module)
     assert comparison.mismatch is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -29,18 +29,6 @@ def unordered_calls(module: Module) -> dict[Computation, dict[Instruction, None]
         for caller in computation.callers:
             calls.setdefault(caller.parent, {})[caller] = None
     return calls
-
-
-def with_callers(computations: Iterable[Computation]) -> set[Computation]:
-    """The given computations, and all that call them, directly or not. O(calls)."""
-    found = set(computations)
-    waiting = list(found)
-    while waiting:
-        for caller in waiting.pop().callers:
-            if caller.parent not in found:
-                found.add(caller.parent)
-                waiting.append(caller.parent)
-    return found
 
 
 def _in_order(computation: Computation, calls: dict[Instruction, None]) -> list[Instruction]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from hloopt.analysis.calls import with_callers
 from hloopt.ir.attributes.typed import constrains_layout
+from hloopt.ir.callers import with_callers
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from hloopt.interpreter.costs import Cost, cost_of
 from hloopt.interpreter.dynamic_sizes import in_common_sizes, operands_read, sets_static_size
 from hloopt.interpreter.effects import has_effect
+from hloopt.interpreter.idle_loops import busy_computations, is_idle
 from hloopt.interpreter.kernels import Function, kernels
 from hloopt.interpreter.limits import Limits
 from hloopt.interpreter.rounding_noise import RoundingNoise
@@ -70,6 +71,8 @@ class Plans:
         """The reasons for stand-in values, in words, each with an instruction."""
         self._module: Module | None = None
         self._has_cuts = False
+        self._busy_of: Module | None = None
+        self._busy: set[Computation] = set()
         self._plans: dict[Computation, Plan] = {}
         self._answers: dict[tuple[Callable[..., Any], Computation], Any] = {}
 
@@ -95,7 +98,16 @@ class Plans:
 
     def kernel_of(self, instruction: Instruction) -> Function | None:
         """The kernel, called with the instruction and its operands; None as in `Step`."""
+        if instruction.opcode is Opcode.WHILE:
+            return _hand_on if self._is_idle(instruction) else None
         return None if has_effect(instruction) else self.function_of(instruction)
+
+    def _is_idle(self, loop: Instruction) -> bool:
+        """Whether a loop need not run. O(users + elements), but once per module O(n)."""
+        module = loop.parent.module
+        if self._busy_of is not module:
+            self._busy_of, self._busy = module, busy_computations(module)
+        return is_idle(loop, self._busy)
 
     def function_of(self, instruction: Instruction) -> Function | None:
         """The same, effects on the outside world aside."""
@@ -153,6 +165,11 @@ class Plans:
             for unread in [dead.get(slot, ())]
         ]
         return Plan(steps, [slots[parameter] for parameter in computation.parameters], root)
+
+
+def _hand_on(instruction: Instruction, state: Value) -> Value:
+    del instruction
+    return state
 
 
 _FREE = Cost(1, 0)

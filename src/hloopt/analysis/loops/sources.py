@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.loop_state import is_handed_on, only_copies
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
 
@@ -52,7 +53,7 @@ def source_of(value: Instruction) -> Source:
             value = value.operands[0]
         elif opcode is Opcode.TUPLE and path:
             value = value.operands[path.pop()]
-        elif opcode is Opcode.OPT_BARRIER or _only_copies(value):
+        elif opcode is Opcode.OPT_BARRIER or only_copies(value):
             value = value.operands[0]
         elif opcode in (Opcode.FUSION, Opcode.CALL):
             value = value.called[0].root
@@ -65,31 +66,6 @@ def source_of(value: Instruction) -> Source:
             else:
                 break
     return Source(value, tuple(path))
-
-
-def is_handed_on(loop: Instruction, index: int) -> bool:
-    """Whether every trip of a loop leaves an element of its state as it is."""
-    if loop.opcode is not Opcode.WHILE:
-        return False
-    root = loop.called[0].root
-    if root.opcode is Opcode.PARAMETER:
-        return True
-    if root.opcode is not Opcode.TUPLE:
-        return False
-    value = root.operands[index]
-    while _only_copies(value):
-        value = value.operands[0]
-    return (
-        value.opcode is Opcode.GET_TUPLE_ELEMENT
-        and value.tuple_index == index
-        and value.operands[0].opcode is Opcode.PARAMETER
-    )
-
-
-def _only_copies(value: Instruction) -> bool:
-    return value.opcode is Opcode.COPY or (
-        value.opcode is Opcode.BITCAST and value.shape is value.operands[0].shape
-    )
 
 
 def _only_caller(value: Instruction) -> Instruction | None:

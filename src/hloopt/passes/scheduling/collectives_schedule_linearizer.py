@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hloopt.analysis.async_operations import OWN_STARTS, SYNC_COLLECTIVES, async_form
-from hloopt.analysis.calls import with_callers
 from hloopt.analysis.reachability import Reachability
+from hloopt.ir.callers import with_callers
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
