@@ -25,6 +25,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("pass_framework", "simulation"),
     ("passes",),
     ("reports",),
+    ("checks",),
     ("defects", "driver"),
     ("commands",),
     ("cli",),

@@ -1,0 +1,113 @@
+"""A module under check, with the reports that checks ask, each made once and only if asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hloopt.analysis.source_lines import SourceLines
+from hloopt.analysis.stage import Stage
+from hloopt.checks.results import Location
+from hloopt.cost_models import CostModelChoice
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.sources.source_stacks import op_name_of
+
+if TYPE_CHECKING:
+    from hloopt.analysis.cost import CostAnalysis
+    from hloopt.reports.memory.model import MemoryFindings
+    from hloopt.reports.schedule.findings import ScheduleFindings
+    from hloopt.reports.structure.loops import LoopReport
+
+
+@dataclass
+class Subject:
+    """A verified module, which must not change while it is checked."""
+
+    file: str
+    module: Module
+    cost_model: CostModelChoice = field(default_factory=CostModelChoice)
+    """The model of times; without a target there are none in seconds."""
+
+    @cached_property
+    def stage(self) -> Stage:
+        return Stage.of(self.module)
+
+    @cached_property
+    def costs(self) -> CostAnalysis:
+        from hloopt.analysis.cost import CostAnalysis
+
+        return CostAnalysis(self.module)
+
+    @cached_property
+    def loops(self) -> list[LoopReport]:
+        from hloopt.reports.structure.loops import analyze_loops
+
+        return analyze_loops(self.module)
+
+    @cached_property
+    def memory(self) -> MemoryFindings:
+        """Memory by the backend that the module tells, without a limit or advice."""
+        from hloopt.reports.memory.model import MemoryFindings
+
+        return MemoryFindings.of(self.module, None)
+
+    @cached_property
+    def schedule(self) -> ScheduleFindings:
+        """A run by the cost model, loops by all their trips."""
+        return self.schedule_under(self.cost_model)
+
+    def schedule_under(self, cost_model: CostModelChoice) -> ScheduleFindings:
+        """A run by another cost model; made once for each."""
+        found = self._schedules.get(cost_model)
+        if found is None:
+            from hloopt.reports.schedule.findings import ScheduleFindings
+            from hloopt.reports.schedule.run import ScheduleSettings
+
+            settings = ScheduleSettings(cost_model=cost_model, loops="trips")
+            found = self._schedules[cost_model] = ScheduleFindings.of(self.module, settings)
+        return found
+
+    @cached_property
+    def _schedules(self) -> dict[CostModelChoice, ScheduleFindings]:
+        return {}
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def location_of(self, instruction: Instruction) -> Location:
+        """The place of an instruction. O(its computation), and O(text) once."""
+        here = Location(
+            self.file,
+            instruction=instruction.name,
+            computation=instruction.parent.name,
+            op_name=op_name_of(instruction),
+            source=self._lines.of(instruction).label,
+        )
+        span = self.module.span_of(instruction)
+        if span is None:
+            return here
+        line, column = self._place(span.start)
+        end_line, end_column = self._place(span.end)
+        return replace(here, line=line, column=column, end_line=end_line, end_column=end_column)
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset into the source, both from 1."""
+        assert self.module.source is not None  # else there is no span
+        number = bisect_right(self._line_starts, offset)
+        first = self.module.source.first_line
+        return number + first - 1, offset - self._line_starts[number - 1] + 1
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        assert self.module.source is not None
+        text = self.module.source.text
+        starts = [0]
+        while end := text.find("\n", starts[-1]) + 1:
+            starts.append(end)
+        return starts
+
+    @cached_property
+    def _lines(self) -> SourceLines:
+        return SourceLines(self.module)
