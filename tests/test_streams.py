@@ -197,9 +197,9 @@ def test_a_signal_ends_the_command_without_traceback(
 
 ENDLESS = (
     "HloModule m\nalways { x = s32[] parameter(0) ROOT t = pred[] constant(true) }\n"
-    "same { ROOT x = s32[] parameter(0) }\n"
+    "twice { x = s32[] parameter(0)  ROOT s = s32[] add(x, x) }\n"
     "ENTRY e { p = s32[] parameter(0)  dead = s32[] negate(p)"
-    " ROOT w = s32[] while(p), condition=always, body=same }\n"
+    " ROOT w = s32[] while(p), condition=always, body=twice }\n"
 )
 
 

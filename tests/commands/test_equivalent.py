@@ -29,8 +29,8 @@ DIFFERENT = BEFORE.replace(" add(n, n)", " add(p, n)")
 ENDLESS = """HloModule m
 
 always { x = s32[] parameter(0) ROOT t = pred[] constant(true) }
-same { ROOT x = s32[] parameter(0) }
-ENTRY e { p = s32[] parameter(0) ROOT w = s32[] while(p), condition=always, body=same }
+twice { x = s32[] parameter(0) ROOT s = s32[] add(x, x) }
+ENTRY e { p = s32[] parameter(0) ROOT w = s32[] while(p), condition=always, body=twice }
 """
 
 
