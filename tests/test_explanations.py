@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hloopt.checks.expectations.files import parse_expectations
 from hloopt.cli import main
 from hloopt.diagnostics import HloError, Source
 from hloopt.explanations import FAMILIES, codes, explain
@@ -58,6 +59,9 @@ def _errors(
         main(shlex.split(text)[1:])
         return list(re.findall(r"^error\[(\w+)\]", capsys.readouterr().err, re.M))
     try:
+        if language == "yaml" and code.startswith("HLO8"):
+            parse_expectations(Source("example.yaml", text))
+            return []
         if language == "yaml":
             parse_pipeline(Source("example.yaml", text), find_pipeline)
             return []

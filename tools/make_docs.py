@@ -18,6 +18,9 @@ import click
 
 from docs_lib.pass_pages import cell, pass_page, table, xla_name
 from hloopt.analysis.content import CLASSES
+from hloopt.checks.expectations.model import Attribute, Combine, Measure, Scalar
+from hloopt.checks.expectations.names import GROUPS
+from hloopt.checks.expectations.names import TABLES as EXPECTED_TABLES
 from hloopt.cli import cli
 from hloopt.explanations import codes, explain
 from hloopt.pass_framework.base import ModulePass
@@ -57,6 +60,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "passes.md": passes_page(),
         ROOT / "docs" / "errors.md": errors_page(),
         ROOT / "docs" / "selectors.md": selectors_page(),
+        ROOT / "docs" / "expectations.md": expectations_page(),
         **{
             ROOT / "docs" / "passes" / f"{name}.md": pass_page(ROOT, name, NOTE)
             for name in sorted(PASSES)
@@ -174,6 +178,37 @@ def selectors_page() -> str:
     ]
     shown = table(("key", "operators", ""), rows)
     return re.sub(r"\| key \|.*?(?=\n\n)", lambda _: shown, page, count=1, flags=re.S)
+
+
+def expectations_page() -> str:
+    """The page as it is, with the tables, groups and units that there are below `## Figures`."""
+    page = (ROOT / "docs" / "expectations.md").read_text(encoding="utf-8")
+    written, heading, _ = page.partition("## Figures\n")
+    parts = [written + heading.rstrip()]
+    for each in EXPECTED_TABLES.values():
+        own = [(f"`{key.name}`", key.doc) for key in each.vocabulary.own]
+        parts.append(f"### {each.name}\n\n{_sentence(each.doc)}")
+        if each.vocabulary.instruction is not None:
+            parts.append("Keys of [selectors](selectors.md) are those of its instruction, and:")
+        parts += [table(("key", ""), own)] if own else []
+        parts.append(table(("figure", "is", ""), [_figure_row(m) for m in each.measures]))
+    for group in GROUPS.values():
+        takes = f" Takes `{'`, `'.join(group.takes)}`." if group.takes else ""
+        parts.append(f"### {group.name}\n\n{_sentence(group.doc)}{takes}")
+        parts.append(table(("figure", "is", ""), [_figure_row(s) for s in group.scalars]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _figure_row(measure: Measure | Attribute | Scalar) -> tuple[str, str, str]:
+    if isinstance(measure, Attribute):
+        return f"`{measure.name}`", "a text of each", measure.doc
+    each = " of each" if isinstance(measure, Measure) and measure.combine is Combine.EACH else ""
+    share = "" if measure.whole is None else ", or a share"
+    return f"`{measure.name}`", f"{measure.unit.name}{share}{each}", measure.doc
 
 
 def _pipeline_rows() -> list[tuple[str, ...]]:

@@ -27,6 +27,7 @@ COMMANDS = {
     "cost": "flops, bytes, and on a target the least time",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",
+    "expect": "whether modules are as expected: counts, memory, times",
     "explain": "what an error code means, and what to do",
     "fmt": "format HLO files",
     "memory": "how much memory a module needs, and what is alive at the peak",

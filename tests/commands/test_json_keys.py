@@ -37,6 +37,7 @@ LINES = {
     "analyze reachability": ["analyze reachability a.hlo p r"],
     "analyze replication": ["analyze replication a.hlo"],
     "opt": ["opt a.hlo --passes cse --opt-limit 1 -o out.hlo"],
+    "expect": ["expect a.hlo memory.peak<=1KiB"],
     "verify": ["verify wrong.hlo"],
     "diff": ["diff a.hlo b.hlo"],
     "equivalent": ["equivalent a.hlo b.hlo"],

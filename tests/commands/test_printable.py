@@ -196,6 +196,14 @@ COMMANDS: dict[str, Lines] = {
     ),
     "diff": several(on_pairs(), on_pairs("--text"), on_pairs("--text", "--side-by-side")),
     "equivalent": several(on_pairs("--seeds", "1")),
+    "expect": several(
+        on_modules("dots.count == 0", "dots.shape ~ q", "parameters.op_name == x"),
+        on_modules("dots.count == 0", "--format", "concise"),
+        on_modules("memory.peak == 0", "--format", "github"),
+        on_modules(f"dots(op_name={NASTY!r}).count == 0"),
+        on_modules(f"{NASTY}.count == 0"),
+        on_modules("--expectations", NASTY),
+    ),
     "explain": on_names(),
     "fmt": several(
         on_modules("--check"),

@@ -92,7 +92,9 @@ class Check:
     remedy: str = ""
     """The way to get a verdict, as a sentence."""
     notes: tuple[str, ...] = ()
-    """Sentences about a verdict: "nothing matches"."""
+    """Clauses about a verdict: "no collectives match"."""
+    why: str = ""
+    """The reason for the check, as whoever asked for it gave it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from hloopt.ir.sources.source_stacks import op_name_of
 if TYPE_CHECKING:
     from hloopt.analysis.cost import CostAnalysis
     from hloopt.reports.memory.model import MemoryFindings
+    from hloopt.reports.replication.findings import ReplicationReport
     from hloopt.reports.schedule.findings import ScheduleFindings
     from hloopt.reports.structure.loops import LoopReport
 
@@ -46,6 +47,27 @@ class Subject:
         from hloopt.reports.structure.loops import analyze_loops
 
         return analyze_loops(self.module)
+
+    @cached_property
+    def replication(self) -> list[ReplicationReport]:
+        """A report for each axis that has several devices. O(instructions) for each."""
+        from hloopt.analysis.replication import Axis, ReplicationAnalysis
+        from hloopt.ir.devices.device_counts import device_counts
+        from hloopt.reports.replication.findings import report_replication
+
+        counts = device_counts(self.module)
+        return [
+            report_replication(
+                self.module,
+                ReplicationAnalysis(
+                    self.module,
+                    cross_partition_spmd=axis is Axis.PARTITIONS,
+                    device_counts=counts,
+                ),
+            )
+            for axis, count in zip(Axis, counts, strict=True)
+            if count > 1
+        ]
 
     @cached_property
     def memory(self) -> MemoryFindings:
@@ -78,12 +100,13 @@ class Subject:
 
     def location_of(self, instruction: Instruction) -> Location:
         """The place of an instruction. O(its computation), and O(text) once."""
+        frame = self._lines.of(instruction).frame
         here = Location(
             self.file,
             instruction=instruction.name,
             computation=instruction.parent.name,
             op_name=op_name_of(instruction),
-            source=self._lines.of(instruction).label,
+            source="" if frame is None else frame.text,
         )
         span = self.module.span_of(instruction)
         if span is None:

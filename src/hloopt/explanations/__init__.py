@@ -18,6 +18,7 @@ FAMILIES = {
     "5": "Running",
     "6": "Pipelines",
     "7": "Failing passes",
+    "8": "Checks",
     "9": "Defects",
 }
 """The subject of a code by its first digit."""

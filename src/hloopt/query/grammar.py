@@ -6,9 +6,10 @@ import re
 
 from hloopt.diagnostics import HloError, SelectorError, Source
 from hloopt.patterns import pattern
-from hloopt.query.keys import KEYS, Key, find_key, opcode_names, suggestion
+from hloopt.query.keys import Key, opcode_names
 from hloopt.query.kinds import FLAG, NEGATED, Word
 from hloopt.query.terms import All, Any, Comparison, Not, Term
+from hloopt.query.vocabulary import INSTRUCTIONS, Vocabulary
 from hloopt.token_reader import TokenReader
 
 _BARE = pattern(r"[\w.\-*%|]+")
@@ -32,15 +33,21 @@ def parse_terms(source: Source) -> Term:
     A value ends at a blank, a comma or `)`, unless it is quoted or within brackets of its own; the
     quote itself is written twice. Raises SelectorError with the place of the mistake.
     """
-    reader = _Reader(source)
+    reader = SelectorReader(source)
     term = reader.selector()
     if not reader.is_at_end:
         raise reader.unexpected()
     return term
 
 
-class _Reader(TokenReader):
+class SelectorReader(TokenReader):
+    """A reader of selectors of what a vocabulary is for."""
+
     error_class = SelectorError
+
+    def __init__(self, source: Source, vocabulary: Vocabulary = INSTRUCTIONS) -> None:
+        super().__init__(source)
+        self.vocabulary = vocabulary
 
     def unexpected(self) -> HloError:
         """The error of something that stands where a condition has ended."""
@@ -86,9 +93,7 @@ class _Reader(TokenReader):
         start = self.position
         word = self.read(_BARE)
         if word is None:
-            raise self.error(
-                "expected a condition", start, start + 1, "for example opcode=copy, bytes>1MiB"
-            )
+            raise self.error("expected a condition", start, start + 1, self.vocabulary.example)
         self.skip()
         operator = self.read(_OPERATOR)
         if operator is None:
@@ -104,11 +109,11 @@ class _Reader(TokenReader):
     def key(self, name: str, start: int) -> Key:
         span = self.span(start, start + len(name))
         try:
-            key = find_key(name)
+            key = self.vocabulary.find(name)
         except SelectorError as error:
             raise error.at(span) from None
         if key is None:
-            help = suggestion(name) or f"keys: {', '.join(KEYS)}"
+            help = self.vocabulary.suggestion(name) or f"keys: {', '.join(self.vocabulary.names)}"
             raise SelectorError(f"unknown key '{name}'", span=span, help=help)
         return key
 
@@ -131,25 +136,28 @@ class _Reader(TokenReader):
             words.append(Word(part, False, self.span(place, place + len(part))))
             place += len(part) + 1
         if all(word.text.startswith("%") for word in words):
-            return Comparison(KEYS["name"], KEYS["name"].kind.accepting("=", words))
+            by_name = self.key("name", start)
+            return Comparison(by_name, by_name.kind.accepting("=", words))
         try:
-            key = find_key(text)
+            key = self.vocabulary.find(text)
         except SelectorError as error:
             raise error.at(words[0].span) from None
         if key is not None:
             return Comparison(key)
+        opcode = self.vocabulary.find("opcode")
+        if opcode is None:
+            return Comparison(self.key(text, start))  # raises
         names = opcode_names()
         for word in words:
             if not word.is_glob and word.text not in names:
                 raise self.unknown(word)
-        opcode = KEYS["opcode"]
         return Comparison(opcode, opcode.kind.accepting("=", words))
 
     def unknown(self, word: Word) -> SelectorError:
         if re.search(r"\.\d+$", word.text):
             help: str | None = f"'%{word.text}' selects by name"
         else:
-            help = suggestion(word.text, sorted(opcode_names()))
+            help = self.vocabulary.suggestion(word.text, sorted(opcode_names()))
         return word.error(f"'{word.text}' is neither an opcode nor a key", help)
 
     # -- values ---------------------------------------------------------------------------------

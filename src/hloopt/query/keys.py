@@ -60,7 +60,14 @@ def opcode_names() -> frozenset[str]:
 
 
 _OPCODE = choice("opcode", opcode_names)
-_TYPE = choice("element type", lambda: {"tuple", *ELEMENT_TYPES})
+ELEMENT_CLASSES = {
+    "float": frozenset(name for name, each in ELEMENT_TYPES.items() if each.kind == "float"),
+    "int": frozenset(name for name, each in ELEMENT_TYPES.items() if each.is_integral),
+    "complex": frozenset(name for name, each in ELEMENT_TYPES.items() if each.kind == "complex"),
+    "f8": frozenset(name for name in ELEMENT_TYPES if name.startswith("f8")),
+}
+"""Names that stand for several element types."""
+TYPE = choice("element type", lambda: {"tuple", *ELEMENT_TYPES}, ELEMENT_CLASSES)
 _SLOW = 2  # what reads attributes, or links users
 
 _DECLARED = (
@@ -74,8 +81,8 @@ _DECLARED = (
         values.computation,
     ),
     _of(
-        _SHAPE, "type", _TYPE, "element type of the result, `f32`; of a tuple those of all its "
-        "parts, and `tuple`", values.element_types,
+        _SHAPE, "type", TYPE, "element type of the result, `f32`, or all of `float`, `int`, "
+        "`complex`, `f8`; of a tuple those of all its parts, and `tuple`", values.element_types,
     ),
     _of(
         _SHAPE, "shape", SHAPE, "shape of the result as XLA prints it; `=` looks at layouts where "

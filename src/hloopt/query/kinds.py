@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
 from hloopt.amounts import parse_size
-from hloopt.diagnostics import SelectorError, ShapeError, Span, did_you_mean
+from hloopt.diagnostics import SelectorError, ShapeError, Span, did_you_mean, with_article
 from hloopt.ir.attributes.values.tokens import compact
 from hloopt.ir.shapes.shape import Shape, format_shape, without_layout
 from hloopt.ir.shapes.shape_parser import parse_shape
@@ -165,16 +165,26 @@ def _integer(text: str) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,18}", text, re.A) else None
 
 
-def choice(what: str, names: Callable[[], Collection[str]]) -> Kind:
-    """Texts of which there are only some; others are errors."""
+def choice(
+    what: str,
+    names: Callable[[], Collection[str]],
+    classes: Mapping[str, Collection[str]] | None = None,
+) -> Kind:
+    """Texts of which there are only some; others are errors. A class stands for its members."""
+    classes = classes or {}
+
+    def members(word: Word) -> list[Word]:
+        if word.text in classes:
+            return [Word(name, True, word.span) for name in classes[word.text]]
+        _check_choice(word, what, [*names(), *classes])
+        return [word]
 
     def accepting(operator: str, words: Sequence[Word]) -> Accepts:
         if operator == "=":
-            for word in words:
-                _check_choice(word, what, names())
+            words = [member for word in words for member in members(word)]
         return _text(operator, words)
 
-    return Kind(f"an {what}", _TEXT_OPERATORS, accepting)
+    return Kind(with_article(what), _TEXT_OPERATORS, accepting)
 
 
 def _check_choice(word: Word, what: str, names: Collection[str]) -> None:
@@ -184,7 +194,9 @@ def _check_choice(word: Word, what: str, names: Collection[str]) -> None:
         if not any(map(matches, names)):
             raise word.error(f"no {what} matches '{word.text}'")
     elif word.text not in names:
-        raise word.error(f"'{word.text}' is not an {what}", did_you_mean(word.text, names))
+        raise word.error(
+            f"'{word.text}' is not {with_article(what)}", did_you_mean(word.text, names)
+        )
 
 
 def _flag(operator: str, words: Sequence[Word]) -> Accepts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +12,8 @@ from hloopt.query.facts import ModuleFacts
 from hloopt.query.keys import Key
 from hloopt.query.kinds import Accepts
 
-Test = Callable[[Instruction], bool]
+Test = Callable[[typing.Any], bool]
+"""Of an instruction, or of what else a vocabulary is for."""
 
 
 class Term(Protocol):

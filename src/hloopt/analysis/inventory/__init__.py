@@ -1,0 +1,1 @@
+"""Inventories: what a module has of a kind, each operation counted once."""

@@ -1,0 +1,1 @@
+"""Baselines: figures of modules at one time, to tell later what became worse or better."""

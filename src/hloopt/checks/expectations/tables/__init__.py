@@ -1,0 +1,1 @@
+"""The tables that expectations are about, by what they hold."""

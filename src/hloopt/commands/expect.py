@@ -1,0 +1,242 @@
+"""`hloopt expect`: whether modules are as expected."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.checking import checking_options, finish
+from hloopt.commands.common import HloCommand, at_work, say
+from hloopt.commands.cost_model_options import cost_model_options
+
+if TYPE_CHECKING:
+    from hloopt.checks.baselines.comparison import Tolerances
+    from hloopt.checks.baselines.files import Baseline
+    from hloopt.checks.expectations.files import Entry, ExpectationFile
+    from hloopt.checks.expectations.view import View
+    from hloopt.checks.results import Check, CheckedModule
+    from hloopt.cost_models import CostModelChoice
+
+_LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]|in\b)", re.DOTALL)
+
+
+@click.command(cls=HloCommand)
+@click.argument("arguments", nargs=-1, required=True, metavar="FILE… [EXPECTATION…]")
+@click.option(
+    "--expectations",
+    "files_of_expectations",
+    multiple=True,
+    metavar="FILE.yaml",
+    help="expectations in YAML; may be given several times",
+)
+@click.option(
+    "--max-guessed",
+    callback=lambda ctx, option, text: _share(text),
+    metavar="5%",
+    help="the share of the time that may be guessed where times are compared; default: 5%",
+)
+@click.option(
+    "--write-baseline", metavar="FILE.json", help="write the figures of the modules; check nothing"
+)
+@click.option(
+    "--baseline", metavar="FILE.json", help="figures of before: none may be worse than there"
+)
+@click.option("--update-baseline", is_flag=True, help="write the figures of now to --baseline")
+@click.option(
+    "--tolerance",
+    metavar="NAME=SHARE,…",
+    help="how much worse than the baseline figures may be: peak=2%,schedule.exposed=5%",
+)
+@checking_options("instructions of a failed expectation")
+@cost_model_options
+def command(
+    arguments: tuple[str, ...],
+    files_of_expectations: tuple[str, ...],
+    max_guessed: float | None,
+    cost_model: CostModelChoice,
+    write_baseline: str | None,
+    baseline: str | None,
+    update_baseline: bool,
+    tolerance: str | None,
+    **options: Any,
+) -> int:
+    """Exit 1 if a module is not as expected, 2 if there is no verdict.
+
+    An expectation compares a figure: of a table, whose rows a selector picks, or of a group.
+    docs/expectations.md lists them. Where the stage of a module allows no verdict (not partitioned,
+    copies not inserted, guessed times), the reason and what to do are printed.
+
+    \b
+    hloopt expect step.hlo 'collectives(kind=all-gather, dtype=float).count == 0'
+    hloopt expect step.hlo 'memory.peak <= 70GiB' 'memory.temporaries == 0'
+    hloopt expect step.hlo 'schedule(target=h100_sxm).exposed <= 5%'
+    hloopt expect dumps/ --expectations expect.yaml --format junit > report.xml
+    hloopt expect step.hlo --write-baseline base.json
+    hloopt expect step.hlo --baseline base.json --tolerance peak=2%
+    """
+    if write_baseline is not None and baseline is not None:
+        raise click.UsageError("--write-baseline has no --baseline: say --update-baseline")
+    if baseline is None and (update_baseline or tolerance is not None):
+        raise click.UsageError("--update-baseline and --tolerance need --baseline FILE")
+    paths, texts = _split(arguments)
+    entries, cost_model, guessed = _wanted(texts, files_of_expectations, cost_model, max_guessed)
+    if not entries and write_baseline is None and baseline is None:
+        raise click.UsageError("nothing is expected: give an expectation, or --expectations FILE")
+    past = None if baseline is None else _Past.of(baseline, tolerance)
+    views = _Views(paths, cost_model, guessed)
+    if write_baseline is not None:
+        return _write(views, write_baseline)
+    checked = _check(views, entries, past)
+    if past is not None and update_baseline:
+        past.update()
+        options["exit_zero"] = options["allow_no_verdict"] = True
+    return finish(checked, **options)
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files, and expectations: what is no file and compares something, or begins as one does."""
+    from hloopt.checks.expectations.names import GROUPS, TABLES
+
+    paths, texts = [], []
+    for argument in arguments:
+        first = re.match(r"\s*(\w+)\s*[.(]", argument)
+        begins = first is not None and (first[1] in TABLES or first[1] in GROUPS)
+        if not os.path.exists(argument) and (begins or _LOOKS_COMPARED.match(argument)):
+            texts.append(argument)
+        else:
+            paths.append(argument)
+    if not paths:
+        raise click.UsageError("give a FILE to check; - is standard input")
+    return paths, texts
+
+
+def _wanted(
+    texts: Sequence[str],
+    paths: Sequence[str],
+    cost_model: CostModelChoice,
+    max_guessed: float | None,
+) -> tuple[list[Entry], CostModelChoice, float]:
+    """The expectations, and the settings that options or else files give."""
+    from hloopt.checks.expectations.files import Entry, parse_expectations
+    from hloopt.checks.expectations.grammar import parse_expectation
+    from hloopt.checks.expectations.view import MOST_GUESSED
+    from hloopt.files import read_source
+
+    entries = [Entry(parse_expectation(text)) for text in texts]
+    for path in paths:
+        found: ExpectationFile = parse_expectations(read_source(path))
+        entries += found.entries
+        if found.target is not None and cost_model.target is None:
+            cost_model = replace(cost_model, target=found.target)
+        if found.cost_model is not None and cost_model.name is None:
+            cost_model = replace(cost_model, name=found.cost_model)
+        max_guessed = found.max_guessed if max_guessed is None else max_guessed
+    if cost_model.is_choice:
+        cost_model.resolved()
+    return entries, cost_model, MOST_GUESSED if max_guessed is None else max_guessed
+
+
+class _Views:
+    """The modules of files, one by one, as expectations see them; each in memory once at a time."""
+
+    def __init__(
+        self, files: Sequence[str], cost_model: CostModelChoice, most_guessed: float
+    ) -> None:
+        from hloopt.files import find_inputs
+
+        self.paths = find_inputs(files)
+        self.cost_model = cost_model
+        self.most_guessed = most_guessed
+        self._names: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[tuple[str, View]]:
+        """Each module with its key in baselines: its name, numbered where one comes again."""
+        from hloopt.checks.expectations.view import View
+        from hloopt.checks.subject import Subject
+        from hloopt.files import load
+
+        with at_work(self.paths) as each:
+            for path in each:
+                module = load(path)
+                self._names[module.name] += 1
+                number = self._names[module.name]
+                key = module.name if number == 1 else f"{module.name}#{number}"
+                yield key, View.of(Subject(path, module, self.cost_model), self.most_guessed)
+
+
+@dataclass
+class _Past:
+    """A baseline with the figures of now."""
+
+    path: str
+    baseline: Baseline
+    tolerances: Tolerances
+    now: Baseline = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, path: str, tolerance: str | None) -> _Past:
+        from hloopt.checks.baselines.comparison import parse_tolerances
+        from hloopt.checks.baselines.files import read_baseline
+
+        tolerances = parse_tolerances(tolerance) if tolerance else {}
+        return cls(path, read_baseline(path), tolerances)
+
+    def compare(self, key: str, view: View) -> list[Check]:
+        from hloopt.checks.baselines.comparison import compare, missing
+        from hloopt.checks.baselines.figures import figures_of
+
+        self.now[key] = figures_of(view, self.baseline.get(key, ()))
+        if key not in self.baseline:
+            return [missing(key)]
+        return compare(self.baseline[key], view, self.tolerances)
+
+    def update(self) -> None:
+        from hloopt.checks.baselines.files import write_baseline
+
+        write_baseline(self.path, {**self.baseline, **self.now})
+
+
+def _check(views: _Views, entries: Sequence[Entry], past: _Past | None) -> list[CheckedModule]:
+    from hloopt.checks.expectations.evaluation import check
+    from hloopt.checks.results import CheckedModule
+
+    checked = []
+    for key, view in views:
+        module = view.subject.module
+        checks = [
+            replace(check(entry.expectation, view), why=entry.why)
+            for entry in entries
+            if entry.is_for(module)
+        ]
+        checks += [] if past is None else past.compare(key, view)
+        checked.append(CheckedModule(view.subject.file, module.name, tuple(checks)))
+    return checked
+
+
+def _write(views: _Views, path: str) -> int:
+    from hloopt.checks.baselines.figures import figures_of
+    from hloopt.checks.baselines.files import write_baseline
+    from hloopt.diagnostics import counted
+
+    baseline = {key: figures_of(view) for key, view in views}
+    write_baseline(path, baseline)
+    figures = counted(sum(map(len, baseline.values())), "figure")
+    say(f"wrote {figures} of {counted(len(baseline), 'module')} to {path}")
+    return 0
+
+
+def _share(text: str | None) -> float | None:
+    from hloopt.checks.expectations.files import parse_share
+
+    if text is None:
+        return None
+    try:
+        return parse_share(text)
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is no share: for example 5%") from None
