@@ -29,6 +29,7 @@ COMMANDS = {
     "equivalent": "whether two modules compute the same",
     "expect": "whether modules are as expected: counts, memory, times",
     "explain": "what an error code means, and what to do",
+    "fingerprint": "a hash of what each module computes",
     "fmt": "format HLO files",
     "memory": "how much memory a module needs, and what is alive at the peak",
     "opt": "run passes on modules",

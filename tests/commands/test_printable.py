@@ -205,6 +205,7 @@ COMMANDS: dict[str, Lines] = {
         on_modules("--expectations", NASTY),
     ),
     "explain": on_names(),
+    "fingerprint": several(on_modules("--same"), on_modules("--without", NASTY)),
     "fmt": several(
         on_modules("--check"),
         on_modules("--diff"),
@@ -269,7 +270,7 @@ def test_what_is_printed_for_people_can_be_seen(
     files = Files(tmp_path)
     exit_codes = set()
     for arguments in COMMANDS[command](files):
-        options = ["--color", color] if command not in ("fmt", "verify") else []
+        options = ["--color", color] if command not in ("fingerprint", "fmt", "verify") else []
         exit_codes.add(main([*command.split(), *options, *arguments]))
         for text in capsys.readouterr():
             plain = re.sub(r"\x1b\[[\d;]*m", "", text) if color == "always" else text

@@ -30,7 +30,10 @@ _ALL = (
         attributes=frozenset(("metadata", "origin", "statistics")),
         header=frozenset(("origin_recovery_table", "debug_attributes")),
     ),
-    ContentClass("locations", "of the metadata: files, lines and stack frames"),
+    ContentClass(
+        "locations",
+        "of the metadata: files, lines and stack frames; loc(…) in bodies of custom calls",
+    ),
     ContentClass("layout", "layouts of shapes: order of dimensions, tiles, memory spaces"),
     ContentClass(
         "sharding",

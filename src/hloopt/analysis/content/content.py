@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from hloopt.analysis.content.classes import CLASSES
 from hloopt.analysis.content.frames import FrameKeys
+from hloopt.analysis.content.kernel_locations import without_locations
 from hloopt.diagnostics import HloSyntaxError
-from hloopt.ir.attributes.explicit import explicit_attributes
+from hloopt.ir.attributes.explicit import are_explicit, explicit_attributes
 from hloopt.ir.attributes.opcode_attributes import canonical_value, implied_attributes
 from hloopt.ir.attributes.shapes import parse_shapes
 from hloopt.ir.attributes.values import (
@@ -46,6 +48,7 @@ class Content:
         classes = [CLASSES[name] for name in sorted(ignored)]
         self._without = frozenset[str]().union(*(c.attributes for c in classes))
         self._header_without = frozenset[str]().union(*(c.header for c in classes))
+        self._ignores_locations = not ignored.isdisjoint(("metadata", "locations"))
         self._items: dict[tuple[Opcode, Items], Items] = {}
         self._frames = FrameKeys()
 
@@ -67,6 +70,12 @@ class Content:
             return "".join(text.split())
         return canonical_literal(text, instruction.shape)
 
+    def exact_payload(self, instruction: Instruction) -> str:
+        """The payload as XLA prints it, literals of any length. O(length)."""
+        if instruction.opcode is not Opcode.CONSTANT or "constants" in self.ignored:
+            return self.payload(instruction)
+        return canonical_literal(instruction.payload, instruction.shape)
+
     def attributes(self, instruction: Instruction) -> Items:
         """Attributes that are not ignored, without references to computations and instructions.
 
@@ -87,6 +96,12 @@ class Content:
                 self._items[key] = found
         return found
 
+    def exact_attributes(self, instruction: Instruction) -> Items:
+        """`attributes`, with those that shapes imply as if they were written."""
+        if are_explicit(instruction):
+            return self.attributes(instruction)
+        return self._explicit(instruction)
+
     def differing_attributes(self, before: Instruction, after: Instruction) -> list[str]:
         """Names of the attributes in which two instructions differ, ignored classes aside.
 
@@ -103,10 +118,11 @@ class Content:
 
     def header(self, module: Module) -> dict[str, str]:
         """Attributes of the header that are not ignored, white space normalized."""
-        if "header" in self.ignored:
-            return {}
+        is_ignored = "header" in self.ignored
         found: dict[str, str] = {}
         for name, text in module.attributes.items():
+            if is_ignored and name != "is_scheduled":  # which is of the class `order`
+                continue
             if name not in self._header_without:
                 value = self._header_value(name, text)
                 if value is not None:
@@ -144,7 +160,10 @@ class Content:
                 return self._frontend_attributes(text)
             if name in _LAYOUTS and "layout" in self.ignored:
                 return ",".join(format_shape(each, layout=False) for each in parse_shapes(text))
-            return canonical_value(instruction.opcode, name, text)
+            value = canonical_value(instruction.opcode, name, text)
+            if name == "backend_config" and value is not None and self._ignores_locations:
+                return without_locations(value)
+            return value
         except HloSyntaxError:
             return text  # malformed: equal to the same text only
 
@@ -161,7 +180,7 @@ class Content:
 
     def _metadata(self, instruction: Instruction, text: str) -> str | None:
         fields = self._fields(instruction, text)
-        return str(fields) if fields else None
+        return json.dumps(fields) if fields else None
 
     def _fields(self, instruction: Instruction, text: str) -> dict[str, object]:
         value = parse_metadata(text)

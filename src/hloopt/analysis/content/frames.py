@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
+
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.sources.stack_frames import StackFrames
 
 
 class FrameKeys:
-    """Numbers stack frames by file, function, lines and callers: equal frames get equal numbers."""
+    """Numbers stack frames by file, function, lines and callers: equal frames get equal numbers.
+
+    The numbers are hashes of 64 bits, the same in every process.
+    """
 
     def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
         self._tables: dict[str, tuple[StackFrames, dict[int, int]]] = {}
 
     def key(self, module: Module, frame: int) -> int:
@@ -27,7 +32,7 @@ class FrameKeys:
         for number in reversed(chain):
             location, parent = tables.frames[number - 1]
             key = (self._location(tables, location), known.get(parent, 0))
-            known[number] = self._numbers.setdefault(key, len(self._numbers) + 1)
+            known[number] = _number(key)
         return known.get(frame, 0)
 
     def same_tables(self, before: Instruction, after: Instruction) -> bool:
@@ -44,3 +49,9 @@ class FrameKeys:
             functions[at.function - 1] if 0 < at.function <= len(functions) else at.function,
             *(at.line, at.end_line, at.column, at.end_column),
         )
+
+
+def _number(key: object) -> int:
+    """A hash of nested tuples of strings and integers; never 0, which is no frame."""
+    text = json.dumps(key)  # ASCII, where repr depends on the version of Unicode
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") or 1

@@ -32,6 +32,13 @@ def explicit_attributes(instruction: Instruction) -> dict[str, str]:
     return values
 
 
+def are_explicit(instruction: Instruction) -> bool:
+    """Whether no shape implies an attribute, so that those implied by the opcode are all. O(1)."""
+    if instruction.opcode in _BY_OPCODE:
+        return False
+    return not instruction.shape.is_tuple or "sharding" not in instruction.attributes
+
+
 def _map(instruction: Instruction, values: dict[str, str]) -> None:
     """XLA does not look at what is written: a map is over all dimensions."""
     from hloopt.ir.attributes.values import format_ints

@@ -1,0 +1,179 @@
+"""`hloopt fingerprint`: hashes of what modules compute."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from hloopt.commands.common import (
+    EXIT_FOUND,
+    EXIT_USAGE,
+    HloCommand,
+    at_work,
+    format_option,
+    print_json,
+    say,
+)
+
+if TYPE_CHECKING:
+    from hloopt.analysis.fingerprint import Fingerprints
+
+CLASS_NAMES = (
+    "names, metadata, locations, layout, sharding, frontend-attributes, backend-config, "
+    "channels, control, constants, order, header"
+)
+"""The classes of content; those modules take long to import for a page of help."""
+
+
+@click.command(cls=HloCommand)
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--same", is_flag=True, help="group equal files; exit 1 if there are several groups")
+@click.option(
+    "--with",
+    "with_classes",
+    multiple=True,
+    metavar="CLASS,…",
+    help="count classes of content that are left out by default: names, metadata, locations",
+)
+@click.option(
+    "--without",
+    "without_classes",
+    multiple=True,
+    metavar="CLASS,…",
+    help=f"leave classes of content out, as `diff --ignore`: {CLASS_NAMES}",
+)
+@format_option
+def command(
+    files: tuple[str, ...],
+    same: bool,
+    with_classes: tuple[str, ...],
+    without_classes: tuple[str, ...],
+    output_format: str,
+) -> int:
+    """Print a hash of what each module computes; exit 2 if one cannot be read.
+
+    It is equal where `hloopt diff` finds no difference: names, metadata and the order of
+    instructions that are in no schedule are out, bodies of custom calls are in. Which classes of
+    content are left out is said on stderr, and is part of the hash.
+
+    \b
+    hloopt fingerprint --same host0/step.hlo host1/step.hlo
+    """
+    from hloopt.analysis.content import as_classes
+    from hloopt.analysis.fingerprint import LEFT_OUT
+
+    ignored = (LEFT_OUT - as_classes(with_classes)) | as_classes(without_classes)
+    found, exit_code = _fingerprints(files, ignored, keep=same)
+    groups: dict[str, list[str]] = {}
+    for path, each in found.items():
+        groups.setdefault(each.without(), []).append(path)
+    ranked = dict(sorted(groups.items(), key=lambda item: -len(item[1])))  # else as given
+    differing = _differing(ranked, found) if same else {}
+    if output_format == "json":
+        _print_as_json(found, ranked, differing, ignored)
+    else:
+        if same:
+            _print_groups(ranked, differing)
+        else:
+            for path, each in found.items():
+                _print_line(each.without(), path)
+        say(f"left out: {', '.join(sorted(ignored)) or 'nothing'}")
+    if same and len(groups) > 1:
+        exit_code = max(exit_code, EXIT_FOUND)
+    return exit_code
+
+
+def _fingerprints(
+    files: tuple[str, ...], ignored: frozenset[str], *, keep: bool
+) -> tuple[dict[str, Fingerprints], int]:
+    """The fingerprints of the files that can be read, and the exit code of those that cannot."""
+    from hloopt.analysis.fingerprint import Fingerprints
+    from hloopt.diagnostics import HloError, render_error
+    from hloopt.files import find_inputs, read_module
+    from hloopt.verifier.well_formed import why_invalid
+
+    found: dict[str, Fingerprints] = {}
+    exit_code = 0
+    with at_work(find_inputs(files)) as paths:
+        for path in paths:
+            try:
+                module = read_module(path)
+                problem = why_invalid(module)
+                if problem is not None:
+                    raise problem
+                found[path] = Fingerprints.of(module, ignored, keep=keep)
+                _note_elided(path, found[path])
+            except HloError as error:
+                print(render_error(error), file=sys.stderr)
+                exit_code = EXIT_USAGE
+    return found, exit_code
+
+
+def _note_elided(path: str, found: Fingerprints) -> None:
+    from hloopt.diagnostics import counted
+
+    if found.elided and "constants" not in found.ignored:
+        constants = counted(found.elided, "constant")
+        say(f"note: {path}: {constants} without values ({{...}}), taken as equal to each other")
+
+
+def _print_groups(
+    groups: dict[str, list[str]], differing: dict[str, tuple[str, ...] | None]
+) -> None:
+    first = next(iter(groups.values()), [""])[0]
+    for group, paths in groups.items():
+        for path in paths:
+            _print_line(group, path)
+        if group in differing:
+            print(f"  {_difference(first, paths[0], differing[group])}")
+
+
+def _print_line(value: str, path: str) -> None:
+    from hloopt.diagnostics import printable
+
+    print(f"{value}  {printable(path)}")
+
+
+def _differing(
+    groups: dict[str, list[str]], found: dict[str, Fingerprints]
+) -> dict[str, tuple[str, ...] | None]:
+    """Of each group but the first, the classes of content it differs from the first in."""
+    from hloopt.analysis.fingerprint import differing_classes
+
+    first, *others = groups.items() if groups else [("", [""])]
+    return {
+        group: differing_classes(found[first[1][0]], found[paths[0]]) for group, paths in others
+    }
+
+
+def _difference(first: str, other: str, classes: tuple[str, ...] | None) -> str:
+    from hloopt.diagnostics import printable
+
+    if classes is not None:
+        return f"differs from the first group in {' and '.join(classes)} only"
+    return printable(f"differs from the first group: hloopt diff {first} {other}")
+
+
+def _print_as_json(
+    found: dict[str, Fingerprints],
+    groups: dict[str, list[str]],
+    differing: dict[str, tuple[str, ...] | None],
+    ignored: frozenset[str],
+) -> None:
+    ranks = {group: number for number, group in enumerate(groups)}
+    print_json(
+        [
+            {
+                "file": path,
+                "module": each.name,
+                "fingerprint": each.without(),
+                "ignored": sorted(ignored),
+                "elided_constants": each.elided,
+                "group": ranks[each.without()],
+                "differs_in": differing.get(each.without(), ()) if differing else None,
+            }
+            for path, each in found.items()
+        ]
+    )
