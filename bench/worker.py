@@ -235,7 +235,7 @@ def write_flat(path: str, folder: str) -> dict[str, Any]:
 
     module = parse_module(read_text(path))
     _single_pass("flatten-call-graph")(module)
-    target = Path(folder) / Path(path).name
+    target = Path(folder) / Path(path).name.removesuffix(".gz")
     target.write_text(print_module(module), encoding="utf-8")
     return {"path": str(target)}
 

@@ -272,6 +272,7 @@ def test_there_are_no_nearest_ancestors_across_roots_and_shared_computations() -
     assert graph.nearest_ancestors_in_same_computation(unused, loop) is None
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_calls_is_no_trouble() -> None:
     depth = 100_000
     module = deep_chain(depth)

@@ -16,6 +16,7 @@ from hloopt.text import parse_module
 from hloopt.verifier import verify_module
 
 
+@pytest.mark.slow
 @given(reducing_loop_texts(), st.booleans(), st.booleans())
 @settings(max_examples=150)
 def test_collectives_moved_out_of_loops_give_the_same(

@@ -41,6 +41,7 @@ def test_a_lie_is_found_out() -> None:
     assert_claims_honest(create_pass("dce"), parse_module(TEXT))
 
 
+@pytest.mark.slow
 def test_all_passes_say_truly_whether_they_changed_the_module(
     corpus_entries: list[CorpusEntry],
 ) -> None:

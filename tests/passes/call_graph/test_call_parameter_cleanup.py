@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from tests.passes.checked_run import run_checked
 
 from hloopt.ir import Opcode
@@ -108,6 +109,7 @@ ENTRY e {
     assert next(module.instructions(Opcode.CALL)).shape.text == "()"
 
 
+@pytest.mark.slow
 def test_many_calls_and_callees_are_no_trouble() -> None:
     number = 25_000
     callees = "".join(

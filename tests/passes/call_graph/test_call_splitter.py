@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from tests.passes.checked_run import run_checked
 
 from hloopt.ir import Opcode
@@ -84,6 +85,7 @@ def test_effects_happen_once() -> None:
     assert len(effects) == 1
 
 
+@pytest.mark.slow
 def test_many_calls_share_two_parts() -> None:
     number = 50_000
     calls = "".join(
