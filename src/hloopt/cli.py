@@ -37,6 +37,7 @@ COMMANDS = {
     "pipelines": "list pipelines, or show one",
     "run": "run a program with NumPy, on all its devices",
     "schedule": "what is in flight when, what hides it, and what waits",
+    "stats": "what modules have: collectives, products, loops, each counted once",
     "targets": "list the hardware that times and limits can be of",
     "verify": "check modules against the rules of HLO",
 }

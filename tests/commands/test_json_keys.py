@@ -39,6 +39,7 @@ LINES = {
     "opt": ["opt a.hlo --passes cse --opt-limit 1 -o out.hlo"],
     "expect": ["expect a.hlo memory.peak<=1KiB"],
     "fingerprint": ["fingerprint a.hlo b.hlo"],
+    "stats": ["stats a.hlo"],
     "verify": ["verify wrong.hlo"],
     "diff": ["diff a.hlo b.hlo"],
     "equivalent": ["equivalent a.hlo b.hlo"],

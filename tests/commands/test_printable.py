@@ -231,6 +231,7 @@ COMMANDS: dict[str, Lines] = {
         _with_table,
         _pictures("--target", "h100_sxm"),
     ),
+    "stats": several(on_modules(), on_pairs("--diff")),
     "targets": on_names(),
     "verify": several(on_modules(), on_modules("--split-input-file")),
 }

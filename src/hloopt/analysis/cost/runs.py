@@ -50,6 +50,20 @@ def count_runs(module: Module, costs: CostAnalysis) -> dict[Computation, Runs]:
     return runs
 
 
+def runs_with_parts(module: Module, costs: CostAnalysis) -> dict[Computation, Runs]:
+    """Runs of all that the entry reaches: what is fused, or applied to elements, runs as often as
+    its callers do. O(instructions)."""
+    runs = count_runs(module, costs)
+    for computation in reversed(callees_first(module)):
+        if computation not in runs:
+            callers = [runs.get(caller.parent, Runs(0, True)) for caller in computation.callers]
+            runs[computation] = Runs(
+                sum(caller.times for caller in callers),
+                all(caller.is_known for caller in callers),
+            )
+    return runs
+
+
 def count_calls(module: Module, costs: CostAnalysis) -> dict[Computation, dict[Instruction, int]]:
     """By computation what runs it, and how often in one run of that; callers come first.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hloopt.analysis.calls import callees_first
-from hloopt.analysis.cost.runs import Runs, count_runs
+from hloopt.analysis.cost.runs import Runs, runs_with_parts
 from hloopt.checks.subject import Subject
 from hloopt.cost_models import CostModelChoice
 from hloopt.ir.computation import Computation
@@ -76,16 +75,5 @@ class View:
 
     @cached_property
     def _runs(self) -> dict[Computation, Runs]:
-        return self.once("runs", self._count_runs)
-
-    def _count_runs(self) -> dict[Computation, Runs]:
-        module = self.subject.module
-        runs = count_runs(module, self.subject.costs)
-        for computation in reversed(callees_first(module)):
-            if computation not in runs:
-                callers = [runs.get(c.parent, Runs(0, True)) for c in computation.callers]
-                runs[computation] = Runs(
-                    sum(caller.times for caller in callers),
-                    all(caller.is_known for caller in callers),
-                )
-        return runs
+        make = partial(runs_with_parts, self.subject.module, self.subject.costs)
+        return self.once("runs", make)

@@ -1,0 +1,1 @@
+"""The inventory of a module: what it has of each kind, and how often that runs."""

@@ -1,0 +1,213 @@
+"""Inventories: rows of operations that are alike, each operation counted once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hloopt.analysis.calls import reachable_from_entry
+from hloopt.analysis.cost import CostAnalysis
+from hloopt.analysis.cost.runs import Runs, runs_with_parts
+from hloopt.analysis.inventory.collectives import Collective, collectives_of, group_count
+from hloopt.analysis.source_lines import SourceLines
+from hloopt.analysis.stage import Stage
+from hloopt.ir.attributes.values.tokens import compact
+from hloopt.ir.computation import Computation
+from hloopt.ir.custom_targets import custom_call_target
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import EMBEDDED_CALLERS, Opcode
+from hloopt.ir.shapes.leaf_annotations import leaf_shardings
+from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.ir.sources.source_stacks import op_name_of
+from hloopt.reports.stage_notices import partition_notices
+from hloopt.reports.structure.loops import LoopReport, analyze_loops
+
+PRODUCTS = (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT, Opcode.CONVOLUTION)
+
+
+@dataclass(slots=True)
+class Row:
+    """Operations that are alike. Amounts are of one device and one run of the module."""
+
+    key: tuple[Any, ...]
+    """What they have in common, as the columns of their table."""
+    instructions: list[Instruction] = field(default_factory=list)
+    runs: int = 0
+    """Runs of all of them, loops by their trips; those of unknown trips by one."""
+    is_known: bool = True
+    """Whether the trips of all loops around them are known."""
+    amounts: Counter[str] = field(default_factory=Counter)
+    sources: dict[str, None] = field(default_factory=dict)
+    """Lines of the program, each once."""
+
+    @property
+    def count(self) -> int:
+        return len(self.instructions)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRow:
+    """An array of a parameter or of the result."""
+
+    number: int
+    name: str
+    """op_name of a parameter, or the name of the instruction."""
+    shape: str
+    bytes: int
+    sharding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a module has. Computations that the entry does not reach do not count."""
+
+    module: str
+    notices: tuple[str, ...]
+    collectives: list[Row]
+    """By kind, form, element types, group size and number of groups; `payload` and `wire` bytes."""
+    custom_calls: list[Row]
+    """By target."""
+    products: list[Row]
+    """By opcode, types of both operands and of the result, precision; `flops`."""
+    loops: list[LoopReport]
+    opcodes: list[Row]
+    flops: list[Row]
+    """By element type of the result; `flops`. They add up to those of `hloopt cost`."""
+    parameters: list[ArrayRow]
+    results: list[ArrayRow]
+
+
+COLLECTIVE_KEYS = ("kind", "form", "types", "group_size", "groups")
+PRODUCT_KEYS = ("opcode", "lhs", "rhs", "result", "precision")
+
+
+def take_inventory(module: Module) -> Inventory:
+    """The inventory of a module. O(instructions), beside the trip counts of loops."""
+    return _Taking(module).inventory()
+
+
+class _Taking:
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.costs = CostAnalysis(module)
+        self.runs = runs_with_parts(module, self.costs)
+        self.lines = SourceLines(module)
+        reached = reachable_from_entry(module)
+        self.instructions = [
+            instruction
+            for computation in module.computations.values()
+            if computation in reached
+            for instruction in computation.instructions
+        ]
+
+    def inventory(self) -> Inventory:
+        entry = self.module.entry
+        collectives = self.collectives()
+        return Inventory(
+            self.module.name,
+            partition_notices(Stage.of(self.module)),
+            collectives,
+            self.rows(self.of(Opcode.CUSTOM_CALL), lambda call: (custom_call_target(call) or "",)),
+            self.products(),
+            analyze_loops(self.module),
+            self.rows(self.instructions, lambda each: (each.opcode.value,), has_sources=False),
+            self.flops(),
+            _arrays(entry.parameters),
+            _arrays([entry.root]),
+        )
+
+    def of(self, *opcodes: Opcode) -> list[Instruction]:
+        return [each for each in self.instructions if each.opcode in opcodes]
+
+    def rows(
+        self,
+        instructions: Iterable[Instruction],
+        key: Callable[[Instruction], tuple[Any, ...]],
+        amounts: Callable[[Instruction], dict[str, int]] = lambda instruction: {},
+        *,
+        has_sources: bool = True,
+    ) -> list[Row]:
+        """Instructions with one key together, the most frequent first."""
+        found: dict[Hashable, Row] = {}
+        for instruction in instructions:
+            own = key(instruction)
+            row = found.setdefault(own, Row(own))
+            runs = self.runs.get(instruction.parent, Runs(0, True))
+            row.instructions.append(instruction)
+            row.runs += runs.times
+            row.is_known &= runs.is_known
+            for name, amount in amounts(instruction).items():
+                row.amounts[name] += amount * runs.times
+            if has_sources and (frame := self.lines.of(instruction).frame) is not None:
+                row.sources[frame.text] = None
+        return sorted(found.values(), key=lambda row: (-row.count, str(row.key)))
+
+    def collectives(self) -> list[Row]:
+        grid = device_counts(self.module)
+        by_instruction = {each.instruction: each for each in collectives_of(self.module)}
+
+        def key(instruction: Instruction) -> tuple[Any, ...]:
+            each = by_instruction[instruction]
+            groups = group_count(instruction, grid)
+            types = "+".join(each.types)
+            return each.kind.value, each.form.value, types, each.group_size, groups
+
+        def amounts(instruction: Instruction) -> dict[str, int]:
+            each: Collective = by_instruction[instruction]
+            return {"payload": each.payload, "wire": each.wire}
+
+        return self.rows(by_instruction, key, amounts)
+
+    def products(self) -> list[Row]:
+        def key(product: Instruction) -> tuple[Any, ...]:
+            types = [operand.shape.type_name for operand in product.operands[:2]]
+            precision = product.attributes.get("algorithm") or compact(
+                product.attributes.get("operand_precision", "")
+            )
+            return product.opcode.value, *types, product.shape.type_name, precision
+
+        return self.rows(self.of(*PRODUCTS), key, lambda each: {"flops": self.costs.of(each).flops})
+
+    def flops(self) -> list[Row]:
+        """Flops of what is no fusion; those within fusions are counted there."""
+        costing = [
+            each
+            for each in self.instructions
+            if not each.called or each.opcode in _APPLYING
+            if self._computes(each.parent) and self.costs.of(each).flops
+        ]
+        rows = self.rows(
+            costing,
+            lambda each: (_types(each),),
+            lambda each: {"flops": self.costs.of(each).flops},
+            has_sources=False,
+        )
+        return sorted(rows, key=lambda row: -row.amounts["flops"])
+
+    def _computes(self, computation: Computation) -> bool:
+        """Whether the cost of what applies a computation to elements has its costs already."""
+        return not any(caller.opcode in _APPLYING for caller in computation.callers)
+
+
+_APPLYING = EMBEDDED_CALLERS - {Opcode.FUSION}
+"""Opcodes whose own costs are those of the computations that they apply."""
+
+
+def _types(instruction: Instruction) -> str:
+    """The element types of a result, each once: `f32`, `f32+s32`."""
+    return "+".join(dict.fromkeys(leaf.type_name for leaf in instruction.shape.leaves()))
+
+
+def _arrays(instructions: Sequence[Instruction]) -> list[ArrayRow]:
+    found: list[ArrayRow] = []
+    for instruction in instructions:
+        shapes = list(instruction.shape.leaves())
+        shardings = leaf_shardings(instruction) or [""] * len(shapes)
+        name = op_name_of(instruction) or f"%{instruction.name}"
+        for shape, sharding in zip(shapes, shardings, strict=True):
+            found.append(ArrayRow(len(found), name, shape.text, shape_bytes(shape), sharding))
+    return found
