@@ -63,7 +63,9 @@ def moved(count: int, payload: int = 64, wire: int = 96) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        pytest.param(entry(f"ROOT r = f32[16] {REDUCE}"), [(SYNC, 1, 1, True, moved(1))], id="sync"),
+        pytest.param(
+            entry(f"ROOT r = f32[16] {REDUCE}"), [(SYNC, 1, 1, True, moved(1))], id="sync"
+        ),
         pytest.param(
             entry(f"s = f32[16] all-reduce-start(a), {IOTA}, to_apply=sum",
                   "ROOT d = f32[16] all-reduce-done(s)"),
@@ -103,8 +105,8 @@ def moved(count: int, payload: int = 64, wire: int = 96) -> dict[str, int]:
                   "ROOT c = f32[16] conditional(p, a, a), true_computation=f, false_computation=g",
                   computations=CALLED + CALLED.replace("f {", "g {").replace("[2,4]", "[4,2]")),
             [
-                (SYNC, 1, 1, True, moved(1)),
                 (("all-reduce", "sync", "f32", 2, 4), 1, 0, True, moved(0)),
+                (SYNC, 1, 1, True, moved(1)),
             ],
             id="in both branches of a conditional, of which one runs",
         ),
