@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.checks.formats import FORMATS
 from hloopt.commands.common import Function, color_option, make_console, top_option
 
 if TYPE_CHECKING:
     from hloopt.checks.results import CheckedModule
-
-_FORMATS = (
-    *("text", "concise", "json", "json-lines", "github", "gitlab", "junit", "sarif", "markdown"),
-)
 
 
 def checking_options(what: str) -> Callable[[Function], Function]:
@@ -34,7 +31,7 @@ def checking_options(what: str) -> Callable[[Function], Function]:
             click.option(
                 "--format",
                 "output_format",
-                type=click.Choice(_FORMATS),
+                type=click.Choice(FORMATS),
                 default="text",
                 show_default=True,
                 help="for people, for programs, or for a service",

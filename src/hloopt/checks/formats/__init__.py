@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from hloopt.checks.results import CheckedModule
+if TYPE_CHECKING:
+    from hloopt.checks.results import CheckedModule
 
-Writer: TypeAlias = Callable[[Sequence[CheckedModule]], str]
+Writer: TypeAlias = "Callable[[Sequence[CheckedModule]], str]"
 
 WRITERS = {
     "concise": "concise",
