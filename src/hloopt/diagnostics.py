@@ -42,6 +42,13 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    @classmethod
+    def in_line(cls, source: Source, start: int, end: int) -> Self:
+        """The range up to the end of the line that it begins in, one character at least."""
+        line_end = source.text.find("\n", start)
+        end = min(end, line_end if line_end >= 0 else end)
+        return cls(source, start, max(end, start + 1))
+
     @property
     def location(self) -> tuple[int, int]:
         return self.source.location(self.start)

@@ -114,10 +114,7 @@ class _Reader:
 
     def _span(self, node: Any) -> Span:
         """The span of a node: its first line."""
-        start, end = node.start_mark.index, node.end_mark.index
-        line_end = self.source.text.find("\n", start)
-        end = min(end, line_end if line_end >= 0 else end)
-        return Span(self.source, start, max(end, start + 1))
+        return Span.in_line(self.source, node.start_mark.index, node.end_mark.index)
 
     def _spend(self, node: Any) -> None:
         self.budget.values -= 1
