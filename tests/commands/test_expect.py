@@ -65,6 +65,17 @@ def test_mistakes(arguments: str, message: str, capsys: Capture) -> None:
     assert Path("step.hlo").read_text(encoding="utf-8") == STEP
 
 
+def test_files_that_can_be_read_are_checked_beside_one_that_cannot(capsys: Capture) -> None:
+    Path("bad.hlo").write_text("HloModule m\nENTRY e { ROOT p = f32[] paramter(0) }\n")
+    line = ["expect", "bad.hlo", "step.hlo", "dots.count == 1"]
+    assert main([*line, "--allow-no-verdict", "--exit-zero"]) == 2
+    out, err = capsys.readouterr()
+    assert out.endswith("1 check: 1 passed\n")
+    assert "bad.hlo:2:" in err
+    assert main(["expect", "step.hlo", "bad.hlo", "--write-baseline", "b.json"]) == 2
+    assert not Path("b.json").exists()
+
+
 def test_a_file_that_looks_like_an_expectation_is_a_file() -> None:
     Path("dots.count==9").write_text(STEP, encoding="utf-8")
     assert main(["expect", "dots.count==9", "dots.count==1"]) == 0

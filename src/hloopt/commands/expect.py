@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hloopt.commands.checking import checking_options, finish
-from hloopt.commands.common import HloCommand, at_work, say
+from hloopt.commands.common import EXIT_USAGE, HloCommand, at_work, say
 from hloopt.commands.cost_model_options import cost_model_options
 
 if TYPE_CHECKING:
@@ -89,14 +90,15 @@ def command(
     if not entries and write_baseline is None and baseline is None:
         raise click.UsageError("nothing is expected: give an expectation, or --expectations FILE")
     past = None if baseline is None else _Past.of(baseline, tolerance)
-    views = _Views(paths, cost_model, guessed)
     if write_baseline is not None:
-        return _write(views, write_baseline)
+        return _write(_Views(paths, cost_model, guessed), write_baseline)
+    views = _Views(paths, cost_model, guessed, goes_on=True)
     checked = _check(views, entries, past)
-    if past is not None and update_baseline:
+    if past is not None and update_baseline and not views.has_failed:
         past.update()
         options["exit_zero"] = options["allow_no_verdict"] = True
-    return finish(checked, **options)
+    exit_code = finish(checked, **options)
+    return EXIT_USAGE if views.has_failed else exit_code
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -143,27 +145,45 @@ def _wanted(
 
 
 class _Views:
-    """The modules of files, one by one, as expectations see them; each in memory once at a time."""
+    """The modules of files, one by one, as expectations see them; each in memory once at a time.
+
+    A file that cannot be read is an error, or, if it `goes_on`, a message beside the others.
+    """
 
     def __init__(
-        self, files: Sequence[str], cost_model: CostModelChoice, most_guessed: float
+        self,
+        files: Sequence[str],
+        cost_model: CostModelChoice,
+        most_guessed: float,
+        *,
+        goes_on: bool = False,
     ) -> None:
         from hloopt.files import find_inputs
 
         self.paths = find_inputs(files)
         self.cost_model = cost_model
         self.most_guessed = most_guessed
+        self.goes_on = goes_on
+        self.has_failed = False
         self._names: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[tuple[str, View]]:
         """Each module with its key in baselines: its name, numbered where one comes again."""
         from hloopt.checks.expectations.view import View
         from hloopt.checks.subject import Subject
+        from hloopt.diagnostics import HloError, render_error
         from hloopt.files import load
 
         with at_work(self.paths) as each:
             for path in each:
-                module = load(path)
+                try:
+                    module = load(path)
+                except HloError as error:
+                    if not self.goes_on:
+                        raise
+                    print(render_error(error), file=sys.stderr)
+                    self.has_failed = True
+                    continue
                 self._names[module.name] += 1
                 number = self._names[module.name]
                 key = module.name if number == 1 else f"{module.name}#{number}"
