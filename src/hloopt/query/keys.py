@@ -19,7 +19,7 @@ from hloopt.query.kinds import ATTRIBUTE, FLAG, LINE, NAME, NUMBER, SHAPE, SIZE,
 
 Values = Sequence[object] | frozenset[int] | bool
 """The values of something for a key: those that are there, or whether a flag holds."""
-Subject = Callable[[Instruction], Hashable]
+Subject = Callable[[Any], Hashable]
 
 
 @dataclass(frozen=True, slots=True)

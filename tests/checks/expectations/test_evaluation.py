@@ -124,6 +124,21 @@ def test_what_is_about_nothing_holds_as_an_upper_limit_only(
 
 
 @pytest.mark.parametrize(
+    ("expectation", "help"),
+    [
+        ("custom_calls(target=*f9).count == 1", "target is my$f8."),
+        ("collectives(kind=all-reduce, dtype=f64).count == 1", "dtype is bf16, f32."),
+        ("dots(not lhs=f32).count == 1", ".count == 0"),
+        ("loops(trips=5, depth=3).count == 1", "depth is 0."),
+        ("convolutions(lhs=f32).count == 1", ".count == 0"),
+    ],
+)
+def test_a_vacuous_expectation_is_told_which_values_there_are(expectation: str, help: str) -> None:
+    (violation,) = checked(expectation).violations
+    assert help in violation.help
+
+
+@pytest.mark.parametrize(
     ("expectation", "reason"),
     [
         ("collectives.count == 0", "not partitioned over its 4 devices"),

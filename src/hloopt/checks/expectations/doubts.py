@@ -114,25 +114,25 @@ def unknown_runs(view: View, rows: Sequence[Row]) -> Doubt | None:
 
 def selection_doubt(view: View, term: Term | None) -> Doubt | None:
     """Instructions that a selector asks for are yet to be made by XLA at this stage."""
-    asked = list(_asked(term))
-    if any(_asks_for_collectives(comparison) for comparison in asked):
+    comparisons = list(asked(term))
+    if any(_asks_for_collectives(comparison) for comparison in comparisons):
         return not_partitioned(view)
     copies = view.subject.stage.copies_inserted
-    if copies.holds is not True and any(map(_asks_for(Opcode.COPY), asked)):
+    if copies.holds is not True and any(map(_asks_for(Opcode.COPY), comparisons)):
         return Doubt(f"copies are not inserted yet: {copies.evidence}", OPTIMIZED)
     fused = view.subject.stage.fused
-    if fused.holds is False and any(map(_asks_for(Opcode.FUSION), asked)):
+    if fused.holds is False and any(map(_asks_for(Opcode.FUSION), comparisons)):
         return Doubt(f"the module is not fused: {fused.evidence}", OPTIMIZED)
     return None
 
 
-def _asked(term: Term | None) -> Iterator[Comparison]:
+def asked(term: Term | None) -> Iterator[Comparison]:
     """The comparisons that a selected instruction may hold, those under `not` aside."""
     if isinstance(term, Comparison):
         yield term
     elif isinstance(term, All | Any):
         for part in term.terms:
-            yield from _asked(part)
+            yield from asked(part)
 
 
 def _asks_for_collectives(comparison: Comparison) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from hloopt.checks.expectations.doubts import asked
 from hloopt.checks.expectations.model import (
     Attribute,
     Combine,
@@ -20,6 +22,7 @@ from hloopt.checks.expectations.view import View
 from hloopt.checks.results import Check, Location, Severity, Verdict, Violation
 from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
+from hloopt.reports.console.units import some
 
 _MOST_PLACES = 100
 """The most instructions that a failed expectation names."""
@@ -147,9 +150,28 @@ def _of_nothing(expectation: Expectation, view: View) -> Check:
         Severity.ERROR,
         f"vacuous: {note}",
         Location(view.subject.file),
-        help="Expect .count == 0 where none is right; else look at what the selector asks for.",
+        help=_values_there_are(expectation.figure, view)
+        or "Expect .count == 0 where none is right; else look at what the selector asks for.",
     )
     return _check(expectation, Verdict.FAILED, violations=(violation,))
+
+
+def _values_there_are(figure: Figure, view: View) -> str:
+    """The values of the first key that no row has the wanted value of; empty without one."""
+    assert isinstance(figure.table, Table)
+    rows = _selected_rows(replace(figure, term=None), view)
+    for comparison in asked(figure.term):
+        if rows and not any(map(comparison.bind(view.facts), rows)):
+            key = comparison.key
+            read = key.read(view.facts)
+            found = (read(key.subject(row) if key.subject else row) for row in rows)
+            listed = (values for values in found if not isinstance(values, bool))
+            texts = {
+                str(each) for values in listed for each in values if isinstance(each, str | int)
+            }
+            if texts:
+                return f"{key.name} is {some(sorted(texts))}."
+    return ""
 
 
 # -- parts of checks ------------------------------------------------------------------------------
