@@ -74,7 +74,7 @@ _MEASURES = (
     Measure("bytes", "bytes of the arrays", BYTES, lambda view: _bytes),
     Measure("max_bytes", "bytes of the largest", BYTES, lambda view: _bytes, Combine.MAX),
     Attribute(
-        "sharding", "the sharding, in XLA's spelling",
+        "sharding", "the sharding; `<=[4]` and `0,1,2,3` are equal",
         lambda row: row.record.sharding, sharding_text,
     ),
     Attribute("shape", "shape and layout as XLA prints them", lambda row: row.record.shape.text,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from hloopt.checks.expectations.doubts import unknown_runs
@@ -10,10 +12,13 @@ from hloopt.checks.expectations.model import Attribute, Measure, Row
 from hloopt.checks.expectations.units import COUNT
 from hloopt.checks.expectations.view import View
 from hloopt.diagnostics import HloError
-from hloopt.ir.attributes.values.sharding_text import canonical_sharding
+from hloopt.ir.attributes.values.numbers import split_ints
+from hloopt.ir.attributes.values.replica_groups import parse_iota_tile
+from hloopt.ir.attributes.values.sharding_text import canonical_sharding, without_metadata
 from hloopt.ir.attributes.values.tokens import compact
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.sources.source_stacks import op_name_of
+from hloopt.patterns import pattern
 from hloopt.query.keys import Key, Values
 from hloopt.query.kinds import NUMBER, Accepts, Kind, Word
 from hloopt.query.vocabulary import Vocabulary, vocabulary
@@ -62,15 +67,25 @@ def of_instruction(name: str, doc: str, read: Callable[[Instruction], str]) -> A
 
 
 def sharding_text(text: str) -> str:
-    """The one form of a sharding; a text that is none stays as it is."""
+    """The one form of a sharding: devices listed, no metadata. A text that is none stays so."""
     try:
-        return canonical_sharding(compact(text))
+        return _IOTA.sub(_listed, without_metadata(canonical_sharding(compact(text))))
     except HloError:
         return compact(text)
 
 
+def _listed(tile: re.Match[str]) -> str:
+    if prod(split_ints(tile[2])) > _MOST_LISTED:
+        return tile[0]
+    devices = parse_iota_tile(f"[{tile[1]}]<=[{tile[2]}]{tile[3]}").devices()
+    return f"devices=[{tile[1]}]{','.join(map(str, devices))}"
+
+
+_IOTA = pattern(r"devices=\[([\d,]+)\]<=\[([\d,]+)\]((?:T\([\d,]+\))?)")
+_MOST_LISTED = 100_000
+"""Devices beyond which formulas are compared as they are."""
 SHARDING = Attribute(
-    "sharding", "the sharding, in XLA's spelling",
+    "sharding", "the sharding; `<=[4]` and `0,1,2,3` are equal",
     lambda row: row.instruction.attributes.get("sharding", ""), sharding_text,
 )  # fmt: skip
 SHAPE = of_instruction("shape", "shape and layout as XLA prints them", lambda i: i.shape.text)
