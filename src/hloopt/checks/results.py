@@ -79,12 +79,12 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of one module, with its verdict."""
+    """A check of a module, with its verdict."""
 
     name: str
     """The code of a rule, or the text of an expectation."""
     title: str
-    """What is checked, in a line."""
+    """The subject of the check, in a line."""
     verdict: Verdict
     violations: tuple[Violation, ...] = ()
     reason: str = ""

@@ -139,7 +139,7 @@ def _print_line(value: str, path: str) -> None:
 def _differing(
     groups: dict[str, list[str]], found: dict[str, Fingerprints]
 ) -> dict[str, tuple[str, ...] | None]:
-    """Of each group but the first, the classes of content it differs from the first in."""
+    """The classes of content in which each group but the first differs from it."""
     from hloopt.analysis.fingerprint import differing_classes
 
     first, *others = groups.items() if groups else [("", [""])]

@@ -1,4 +1,4 @@
-"""What calls a computation, directly or through others."""
+"""The callers of computations, direct ones and those further up."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hloopt.query.keys import Key
 from hloopt.query.kinds import Accepts
 
 Test = Callable[[typing.Any], bool]
-"""Of an instruction, or of what else a vocabulary is for."""
+"""The test of an instruction, or of another subject that a vocabulary is for."""
 
 
 class Term(Protocol):

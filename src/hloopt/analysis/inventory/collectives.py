@@ -42,7 +42,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collective:
-    """One collective operation."""
+    """A collective operation, counted once."""
 
     instruction: Instruction
     """The operation itself; of a pair its start."""

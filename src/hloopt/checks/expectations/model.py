@@ -36,7 +36,7 @@ class Combine(Enum):
     SUM = "sum"
     MAX = "largest"
     EACH = "each"
-    """There is no one figure: every row is compared."""
+    """Every row is compared: there is no single figure."""
 
 
 Amounts: TypeAlias = Callable[[View], Callable[[Row], Number]]
@@ -78,7 +78,7 @@ class Table:
     name: str
     doc: str
     noun: tuple[str, str]
-    """One row and many of them, in words."""
+    """Words for a row, and for several."""
     rows: Callable[[View], Sequence[Row]]
     vocabulary: Vocabulary
     measures: tuple[Measure | Attribute, ...]
@@ -97,7 +97,7 @@ def count() -> Measure:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One figure of a module."""
+    """A single figure of a module."""
 
     name: str
     doc: str
@@ -145,7 +145,7 @@ class Wanted:
     """The right side of an expectation."""
 
     operator: str
-    """One of `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, and for texts `~` and `!~`."""
+    """The comparison: `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, and for texts `~` and `!~`."""
     text: str
     """The value as it was written."""
     accepts: Callable[[Any], bool] = field(repr=False)

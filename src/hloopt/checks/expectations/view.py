@@ -39,7 +39,7 @@ class View:
         return cls(subject, subject.cost_model, most_guessed)
 
     def under(self, arguments: tuple[tuple[str, str], ...]) -> View:
-        """This view with parts of the cost model changed. What was made for it is kept."""
+        """The same view with parts of the cost model changed; reports that are made are kept."""
         if not arguments:
             return self
         fields: dict[str, Any] = {_FIELDS.get(name, name): value for name, value in arguments}
@@ -47,7 +47,7 @@ class View:
         return View(self.subject, changed, self.most_guessed, self._made)
 
     def trusting(self) -> View:
-        """This view with guessed times taken for times."""
+        """The same view with guessed times taken for times."""
         return View(self.subject, self.cost_model, 1.0, self._made)
 
     def once(self, key: object, make: Callable[[], _Found]) -> _Found:

@@ -19,7 +19,7 @@ class Finding(NamedTuple):
     kind: str
     """`error`, `warning`, `note` or `no verdict`."""
     message: str
-    """What was checked and what came of it."""
+    """The check, and what came of it."""
     help: str
     location: Location
     related: tuple[Location, ...] = ()

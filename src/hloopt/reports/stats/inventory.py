@@ -34,7 +34,7 @@ class Row:
     """Operations that are alike. Amounts are of one device and one run of the module."""
 
     key: tuple[Any, ...]
-    """What they have in common, as the columns of their table."""
+    """The values that they share, as the columns of their table."""
     instructions: list[Instruction] = field(default_factory=list)
     runs: int = 0
     """Runs of all of them, loops by their trips; those of unknown trips by one."""
@@ -63,20 +63,20 @@ class ArrayRow:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a module has. Computations that the entry does not reach do not count."""
+    """The operations and arrays of a module, without computations that the entry does not reach."""
 
     module: str
     notices: tuple[str, ...]
     collectives: list[Row]
-    """By kind, form, element types, group size and number of groups; `payload` and `wire` bytes."""
+    """Rows by kind, form, types, group size and number of groups; `payload` and `wire` bytes."""
     custom_calls: list[Row]
-    """By target."""
+    """Rows by target."""
     products: list[Row]
-    """By opcode, types of both operands and of the result, precision; `flops`."""
+    """Rows by opcode, types of both operands and of the result, precision; `flops`."""
     loops: list[LoopReport]
     opcodes: list[Row]
     flops: list[Row]
-    """By element type of the result; `flops`. They add up to those of `hloopt cost`."""
+    """Rows by element type of the result; `flops`, which add up to those of `hloopt cost`."""
     parameters: list[ArrayRow]
     results: list[ArrayRow]
 
