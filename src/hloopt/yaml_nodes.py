@@ -11,6 +11,11 @@ _DEEPEST = 100
 """The most levels of nested nodes: libyaml's composer dies of more than the stack can hold."""
 
 
+_TOO_DEEP = "nested too deeply"
+_LIBYAML_DEPTH = "exceeded maximum nesting depth"
+"""The problem that newer versions of libyaml tell before its parser gives an event."""
+
+
 class NotYaml(Exception):
     """A mistake in a text, and its character."""
 
@@ -31,6 +36,8 @@ def compose(text: str) -> Node | None:
         return yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if error.problem == _LIBYAML_DEPTH:
+            raise NotYaml(_TOO_DEEP, mark.index if mark else None, is_depth=True) from None
         problem = ", ".join(part for part in (error.context, error.problem) if part)
         raise NotYaml(problem, mark.index if mark else None) from None
     except yaml.reader.ReaderError as error:
@@ -51,4 +58,4 @@ def _check_depth(events: Any) -> None:
         elif isinstance(event, CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            raise NotYaml("nested too deeply", event.start_mark.index, is_depth=True)
+            raise NotYaml(_TOO_DEEP, event.start_mark.index, is_depth=True)
