@@ -13,7 +13,7 @@ import pytest
 
 RANKS: tuple[tuple[str, ...], ...] = (
     ("collector", "diagnostics", "explanations", "patterns", "preserves", "yaml_nodes"),
-    ("amounts", "options", "split", "token_reader"),
+    ("amounts", "options", "split", "token_reader", "yaml_reader"),
     ("ir", "targets"),
     ("interpreter", "query", "text", "verifier"),
     ("proto", "xla"),

@@ -11,7 +11,7 @@ import pytest
 
 from hloopt.analysis.content import CLASSES
 from hloopt.cli import main
-from hloopt.commands.fingerprint import CLASS_NAMES
+from hloopt.commands.common import CONTENT_CLASSES
 
 CLASS = "frontend-attributes"
 Capture = pytest.CaptureFixture[str]
@@ -117,4 +117,4 @@ def test_constants_without_values_are_said_to_be_equal(capsys: Capture) -> None:
 
 
 def test_help_names_all_classes() -> None:
-    assert ", ".join(CLASSES) == CLASS_NAMES
+    assert ", ".join(CLASSES) == CONTENT_CLASSES

@@ -48,20 +48,6 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Impact:
-    """The cost of a violation in one run of the module; None where it has no such cost."""
-
-    bytes: int | None = None
-    """Bytes moved, on the wire or in device memory."""
-    seconds: float | None = None
-    """Device time, by the cost model."""
-    peak_bytes: int | None = None
-    """Bytes at the peak of memory."""
-    basis: str = ""
-    """The model behind the figures: `h100_sxm, sol`."""
-
-
-@dataclass(frozen=True, slots=True)
 class Violation:
     """Something that a check found."""
 
@@ -72,7 +58,6 @@ class Violation:
     location: Location
     """At least the file."""
     help: str = ""
-    impact: Impact | None = None
     related: tuple[Location, ...] = ()
     """Other instructions that it is about."""
 

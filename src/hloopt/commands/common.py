@@ -45,6 +45,11 @@ def unwind_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, terminate)
 
 
+CONTENT_CLASSES = (
+    "names, metadata, locations, layout, sharding, frontend-attributes, backend-config, "
+    "channels, control, constants, order, header"
+)
+"""The names of `CLASSES` of content: importing those takes long for a page of help."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 Report = TypeVar("Report")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from hloopt.commands.common import (
+    CONTENT_CLASSES,
     EXIT_FOUND,
     HloCommand,
     check_pair,
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
     "ignored_classes",
     multiple=True,
     metavar="CLASS,…",
-    help="leave classes of content out: names, metadata, locations, layout, sharding, "
-    "frontend-attributes, backend-config, channels, control, constants, order, header",
+    help=f"leave classes of content out: {CONTENT_CLASSES}",
 )
 @click.option("--exit-zero", is_flag=True, help="exit 0 also where they differ")
 @memory_option

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hloopt.checks.expectations.view import View
     from hloopt.checks.results import Check, CheckedModule
     from hloopt.cost_models import CostModelChoice
+    from hloopt.diagnostics import HloError
 
 _LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]|in\b)", re.DOTALL)
 
@@ -89,16 +90,17 @@ def command(
     entries, cost_model, guessed = _wanted(texts, files_of_expectations, cost_model, max_guessed)
     if not entries and write_baseline is None and baseline is None:
         raise click.UsageError("nothing is expected: give an expectation, or --expectations FILE")
-    past = None if baseline is None else _Past.of(baseline, tolerance)
+    past = None if baseline is None else _Past.of(baseline, tolerance, is_kept=not update_baseline)
     if write_baseline is not None:
-        return _write(_Views(paths, cost_model, guessed), write_baseline)
-    views = _Views(paths, cost_model, guessed, goes_on=True)
-    checked = _check(views, entries, past)
-    if past is not None and update_baseline and not views.has_failed:
+        return _write(_views(paths, cost_model, guessed), write_baseline)
+    unreadable: list[HloError] = []
+    checked = _check(_views(paths, cost_model, guessed, unreadable), entries, past)
+    if past is not None and update_baseline and not unreadable:
         past.update()
-        options["exit_zero"] = options["allow_no_verdict"] = True
+    if past is not None and update_baseline and not entries:
+        return EXIT_USAGE if unreadable else 0
     exit_code = finish(checked, **options)
-    return EXIT_USAGE if views.has_failed else exit_code
+    return EXIT_USAGE if unreadable else exit_code
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -144,85 +146,83 @@ def _wanted(
     return entries, cost_model, MOST_GUESSED if max_guessed is None else max_guessed
 
 
-class _Views:
-    """The modules of files, one by one, as expectations see them; each in memory once at a time.
+def _views(
+    files: Sequence[str],
+    cost_model: CostModelChoice,
+    most_guessed: float,
+    unreadable: list[HloError] | None = None,
+) -> Iterator[tuple[str, View]]:
+    """The modules of files, one in memory at a time, as expectations see them.
 
-    A file that cannot be read is an error, or, if it `goes_on`, a message beside the others.
+    Each has its key in baselines: its name, numbered where one comes again. A file that cannot be
+    read is an error, or, with `unreadable`, a message beside the others, and goes in there.
     """
+    from hloopt.checks.expectations.view import View
+    from hloopt.checks.subject import Subject
+    from hloopt.diagnostics import HloError, render_error
+    from hloopt.files import find_inputs, load
 
-    def __init__(
-        self,
-        files: Sequence[str],
-        cost_model: CostModelChoice,
-        most_guessed: float,
-        *,
-        goes_on: bool = False,
-    ) -> None:
-        from hloopt.files import find_inputs
-
-        self.paths = find_inputs(files)
-        self.cost_model = cost_model
-        self.most_guessed = most_guessed
-        self.goes_on = goes_on
-        self.has_failed = False
-        self._names: Counter[str] = Counter()
-
-    def __iter__(self) -> Iterator[tuple[str, View]]:
-        """Each module with its key in baselines: its name, numbered where one comes again."""
-        from hloopt.checks.expectations.view import View
-        from hloopt.checks.subject import Subject
-        from hloopt.diagnostics import HloError, render_error
-        from hloopt.files import load
-
-        with at_work(self.paths) as each:
-            for path in each:
-                try:
-                    module = load(path)
-                except HloError as error:
-                    if not self.goes_on:
-                        raise
-                    print(render_error(error), file=sys.stderr)
-                    self.has_failed = True
-                    continue
-                self._names[module.name] += 1
-                number = self._names[module.name]
-                key = module.name if number == 1 else f"{module.name}#{number}"
-                yield key, View.of(Subject(path, module, self.cost_model), self.most_guessed)
+    names: Counter[str] = Counter()
+    with at_work(find_inputs(files)) as each:
+        for path in each:
+            try:
+                module = load(path)
+            except HloError as error:
+                if unreadable is None:
+                    raise
+                print(render_error(error), file=sys.stderr)
+                unreadable.append(error)
+                continue
+            names[module.name] += 1
+            number = names[module.name]
+            key = module.name if number == 1 else f"{module.name}#{number}"
+            yield key, View.of(Subject(path, module, cost_model), most_guessed)
 
 
 @dataclass
 class _Past:
-    """A baseline with the figures of now."""
+    """A baseline, and the figures of now."""
 
     path: str
     baseline: Baseline
     tolerances: Tolerances
+    is_kept: bool
+    """Whether figures are compared with it; else those of now take their place."""
     now: Baseline = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: str, tolerance: str | None) -> _Past:
+    def of(cls, path: str, tolerance: str | None, *, is_kept: bool) -> _Past:
         from hloopt.checks.baselines.comparison import parse_tolerances
         from hloopt.checks.baselines.files import read_baseline
 
         tolerances = parse_tolerances(tolerance) if tolerance else {}
-        return cls(path, read_baseline(path), tolerances)
+        return cls(path, read_baseline(path), tolerances, is_kept)
 
-    def compare(self, key: str, view: View) -> list[Check]:
+    def checks(self, key: str, view: View) -> list[Check]:
+        """The checks against the baseline; none where it is written anew."""
         from hloopt.checks.baselines.comparison import compare, missing
-        from hloopt.checks.baselines.figures import figures_of
+        from hloopt.checks.baselines.figures import known, values_of
 
-        self.now[key] = figures_of(view, self.baseline.get(key, ()))
-        if key not in self.baseline:
+        before = self.baseline.get(key)
+        if before is None and self.is_kept:
             return [missing(key)]
-        return compare(self.baseline[key], view, self.tolerances)
+        values = values_of(view, before or ())
+        if self.is_kept:
+            return compare(before or {}, values, self.tolerances, view.subject.file)
+        self.now[key] = known(values)
+        return []
 
     def update(self) -> None:
+        """Write the baseline with the figures of now. Raises HloError."""
         from hloopt.checks.baselines.files import write_baseline
 
         write_baseline(self.path, {**self.baseline, **self.now})
+        _say_written(self.now, self.path)
 
 
-def _check(views: _Views, entries: Sequence[Entry], past: _Past | None) -> list[CheckedModule]:
+def _check(
+    views: Iterable[tuple[str, View]], entries: Sequence[Entry], past: _Past | None
+) -> list[CheckedModule]:
     from hloopt.checks.expectations.evaluation import check
     from hloopt.checks.results import CheckedModule
 
@@ -234,21 +234,26 @@ def _check(views: _Views, entries: Sequence[Entry], past: _Past | None) -> list[
             for entry in entries
             if entry.is_for(module)
         ]
-        checks += [] if past is None else past.compare(key, view)
+        checks += [] if past is None else past.checks(key, view)
         checked.append(CheckedModule(view.subject.file, module.name, tuple(checks)))
     return checked
 
 
-def _write(views: _Views, path: str) -> int:
-    from hloopt.checks.baselines.figures import figures_of
+def _write(views: Iterable[tuple[str, View]], path: str) -> int:
+    from hloopt.checks.baselines.figures import known, values_of
     from hloopt.checks.baselines.files import write_baseline
+
+    baseline = {key: known(values_of(view)) for key, view in views}
+    write_baseline(path, baseline)
+    _say_written(baseline, path)
+    return 0
+
+
+def _say_written(figures: Baseline, path: str) -> None:
     from hloopt.diagnostics import counted
 
-    baseline = {key: figures_of(view) for key, view in views}
-    write_baseline(path, baseline)
-    figures = counted(sum(map(len, baseline.values())), "figure")
-    say(f"wrote {figures} of {counted(len(baseline), 'module')} to {path}")
-    return 0
+    count = counted(sum(map(len, figures.values())), "figure")
+    say(f"wrote {count} of {counted(len(figures), 'module')} to {path}")
 
 
 def _share(text: str | None) -> float | None:

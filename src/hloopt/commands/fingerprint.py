@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hloopt.commands.common import (
+    CONTENT_CLASSES,
     EXIT_FOUND,
     EXIT_USAGE,
     HloCommand,
@@ -19,12 +20,6 @@ from hloopt.commands.common import (
 
 if TYPE_CHECKING:
     from hloopt.analysis.fingerprint import Fingerprints
-
-CLASS_NAMES = (
-    "names, metadata, locations, layout, sharding, frontend-attributes, backend-config, "
-    "channels, control, constants, order, header"
-)
-"""The classes of content; those modules take long to import for a page of help."""
 
 
 @click.command(cls=HloCommand)
@@ -42,7 +37,7 @@ CLASS_NAMES = (
     "without_classes",
     multiple=True,
     metavar="CLASS,…",
-    help=f"leave classes of content out, as `diff --ignore`: {CLASS_NAMES}",
+    help=f"leave classes of content out, as `diff --ignore`: {CONTENT_CLASSES}",
 )
 @format_option
 def command(

@@ -27,8 +27,6 @@ MOVES: dict[Opcode, tuple[int, ...]] = {
 """By opcode that gives elements of operands as they are: which operands."""
 ROOTS = frozenset((Opcode.SQRT, Opcode.RSQRT, Opcode.LOG))
 """Not numbers for negative operands."""
-CONTRACTIONS = frozenset((Opcode.DOT, Opcode.CONVOLUTION, Opcode.RAGGED_DOT, Opcode.SCALED_DOT))
-"""Sums of products of elements of the first two operands."""
 INDEXED = frozenset(
     (
         *(Opcode.GATHER, Opcode.SCATTER, Opcode.DYNAMIC_SLICE, Opcode.DYNAMIC_UPDATE_SLICE),

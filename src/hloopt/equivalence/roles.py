@@ -11,7 +11,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from hloopt.equivalence.operand_uses import (
-    CONTRACTIONS,
     INDEXED,
     MOVES,
     ROOTS,
@@ -26,7 +25,7 @@ from hloopt.interpreter.roles import NO_ROLE, Role
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import CONTRACTIONS, Opcode
 from hloopt.ir.ordering import depth_first, stable_order
 from hloopt.ir.shapes.leaves import element_range, leaf_count
 

@@ -189,6 +189,9 @@ PERMUTING = (Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_PERMUTE_START)
 CONTROL_FLOW_CALLERS = frozenset((Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL, *ASYNC))
 """Opcodes that run the computations they call as part of the caller's control flow."""
 
+CONTRACTIONS = frozenset((Opcode.DOT, Opcode.CONVOLUTION, Opcode.RAGGED_DOT, Opcode.SCALED_DOT))
+"""Sums of products of elements of the first two operands."""
+
 EMBEDDED_CALLERS = frozenset(
     (
         *(Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcode.REDUCE_SCATTER, Opcode.MAP),

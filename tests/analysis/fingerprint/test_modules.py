@@ -39,12 +39,9 @@ def reordered(module: Module, seed: int) -> str:
     lines = print_module(module).splitlines()
     for computation in module.computations.values():
         names = {f"%{i.name}" for i in computation.instructions}
-        places = [
-            number
-            for number, line in enumerate(lines)
-            if (found := re.match(r"  (?:ROOT )?(%[\w.\-]+) = ", line)) and found[1] in names
-        ]
-        by_name = {re.match(r"  (?:ROOT )?(%[\w.\-]+)", lines[n])[1]: lines[n] for n in places}  # type: ignore[index]  # each has matched above
+        defined = [re.match(r"  (?:ROOT )?(%[\w.\-]+) = ", line) for line in lines]
+        places = [n for n, found in enumerate(defined) if found and found[1] in names]
+        by_name = {found[1]: lines[n] for n in places if (found := defined[n])}
         waiting = {f"%{i.name}": {f"%{o.name}" for o in (*i.operands, *i.control_predecessors)}
                    for i in stable_order(computation)}  # fmt: skip
         order: list[str] = []

@@ -34,12 +34,12 @@ expectations:
     ("text", "place", "message"),
     [
         ("", (1, 1), "the file holds no expectations"),
-        ("5", (1, 1), "expected a list of expectations, or a mapping"),
-        ("- [a]", (1, 3), "expected an expectation, or a mapping"),
+        ("5", (1, 1), "expected a list of expectations or settings with them (a mapping)"),
+        ("- [a]", (1, 3), "expected an expectation (a mapping)"),
         ("- {expct: a}", (1, 4), "unknown key 'expct'"),
         ("- {why: a}", (1, 3), "the key 'expect' is missing"),
-        ("- {expect: loops.count == 0, expect: a}", (1, 30), "the key 'expect' is there twice"),
-        ("- {expect: [a]}", (1, 12), "expected a text"),
+        ("- {expect: loops.count == 0, expect: a}", (1, 30), "key 'expect' is given twice"),
+        ("- {expect: [a]}", (1, 12), "expected a single value"),
         ("target: h100_sxm", (1, 1), "the key 'expectations' is missing"),
         ("expectations: 5", (1, 15), "expected a list of expectations"),
         ("target: h10\nexpectations: []", (1, 9), "no target 'h10'"),
@@ -51,7 +51,7 @@ expectations:
         ("- dots(lsh=f32).count == 0", (1, 8), "unknown key 'lsh'"),
         ("- {expect: a", (1, 13), "not YAML"),
         ("- \x1b", (1, 3), "not YAML"),
-        ("[" * 200, (1, 101), "not YAML"),
+        ("[" * 200, (1, 101), "the YAML is nested too deeply"),
     ],
 )
 def test_mistakes(text: str, place: tuple[int, int], message: str) -> None:

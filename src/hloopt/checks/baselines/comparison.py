@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from hloopt.checks.baselines.figures import (
-    evaluate,
-    figure_names,
-    is_from_table,
-    is_worse,
-    texts_of,
-)
+from hloopt.checks.baselines.figures import figure_names, figure_of, is_worse
 from hloopt.checks.expectations.files import parse_share
-from hloopt.checks.expectations.grammar import parse_figure
-from hloopt.checks.expectations.model import Attribute, Doubt
-from hloopt.checks.expectations.units import COUNT, Number, Unit
-from hloopt.checks.expectations.view import View
+from hloopt.checks.expectations.model import Attribute, Doubt, Figure, Table
+from hloopt.checks.expectations.units import Number
 from hloopt.checks.results import Check, Location, Severity, Verdict, Violation
 from hloopt.diagnostics import HloError, counted, did_you_mean
 from hloopt.reports.console.units import human_change, human_share
@@ -42,14 +34,24 @@ def parse_tolerances(text: str) -> dict[str, float]:
     return found
 
 
-def compare(figures: Mapping[str, Number], view: View, tolerances: Tolerances) -> list[Check]:
-    """A check for each figure that is not what it was, and one for all that are."""
-    checks = [_check(text, before, view, tolerances) for text, before in figures.items()]
-    new = [text for text in texts_of(view) if text not in figures and is_from_table(text)]
-    checks += [_check(text, 0, view, tolerances) for text in new]
+def compare(
+    before: Mapping[str, Number],
+    now: Mapping[str, Number | Doubt],
+    tolerances: Tolerances,
+    file: str,
+) -> list[Check]:
+    """A check for each figure of a module that is not what it was, and one for all that are.
+
+    `now` has a value or doubt for each figure of `before`. What it has beside these is new where
+    it is of rows of a table, which were none before.
+    """
+    checks = []
+    for text, value in now.items():
+        figure = figure_of(text)
+        if text in before or isinstance(figure.table, Table):
+            checks.append(_check(text, figure, before.get(text, 0), value, tolerances, file))
     changed = [check for check in checks if check is not None]
-    same = len(checks) - len(changed)
-    note = f"{counted(same, 'figure')} as before"
+    note = f"{counted(len(checks) - len(changed), 'figure')} as before"
     return [*changed, Check("baseline", "figures as before", Verdict.PASSED, notes=(note,))]
 
 
@@ -62,37 +64,33 @@ def missing(module: str) -> Check:
     )
 
 
-def _check(text: str, before: Number, view: View, tolerances: Tolerances) -> Check | None:
+def _check(
+    text: str,
+    figure: Figure,
+    before: Number,
+    now: Number | Doubt,
+    tolerances: Tolerances,
+    file: str,
+) -> Check | None:
     """The check of a figure; None where it is what it was."""
-    now = evaluate(text, view)
     title = "no worse than the baseline"
     if isinstance(now, Doubt):
         return Check(text, title, Verdict.NONE, reason=now.reason, remedy=now.remedy)
     if now == before:
         return None
-    unit = _unit(text)
+    assert not isinstance(figure.measure, Attribute)  # figure_of refuses it
+    unit = figure.measure.unit
     change = "new" if not before else human_change(before, now)
     said = f"{unit.text(before)} → {unit.text(now)}, {change}"
     if not is_worse(text, is_more=now > before):
         return Check(text, title, Verdict.PASSED, notes=(f"better: {said}",))
-    allowed = max((tolerances.get(name, 0.0) for name in _names(text)), default=0.0)
+    names = figure.measure.name, f"{figure.table.name}.{figure.measure.name}"
+    allowed = max(tolerances.get(name, 0.0) for name in names)
     if abs(now - before) <= allowed * abs(before):
         note = f"{said}, {human_share(allowed)} allowed"
         return Check(text, title, Verdict.PASSED, notes=(note,))
     violation = Violation(
-        *(text, Severity.ERROR, f"worse: {said}"),
-        Location(view.subject.file),
+        *(text, Severity.ERROR, f"worse: {said}", Location(file)),
         help=f"{human_share(allowed)} is allowed" if allowed else "",
     )
     return Check(text, title, Verdict.FAILED, (violation,))
-
-
-def _unit(text: str) -> Unit:
-    measure = parse_figure(text, "baseline").measure
-    return COUNT if isinstance(measure, Attribute) else measure.unit
-
-
-def _names(text: str) -> Iterator[str]:
-    figure = parse_figure(text, "baseline")
-    yield figure.measure.name
-    yield f"{figure.table.name}.{figure.measure.name}"

@@ -5,14 +5,16 @@ Names of instructions have no part in them, so that a compiler may rename what i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from hloopt.checks.expectations.evaluation import value_of
-from hloopt.checks.expectations.grammar import parse_figure
-from hloopt.checks.expectations.model import Doubt, Table
+from hloopt.checks.expectations.evaluation import rows_of, value_of
+from hloopt.checks.expectations.grammar import ExpectationError, parse_figure
+from hloopt.checks.expectations.model import Attribute, Doubt, Figure
 from hloopt.checks.expectations.names import GROUPS, TABLES
 from hloopt.checks.expectations.units import Number
 from hloopt.checks.expectations.view import View
+from hloopt.ir.custom_targets import custom_call_target
+from hloopt.patterns import pattern
 
 _SINGLE = {
     "memory": ("peak", "temporaries", "arguments", "outputs", "aliased", "host_temporaries"),
@@ -21,34 +23,40 @@ _SINGLE = {
 }
 _TIMES = ("exposed", "makespan")
 _ALIASED = "memory.aliased"
+_PLAIN = pattern(r"[\w.\-]+")
 
 
-def figures_of(view: View, also: Iterable[str] = ()) -> dict[str, Number]:
-    """The figures that a verdict is possible about, those of some more texts among them.
+def values_of(view: View, also: Iterable[str] = ()) -> dict[str, Number | Doubt]:
+    """The figures worth keeping of a module, and those of some more texts; a doubt where there is
+    no verdict.
 
-    Takes what their reports take.
+    Takes what their reports take. Raises ExpectationError for a text that is no figure.
     """
-    texts = dict.fromkeys((*texts_of(view), *also))
-    found = ((text, evaluate(text, view)) for text in texts)
-    return {text: value for text, value in found if not isinstance(value, Doubt)}
+    texts = dict.fromkeys((*_texts_of(view), *also))
+    return {text: value_of(figure_of(text), view) for text in texts}
 
 
-def texts_of(view: View) -> list[str]:
-    """The texts of the figures that are worth keeping of a module."""
+def known(values: Mapping[str, Number | Doubt]) -> dict[str, Number]:
+    """The figures that a verdict is possible about: what a baseline holds."""
+    return {text: value for text, value in values.items() if not isinstance(value, Doubt)}
+
+
+def figure_of(text: str) -> Figure:
+    """The figure that a text of a baseline is. Raises ExpectationError for one without numbers."""
+    figure = parse_figure(text, "baseline")
+    if isinstance(figure.measure, Attribute):
+        raise ExpectationError(f"'{text}' is a text of each row, and no number")
+    return figure
+
+
+def _texts_of(view: View) -> list[str]:
     texts = [f"{group}.{name}" for group, names in _SINGLE.items() for name in names]
-    if view.cost_model.target is not None:
-        texts += [f"schedule(target={view.cost_model.target}).{name}" for name in _TIMES]
-    return [*texts, *dict.fromkeys(_selected(view))]
-
-
-def evaluate(text: str, view: View) -> Number | Doubt:
-    """The value of a figure. Raises ExpectationError for a text that is none."""
-    return value_of(parse_figure(text, "baseline"), view)
-
-
-def is_from_table(text: str) -> bool:
-    """Whether a figure is of the rows of a table: 0 where nothing is said of it."""
-    return isinstance(parse_figure(text, "baseline").table, Table)
+    model = view.cost_model
+    if model.target is not None:
+        named = "" if model.name is None else f", cost_model={model.name}"
+        chosen = f"schedule(target={_quoted(model.target)}{named})"
+        texts += [f"{chosen}.{name}" for name in _TIMES]
+    return [*texts, *_selected(view)]
 
 
 def is_worse(text: str, *, is_more: bool) -> bool:
@@ -67,17 +75,20 @@ def figure_names() -> list[str]:
 
 
 def _selected(view: View) -> Iterator[str]:
-    for row in TABLES["collectives"].rows(view):
+    for row in rows_of(TABLES["collectives"], view):
         for dtype in row.record.types:
             chosen = f"collectives(kind={row.record.kind.value}, dtype={dtype})"
             yield from (f"{chosen}.{name}" for name in ("count", "bytes", "wire_bytes"))
-    for row in TABLES["custom_calls"].rows(view):
-        target = row.instruction.attributes.get("custom_call_target", "").strip('"')
-        yield f"custom_calls(target={_quoted(target)}).count"
-    for row in TABLES["dots"].rows(view):
+    for row in rows_of(TABLES["custom_calls"], view):
+        target = _quoted(custom_call_target(row.instruction))
+        yield f"custom_calls(target={target}).count"
+    for row in rows_of(TABLES["dots"], view):
         types = [operand.shape.type_name for operand in row.instruction.operands[:2]]
         yield f"dots(lhs={types[0]}, rhs={types[-1]}).count"
 
 
 def _quoted(text: str) -> str:
+    """The text as a value of selectors; in quotes unless it is plain."""
+    if _PLAIN.fullmatch(text):
+        return text
     return '"' + text.replace('"', '""') + '"'

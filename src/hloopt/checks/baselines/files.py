@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from math import isfinite
 from typing import Any, TypeAlias
 
 from hloopt.checks.expectations.units import Number
@@ -57,5 +58,6 @@ def write_baseline(path: str, baseline: Baseline) -> None:
 
 def _are_figures(figures: Any) -> bool:
     return isinstance(figures, dict) and all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in figures.values()
+        isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+        for value in figures.values()
     )

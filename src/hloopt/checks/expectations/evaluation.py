@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from hloopt.checks.expectations.doubts import asked
 from hloopt.checks.expectations.model import (
@@ -70,11 +69,15 @@ def _together(measure: Measure, numbers: Iterable[Number]) -> Number:
     return sum(numbers) if measure.combine is Combine.SUM else max(numbers, default=0)
 
 
+def rows_of(table: Table, view: View) -> Sequence[Row]:
+    """All rows of a table, which are made once for a cost model."""
+    return view.once(("rows", table.name, view.cost_model), lambda: table.rows(view))
+
+
 def _selected_rows(figure: Figure, view: View) -> Sequence[Row]:
     """The rows of a table that a figure is about, in the order of the table."""
-    table, term = figure.table, figure.term
-    assert isinstance(table, Table)
-    rows = view.once(("rows", table.name, view.cost_model), lambda: table.rows(view))
+    assert isinstance(figure.table, Table)
+    rows, term = rows_of(figure.table, view), figure.term
     if term is None:
         return rows
     test = term.bind(view.facts)
@@ -159,7 +162,7 @@ def _of_nothing(expectation: Expectation, view: View) -> Check:
 def _values_there_are(figure: Figure, view: View) -> str:
     """The values of the first key that no row has the wanted value of; empty without one."""
     assert isinstance(figure.table, Table)
-    rows = _selected_rows(replace(figure, term=None), view)
+    rows = rows_of(figure.table, view)
     for comparison in asked(figure.term):
         if rows and not any(map(comparison.bind(view.facts), rows)):
             key = comparison.key

@@ -12,7 +12,7 @@ from hloopt.checks.expectations.model import Expectation
 from hloopt.cost_models import COST_MODELS, CostModelName
 from hloopt.diagnostics import HloError, Source, Span, did_you_mean
 from hloopt.ir.module import Module
-from hloopt.yaml_nodes import NotYaml, compose
+from hloopt.yaml_reader import YamlReader
 
 _TOP_KEYS = ("expectations", "target", "cost_model", "max_guessed")
 _ENTRY_KEYS = ("expect", "modules", "why")
@@ -56,17 +56,18 @@ def parse_expectations(source: Source) -> ExpectationFile:
     return _Reader(source).file()
 
 
-class _Reader:
-    def __init__(self, source: Source) -> None:
-        self.source = source
+class _Reader(YamlReader):
+    error_class = ExpectationError
 
     def file(self) -> ExpectationFile:
         import yaml
 
-        root = self.compose()
+        root = self.root(
+            "the file holds no expectations", "it needs a list: - memory.peak <= 70GiB"
+        )
         if isinstance(root, yaml.SequenceNode):
             return ExpectationFile(self.entries(root))
-        top = self.mapping(root, _TOP_KEYS, "a list of expectations, or a mapping")
+        top = self.mapping(root, "a list of expectations or settings with them", _TOP_KEYS)
         if "expectations" not in top:
             raise self.error("the key 'expectations' is missing", root)
         return ExpectationFile(
@@ -77,18 +78,14 @@ class _Reader:
         )
 
     def entries(self, node: Any) -> list[Entry]:
-        import yaml
-
-        if not isinstance(node, yaml.SequenceNode):
-            raise self.error("expected a list of expectations", node)
-        return [self.entry(each) for each in node.value]
+        return [self.entry(each) for each in self.sequence(node, "expectations")]
 
     def entry(self, node: Any) -> Entry:
         import yaml
 
         if isinstance(node, yaml.ScalarNode):
             return Entry(self.expectation(node))
-        keys = self.mapping(node, _ENTRY_KEYS, "an expectation, or a mapping")
+        keys = self.mapping(node, "an expectation", _ENTRY_KEYS)
         if "expect" not in keys:
             raise self.error("the key 'expect' is missing", node)
         return Entry(
@@ -139,54 +136,6 @@ class _Reader:
             return parse_share(text)
         except ValueError:
             raise self.error(f"'{text}' is no share", node, "for example 5%") from None
-
-    # -- YAML -----------------------------------------------------------------------------------
-
-    def compose(self) -> Any:
-        try:
-            root = compose(self.source.text)
-        except NotYaml as error:
-            span = None
-            if error.offset is not None:
-                span = Span(self.source, error.offset, error.offset + 1)
-            raise ExpectationError(f"not YAML: {error}", span=span) from None
-        if root is None:
-            raise ExpectationError(
-                "the file holds no expectations", span=Span(self.source, 0, 1),
-                help="it needs a list: - memory.peak <= 70GiB",
-            )  # fmt: skip
-        return root
-
-    def mapping(self, node: Any, keys: tuple[str, ...], what: str) -> dict[str, Any]:
-        import yaml
-
-        if not isinstance(node, yaml.MappingNode):
-            raise self.error(f"expected {what}", node)
-        found: dict[str, Any] = {}
-        for key_node, value in node.value:
-            name = self.text(key_node)
-            if name not in keys:
-                help = did_you_mean(name, keys) or f"keys: {', '.join(keys)}"
-                raise self.error(f"unknown key '{name}'", key_node, help)
-            if name in found:
-                raise self.error(f"the key '{name}' is there twice", key_node)
-            found[name] = value
-        return found
-
-    def text(self, node: Any) -> str:
-        import yaml
-
-        if not isinstance(node, yaml.ScalarNode):
-            raise self.error("expected a text", node)
-        text: str = node.value
-        return text
-
-    def error(self, message: str, node: Any, help: str | None = None) -> ExpectationError:
-        return ExpectationError(message, span=self.span(node), help=help)
-
-    def span(self, node: Any) -> Span:
-        """The span of a node: its first line."""
-        return Span.in_line(self.source, node.start_mark.index, node.end_mark.index)
 
 
 def parse_share(text: str) -> float:

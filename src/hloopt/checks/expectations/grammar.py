@@ -168,10 +168,12 @@ class _Reader(TokenReader):
 
     def argument(self, name: str) -> str:
         start = self.position
-        word = self.read(_ARGUMENT)
-        if word is None:
-            raise self.error(f"expected a {name}", start, start + 1)
-        value: str = word[0]
+        value = self.quoted()
+        if value is None:
+            word = self.read(_ARGUMENT)
+            if word is None:
+                raise self.error(f"expected a {name}", start, start + 1)
+            value = word[0]
         if name == "cost_model" and value not in COST_MODELS:
             raise self.unknown("cost model", value, start, [*COST_MODELS])
         if name == "target":
@@ -180,8 +182,18 @@ class _Reader(TokenReader):
             try:
                 check_target(value)
             except HloError as error:
-                raise self.error(error.message, start, word.end(), error.help) from None
+                raise self.error(error.message, start, self.position, error.help) from None
         return value
+
+    def quoted(self) -> str | None:
+        """The text in quotes that stands here, which is then read; None without quotes."""
+        if self.text[self.position : self.position + 1] not in ('"', "'"):
+            return None
+        reader = SelectorReader(self.source)
+        reader.position = self.position
+        text = reader.word("").text
+        self.position = reader.position
+        return text
 
     # -- what is expected -----------------------------------------------------------------------
 
@@ -268,15 +280,13 @@ class _Reader(TokenReader):
 
     def text_wanted(self, attribute: Attribute, operator: str) -> Wanted:
         start = self.position
-        reader = SelectorReader(self.source)
-        reader.position = start
-        if self.text[start : start + 1] in ('"', "'"):
-            word = reader.word("")
-            text, is_quoted = word.text, True
-            self.position = reader.position
-        else:
-            text, is_quoted = self.text[start:].rstrip(), False
+        quoted = self.quoted()
+        if quoted is None:
+            text = self.text[start:].rstrip()
             self.position = len(self.text)
+        else:
+            text = quoted
+        is_quoted = quoted is not None
         if not text:
             raise self.error(f"expected a text for {attribute.name}", start, start + 1)
         written = self.text[start : self.position].strip()

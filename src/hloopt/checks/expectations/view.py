@@ -39,7 +39,7 @@ class View:
         return cls(subject, subject.cost_model, most_guessed)
 
     def under(self, arguments: tuple[tuple[str, str], ...]) -> View:
-        """The same view with parts of the cost model changed; reports that are made are kept."""
+        """The view of the module by another cost model; it shares the reports that are made."""
         if not arguments:
             return self
         fields: dict[str, Any] = {_FIELDS.get(name, name): value for name, value in arguments}
@@ -47,7 +47,7 @@ class View:
         return View(self.subject, changed, self.most_guessed, self._made)
 
     def trusting(self) -> View:
-        """The same view with guessed times taken for times."""
+        """The view of the module that takes guessed times for known ones."""
         return View(self.subject, self.cost_model, 1.0, self._made)
 
     def once(self, key: object, make: Callable[[], _Found]) -> _Found:

@@ -35,7 +35,7 @@ def render_checks(checked: Sequence[CheckedModule], console: Console, *, top: in
 
 
 def text_of(checked: Sequence[CheckedModule], *, top: int) -> str:
-    """The same for a file, 80 columns wide."""
+    """The page of `render_checks` as plain text, 80 columns wide."""
     file = StringIO()
     render_checks(checked, PageConsole(file=file, width=80, highlight=False), top=top)
     return file.getvalue()

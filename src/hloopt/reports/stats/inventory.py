@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.runs import Runs, runs_with_parts
+from hloopt.analysis.inventory.arrays import arrays_of
 from hloopt.analysis.inventory.collectives import Collective, collectives_of, group_count
 from hloopt.analysis.source_lines import SourceLines
 from hloopt.analysis.stage import Stage
 from hloopt.ir.attributes.values.tokens import compact
-from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.devices.device_counts import device_counts
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import EMBEDDED_CALLERS, Opcode
-from hloopt.ir.shapes.leaf_annotations import leaf_shardings
-from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.ir.opcode import CONTRACTIONS, EMBEDDED_CALLERS, Opcode
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.stage_notices import partition_notices
 from hloopt.reports.structure.loops import LoopReport, analyze_loops
-
-PRODUCTS = (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT, Opcode.CONVOLUTION)
 
 
 @dataclass(slots=True)
@@ -111,7 +107,7 @@ class _Taking:
             self.module.name,
             partition_notices(Stage.of(self.module)),
             collectives,
-            self.rows(self.of(Opcode.CUSTOM_CALL), lambda call: (custom_call_target(call) or "",)),
+            self.rows(self.of({Opcode.CUSTOM_CALL}), lambda call: (custom_call_target(call),)),
             self.products(),
             analyze_loops(self.module),
             self.rows(self.instructions, lambda each: (each.opcode.value,), has_sources=False),
@@ -120,7 +116,7 @@ class _Taking:
             _arrays([entry.root]),
         )
 
-    def of(self, *opcodes: Opcode) -> list[Instruction]:
+    def of(self, opcodes: Collection[Opcode]) -> list[Instruction]:
         return [each for each in self.instructions if each.opcode in opcodes]
 
     def rows(
@@ -170,27 +166,29 @@ class _Taking:
             )
             return product.opcode.value, *types, product.shape.type_name, precision
 
-        return self.rows(self.of(*PRODUCTS), key, lambda each: {"flops": self.costs.of(each).flops})
+        return self.rows(
+            self.of(CONTRACTIONS), key, lambda each: {"flops": self.costs.of(each).flops}
+        )
 
     def flops(self) -> list[Row]:
         """Flops of what is no fusion; those within fusions are counted there."""
-        costing = [
-            each
+        applied = {
+            called
+            for caller in self.of(_APPLYING)  # its own costs are those of what it applies
+            for called in caller.called
+        }
+        flops = {
+            each: self.costs.of(each).flops
             for each in self.instructions
-            if not each.called or each.opcode in _APPLYING
-            if self._computes(each.parent) and self.costs.of(each).flops
-        ]
+            if each.parent not in applied and (not each.called or each.opcode in _APPLYING)
+        }
         rows = self.rows(
-            costing,
+            [each for each in flops if flops[each]],
             lambda each: (_types(each),),
-            lambda each: {"flops": self.costs.of(each).flops},
+            lambda each: {"flops": flops[each]},
             has_sources=False,
         )
         return sorted(rows, key=lambda row: -row.amounts["flops"])
-
-    def _computes(self, computation: Computation) -> bool:
-        """Whether the cost of what applies a computation to elements has its costs already."""
-        return not any(caller.opcode in _APPLYING for caller in computation.callers)
 
 
 _APPLYING = EMBEDDED_CALLERS - {Opcode.FUSION}
@@ -202,12 +200,14 @@ def _types(instruction: Instruction) -> str:
     return "+".join(dict.fromkeys(leaf.type_name for leaf in instruction.shape.leaves()))
 
 
-def _arrays(instructions: Sequence[Instruction]) -> list[ArrayRow]:
-    found: list[ArrayRow] = []
-    for instruction in instructions:
-        shapes = list(instruction.shape.leaves())
-        shardings = leaf_shardings(instruction) or [""] * len(shapes)
-        name = op_name_of(instruction) or f"%{instruction.name}"
-        for shape, sharding in zip(shapes, shardings, strict=True):
-            found.append(ArrayRow(len(found), name, shape.text, shape_bytes(shape), sharding))
-    return found
+def _arrays(instructions: Iterable[Instruction]) -> list[ArrayRow]:
+    return [
+        ArrayRow(
+            array.number,
+            op_name_of(array.instruction) or f"%{array.instruction.name}",
+            array.shape.text,
+            array.size,
+            array.sharding,
+        )
+        for array in arrays_of(instructions)
+    ]

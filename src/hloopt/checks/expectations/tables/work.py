@@ -19,8 +19,9 @@ from hloopt.checks.expectations.tables.parts import (
 from hloopt.checks.expectations.units import COUNT
 from hloopt.checks.expectations.view import View
 from hloopt.ir.attributes.values.tokens import compact
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import CONTRACTIONS, Opcode
 from hloopt.query.keys import TYPE
 from hloopt.query.kinds import TEXT
 
@@ -32,9 +33,8 @@ def _of(opcodes: Collection[Opcode]) -> Callable[[View], list[Row]]:
         reached = view.once("reached", lambda: reachable_from_entry(view.subject.module))
         return [
             Row(instruction, instruction)
-            for opcode in opcodes
-            for instruction in view.subject.module.instructions(opcode)
-            if instruction.parent in reached
+            for instruction in view.subject.module.instructions()
+            if instruction.opcode in opcodes and instruction.parent in reached
         ]
 
     return rows
@@ -78,23 +78,22 @@ def _products(name: str, doc: str, opcodes: Collection[Opcode], noun: tuple[str,
 
 DOTS = _products(
     "dots", "dot, ragged-dot and scaled-dot; not custom calls to libraries",
-    (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT), ("product", "products"),
+    CONTRACTIONS - {Opcode.CONVOLUTION}, ("product", "products"),
 )  # fmt: skip
 CONVOLUTIONS = _products(
     "convolutions", "convolutions; not custom calls to libraries",
-    (Opcode.CONVOLUTION,), ("convolution", "convolutions"),
+    {Opcode.CONVOLUTION}, ("convolution", "convolutions"),
 )  # fmt: skip
 CUSTOM_CALLS = Table(
     "custom_calls",
     "custom calls that the entry reaches",
     ("custom call", "custom calls"),
-    _of((Opcode.CUSTOM_CALL,)),
+    _of({Opcode.CUSTOM_CALL}),
     keys_and_instructions("target=*f8"),
     (
         count(),
         runs(),
-        of_instruction("target", "custom_call_target",
-                       lambda call: call.attributes.get("custom_call_target", "").strip('"')),
+        of_instruction("target", "custom_call_target", custom_call_target),
         SHAPE,
         OP_NAME,
     ),
