@@ -5,9 +5,9 @@ from __future__ import annotations
 from hloopt import parse_module
 from hloopt.checks.expectations.evaluation import check
 from hloopt.checks.expectations.grammar import parse_expectation
-from hloopt.checks.expectations.view import View
 from hloopt.checks.results import Check, Verdict
 from hloopt.checks.subject import Subject
+from hloopt.checks.view import View
 from hloopt.cost_models import CostModelChoice
 
 STEP = """HloModule step, is_scheduled=true, num_partitions=4

@@ -13,8 +13,8 @@ from hloopt.checks.baselines.comparison import compare, parse_tolerances
 from hloopt.checks.baselines.figures import known, values_of
 from hloopt.checks.baselines.files import BaselineError, read_baseline, write_baseline
 from hloopt.checks.expectations.units import Number
-from hloopt.checks.expectations.view import View
 from hloopt.checks.results import Check, Verdict
+from hloopt.checks.view import View
 from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import HloError
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hloopt.checks.baselines.comparison import Tolerances
     from hloopt.checks.baselines.files import Baseline
     from hloopt.checks.expectations.files import Entry, ExpectationFile
-    from hloopt.checks.expectations.view import View
     from hloopt.checks.results import Check, CheckedModule
+    from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
     from hloopt.diagnostics import HloError
 
@@ -129,7 +129,7 @@ def _wanted(
     """The expectations, and the settings that options or else files give."""
     from hloopt.checks.expectations.files import Entry, parse_expectations
     from hloopt.checks.expectations.grammar import parse_expectation
-    from hloopt.checks.expectations.view import MOST_GUESSED
+    from hloopt.checks.view import MOST_GUESSED
     from hloopt.files import read_source
 
     entries = [Entry(parse_expectation(text)) for text in texts]
@@ -157,8 +157,8 @@ def _views(
     Each has its key in baselines: its name, numbered where one comes again. A file that cannot be
     read is an error, or, with `unreadable`, a message beside the others, and goes in there.
     """
-    from hloopt.checks.expectations.view import View
     from hloopt.checks.subject import Subject
+    from hloopt.checks.view import View
     from hloopt.diagnostics import HloError, render_error
     from hloopt.files import find_inputs, load
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.checks.expecting import STEP, UNPARTITIONED, checked, verdict, view_of
 
+from hloopt.checks.doubts import Doubt
 from hloopt.checks.expectations.evaluation import value_of
 from hloopt.checks.expectations.grammar import parse_figure
-from hloopt.checks.expectations.model import Doubt, Measure, Scalar
+from hloopt.checks.expectations.model import Measure, Scalar
 from hloopt.checks.expectations.names import GROUPS, TABLES
 from hloopt.checks.results import Verdict
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from hloopt.checks.doubts import Doubt
 from hloopt.checks.expectations.evaluation import rows_of, value_of
 from hloopt.checks.expectations.grammar import ExpectationError, parse_figure
-from hloopt.checks.expectations.model import Attribute, Doubt, Figure
+from hloopt.checks.expectations.model import Attribute, Figure
 from hloopt.checks.expectations.names import GROUPS, TABLES
 from hloopt.checks.expectations.units import Number
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.patterns import pattern
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hloopt.checks.doubts import Doubt
 from hloopt.checks.expectations.doubts import asked
 from hloopt.checks.expectations.model import (
     Attribute,
     Combine,
-    Doubt,
     Expectation,
     Figure,
     Measure,
@@ -17,8 +17,8 @@ from hloopt.checks.expectations.model import (
     Table,
 )
 from hloopt.checks.expectations.units import SHARE, Number, Unit
-from hloopt.checks.expectations.view import View
 from hloopt.checks.results import Check, Location, Severity, Verdict, Violation
+from hloopt.checks.view import View
 from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
 from hloopt.reports.console.units import some

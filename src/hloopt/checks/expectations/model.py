@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from hloopt.checks.doubts import Doubt
 from hloopt.checks.expectations.units import COUNT, Number, Unit
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.ir.instruction import Instruction
 from hloopt.query.terms import Term
 from hloopt.query.vocabulary import Vocabulary
-
-
-class Doubt(NamedTuple):
-    """The reason why a figure allows no verdict, as a clause, and a sentence on what to do."""
-
-    reason: str
-    remedy: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

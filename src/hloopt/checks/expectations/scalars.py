@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hloopt.checks.expectations.doubts import (
+from hloopt.checks.doubts import (
     bytes_doubt,
     flops_doubt,
     memory_doubt,
@@ -13,7 +13,7 @@ from hloopt.checks.expectations.doubts import (
 )
 from hloopt.checks.expectations.model import Group, Scalar
 from hloopt.checks.expectations.units import BYTES, COUNT, SHARE, TIME
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.ir.instruction import Instruction
 from hloopt.memory.limit import needed_bytes
 from hloopt.memory.statistics import MemoryStatistics

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hloopt.checks.expectations.doubts import not_partitioned, selection_doubt, unknown_runs
-from hloopt.checks.expectations.model import Combine, Doubt, Measure, Row, Table, count
+from hloopt.checks.doubts import Doubt, not_partitioned, unknown_trips
+from hloopt.checks.expectations.doubts import selection_doubt, unknown_runs
+from hloopt.checks.expectations.model import Combine, Measure, Row, Table, count
 from hloopt.checks.expectations.tables.parts import (
     MAYBE_NUMBER,
     OP_NAME,
@@ -18,7 +19,7 @@ from hloopt.checks.expectations.tables.parts import (
     runs,
 )
 from hloopt.checks.expectations.units import BYTES, COUNT
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.ir.opcode import Opcode
 from hloopt.query import values
 from hloopt.query.keys import Key
@@ -118,8 +119,6 @@ def _state_bytes(row: Row) -> int:
 
 
 def _trips_doubt(view: View, rows: Sequence[Row]) -> Doubt | None:
-    from hloopt.checks.expectations.doubts import unknown_trips
-
     return unknown_trips([row.instruction for row in rows if row.record.trips is None])
 
 

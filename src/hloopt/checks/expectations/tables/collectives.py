@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.inventory.collectives import Collective, Form, collectives_of
-from hloopt.checks.expectations.doubts import not_partitioned, unknown_runs
+from hloopt.checks.doubts import not_partitioned
+from hloopt.checks.expectations.doubts import unknown_runs
 from hloopt.checks.expectations.model import Measure, Row, Table, count
 from hloopt.checks.expectations.tables.parts import (
     OP_NAME,
@@ -15,7 +16,7 @@ from hloopt.checks.expectations.tables.parts import (
     runs,
 )
 from hloopt.checks.expectations.units import BYTES
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.query.keys import TYPE
 from hloopt.query.kinds import FLAG, NUMBER, SIZE, choice
 

@@ -8,7 +8,7 @@ from hloopt.analysis.inventory.arrays import arrays_of
 from hloopt.checks.expectations.model import Attribute, Combine, Measure, Row, Table, count
 from hloopt.checks.expectations.tables.parts import OP_NAME, key, sharding_text
 from hloopt.checks.expectations.units import BYTES
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.ir.attributes.values.tokens import compact
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.sources.source_stacks import op_name_of

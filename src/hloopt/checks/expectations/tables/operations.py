@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hloopt.checks.expectations.doubts import schedule_doubt
-from hloopt.checks.expectations.model import Combine, Doubt, Measure, Row, Table, count
+from hloopt.checks.doubts import Doubt, schedule_doubt
+from hloopt.checks.expectations.model import Combine, Measure, Row, Table, count
 from hloopt.checks.expectations.tables.parts import key, keys_and_instructions
 from hloopt.checks.expectations.units import TIME
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.ir.opcode import OPCODES
 from hloopt.query.kinds import FLAG, SIZE, TEXT, choice
 

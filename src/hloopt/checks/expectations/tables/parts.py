@@ -10,7 +10,7 @@ from typing import Any
 from hloopt.checks.expectations.doubts import unknown_runs
 from hloopt.checks.expectations.model import Attribute, Measure, Row
 from hloopt.checks.expectations.units import COUNT
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.diagnostics import HloError
 from hloopt.ir.attributes.values.numbers import split_ints
 from hloopt.ir.attributes.values.replica_groups import parse_iota_tile

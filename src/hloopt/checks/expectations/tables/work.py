@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from hloopt.analysis.calls import reachable_from_entry
-from hloopt.checks.expectations.doubts import not_partitioned, unknown_runs
-from hloopt.checks.expectations.model import Doubt, Measure, Row, Table, count
+from hloopt.checks.doubts import Doubt, not_partitioned
+from hloopt.checks.expectations.doubts import unknown_runs
+from hloopt.checks.expectations.model import Measure, Row, Table, count
 from hloopt.checks.expectations.tables.parts import (
     OP_NAME,
     SHAPE,
@@ -17,7 +18,7 @@ from hloopt.checks.expectations.tables.parts import (
     runs,
 )
 from hloopt.checks.expectations.units import COUNT
-from hloopt.checks.expectations.view import View
+from hloopt.checks.view import View
 from hloopt.ir.attributes.values.tokens import compact
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
