@@ -23,3 +23,11 @@ def parse_size(text: str) -> int | None:
     base = 1024 if size[2].lower().endswith("i") else 1000
     power = "kmgt".index(size[2][0].lower()) + 1
     return int(float(size[1]) * base**power)
+
+
+def parse_share(text: str) -> float:
+    """The share that `5%` or `0.05` is. Raises ValueError for what is none."""
+    share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    if not 0 <= share <= 1:
+        raise ValueError(text)
+    return share

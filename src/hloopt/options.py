@@ -37,6 +37,13 @@ class Seconds(float):
         return f"{float(self):g}s"
 
 
+class Share(float):
+    """A part of a whole as an option's value: `5%`, or a number from 0 to 1."""
+
+    def __str__(self) -> str:
+        return f"{100 * float(self):g}%"
+
+
 Bytes: TypeAlias = Annotated[int, "bytes, such as 80GiB"]
 """A size as an option's value; the annotation is what people are told of its type."""
 
@@ -91,6 +98,6 @@ def _is_one_of(kind: Any, value: object) -> bool:
         return isinstance(value, tuple) and all(_is_of(arguments[0], item) for item in value)
     if origin is Callable:
         return callable(value)
-    if kind in (int, float, Seconds) and isinstance(value, bool):
+    if kind in (int, float, Seconds, Share) and isinstance(value, bool):
         return False
-    return isinstance(value, int | float if kind in (float, Seconds) else kind)
+    return isinstance(value, int | float if kind in (float, Seconds, Share) else kind)

@@ -47,6 +47,24 @@ class Location:
     """The line of the program: `model.py:120`."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Impact:
+    """What a violation costs one device in one run of the module; 0 where that is not known.
+
+    Impacts are ordered by time, then by bytes.
+    """
+
+    seconds: float = 0.0
+    """Time by the cost model that was asked for."""
+    moved: int = 0
+    """Bytes that go to other devices, or between memory and processor."""
+    memory: int = 0
+    """Bytes at the peak of memory."""
+
+
+NO_IMPACT = Impact()
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """Something that a check found."""
@@ -60,6 +78,7 @@ class Violation:
     help: str = ""
     related: tuple[Location, ...] = ()
     """Other instructions that it is about."""
+    impact: Impact = NO_IMPACT
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,7 +257,7 @@ def _say_written(figures: Baseline, path: str) -> None:
 
 
 def _share(text: str | None) -> float | None:
-    from hloopt.checks.expectations.files import parse_share
+    from hloopt.amounts import parse_share
 
     if text is None:
         return None

@@ -1,12 +1,14 @@
-"""Explanations of error codes: one text per code, `HLO101.md` beside this module.
+"""Explanations of codes: a text for each error, `HLO101.md` beside this module, and for each rule
+of lint, `rules/HLL101.md`.
 
-The first line of a text is `# CODE: title`. The first fenced example makes the error, the others
-do not; tests run them.
+The first line of a text is `# CODE: title`. The first fenced example makes the error or the
+finding, the others do not; tests run them.
 """
 
 from __future__ import annotations
 
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 FAMILIES = {
@@ -21,7 +23,19 @@ FAMILIES = {
     "8": "Checks",
     "9": "Defects",
 }
-"""The subject of a code by its first digit."""
+"""The subject of an error by the first digit of its code."""
+RULE_FAMILIES = {
+    "0": "Schedule",
+    "1": "Collectives",
+    "2": "Sharding",
+    "3": "Precision and layout",
+    "4": "Memory",
+    "5": "Loops",
+    "6": "Limits",
+    "7": "Hygiene",
+}
+"""The subject of a rule by the first digit of its code."""
+_RULE = "HLL"
 
 
 class Explanation(NamedTuple):
@@ -33,19 +47,32 @@ class Explanation(NamedTuple):
 
     @property
     def family(self) -> str:
-        return FAMILIES[self.code[len("HLO")]]
+        families = RULE_FAMILIES if self.code.startswith(_RULE) else FAMILIES
+        return families[self.code[len(_RULE)]]
 
 
 def codes() -> list[str]:
-    """All codes, in order."""
-    names = (entry.name for entry in files(__name__).iterdir())
+    """All codes of errors, in order."""
+    return _codes_in(files(__name__))
+
+
+def rule_codes() -> list[str]:
+    """All codes of rules, in order."""
+    return _codes_in(files(__name__).joinpath("rules"))
+
+
+def _codes_in(folder: Traversable) -> list[str]:
+    names = (entry.name for entry in folder.iterdir())
     return sorted(name.removesuffix(".md") for name in names if name.endswith(".md"))
 
 
 def explain(code: str) -> Explanation | None:
-    """The explanation of a code; None where there is no such code."""
-    if code not in codes():
+    """The explanation of a code of an error or a rule; None where there is no such code."""
+    folder = files(__name__)
+    if code.startswith(_RULE):
+        folder = folder.joinpath("rules")
+    if code not in _codes_in(folder):
         return None
-    text = files(__name__).joinpath(f"{code}.md").read_text(encoding="utf-8")
+    text = folder.joinpath(f"{code}.md").read_text(encoding="utf-8")
     head, _, _ = text.partition("\n")
     return Explanation(code, head.removeprefix(f"# {code}: "), text)

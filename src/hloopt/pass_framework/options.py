@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
-from hloopt.amounts import parse_size
+from hloopt.amounts import parse_share, parse_size
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.ir.opcode import OPCODES, Opcode
-from hloopt.options import PassOptions, Seconds, alternatives, option_types
+from hloopt.options import PassOptions, Seconds, Share, alternatives, option_types
 from hloopt.pass_framework.base import ModulePass
 from hloopt.patterns import pattern
 
@@ -53,7 +53,7 @@ class OptionInfo(NamedTuple):
             info._replace(name=f"{self.name}.{info.name}")
             for kind in alternatives(self.type)
             if _is_options(kind)
-            for info in _infos(kind)
+            for info in infos_of(kind)
         ]
 
     @property
@@ -64,7 +64,7 @@ class OptionInfo(NamedTuple):
 
 def option_infos(pass_class: type[ModulePass]) -> list[OptionInfo]:
     """The options of a pass in the order of their declaration."""
-    return _infos(pass_class.Options)
+    return infos_of(pass_class.Options)
 
 
 def documented_options(pass_class: type[ModulePass]) -> list[OptionInfo]:
@@ -72,7 +72,8 @@ def documented_options(pass_class: type[ModulePass]) -> list[OptionInfo]:
     return [shown for info in option_infos(pass_class) for shown in (info, *info.nested)]
 
 
-def _infos(options: type[PassOptions]) -> list[OptionInfo]:
+def infos_of(options: type[PassOptions]) -> list[OptionInfo]:
+    """Options in the order of their declaration."""
     hints = option_types(options)
     declared: tuple[Field[Any], ...] = fields(options)
     return [
@@ -101,16 +102,16 @@ def option_values(pass_class: type[ModulePass], values: Mapping[str, object]) ->
     Names may have `-` for `_`. Text is read as the option's type asks: numbers, true and false,
     sizes such as `80GiB`, times such as `30s`, lists, nested options. Raises OptionError.
     """
-    return _values(pass_class.Options, values, f"pass '{pass_class.name}'")
+    return read_options(pass_class.Options, values, f"pass '{pass_class.name}'")
 
 
-def _values(
+def read_options(
     options: type[PassOptions], values: Mapping[str, object], owner: str
 ) -> dict[str, object]:
     """The same for options of `owner`, which is how a message names it."""
     if not values:
         return {}
-    infos = {info.name: info for info in _infos(options)}
+    infos = {info.name: info for info in infos_of(options)}
     arguments: dict[str, object] = {}
     for given, value in values.items():
         info = infos.get(given.replace("-", "_"))
@@ -129,7 +130,7 @@ def _convert(info: OptionInfo, value: object, given: str) -> object:
     for kind in alternatives(info.type):
         if _is_options(kind) and isinstance(value, Mapping):
             try:
-                return kind(**_values(kind, value, f"option '{given}'"))
+                return kind(**read_options(kind, value, f"option '{given}'"))
             except OptionError as error:
                 raise OptionError(error.message, given, help=error.help) from None
         accepted, result = _try(kind, value)
@@ -158,6 +159,8 @@ def _try(kind: Any, value: object) -> tuple[bool, object]:
         return _try_float(value)
     if kind is Seconds:
         return _try_seconds(value)
+    if kind is Share:
+        return _try_share(value)
     if kind is Opcode:
         return value in OPCODES, OPCODES.get(str(value))
     if kind is str:
@@ -216,6 +219,15 @@ def _try_seconds(value: object) -> tuple[bool, object]:
     return seconds is not None, seconds
 
 
+def _try_share(value: object) -> tuple[bool, object]:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False, None
+    try:
+        return True, Share(parse_share(str(value)))
+    except ValueError:
+        return False, None
+
+
 def _plain(kind: Any) -> Any:
     """The type itself of one with an annotation for people."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
@@ -233,7 +245,7 @@ def _try_list(element: Any, value: object) -> tuple[bool, object]:
 
 def _type_text(kind: Any) -> str:
     names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
-    names[Seconds] = "a time such as 30s"
+    names |= {Seconds: "a time such as 30s", Share: "a share such as 5%"}
     if kind in names:
         return names[kind]
     if get_origin(kind) is Annotated:
@@ -280,6 +292,8 @@ def _schema(kind: Any) -> dict[str, object]:
     if kind is Seconds:
         return {"type": ["number", "string"], "pattern": f"^{_TIME.pattern}$"}
     if _is_options(kind):
-        return {"type": "object", **options_schema(_infos(kind))}
+        return {"type": "object", **options_schema(infos_of(kind))}
+    if kind is Share:
+        return {"type": ["number", "string"], "pattern": "^[0-9.]+%?$"}
     names = {bool: "boolean", float: "number", str: "string", types.NoneType: "null"}
     return {"type": names[kind]}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.checks.expecting import view_of
 
-from hloopt.checks.expectations.files import parse_expectations, parse_share
+from hloopt.amounts import parse_share
+from hloopt.checks.expectations.files import parse_expectations
 from hloopt.diagnostics import HloError, Source
 
 

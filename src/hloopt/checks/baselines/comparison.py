@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hloopt.amounts import parse_share
 from hloopt.checks.baselines.figures import figure_names, figure_of, is_worse
 from hloopt.checks.doubts import Doubt
-from hloopt.checks.expectations.files import parse_share
 from hloopt.checks.expectations.model import Attribute, Figure, Table
 from hloopt.checks.expectations.units import Number
 from hloopt.checks.results import Check, Location, Severity, Verdict, Violation

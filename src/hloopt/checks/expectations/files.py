@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from hloopt.amounts import parse_share
 from hloopt.checks.expectations.grammar import ExpectationError, parse_expectation
 from hloopt.checks.expectations.model import Expectation
 from hloopt.cost_models import COST_MODELS, CostModelName
@@ -136,11 +137,3 @@ class _Reader(YamlReader):
             return parse_share(text)
         except ValueError:
             raise self.error(f"'{text}' is no share", node, "for example 5%") from None
-
-
-def parse_share(text: str) -> float:
-    """The share that `5%` or `0.05` is. Raises ValueError for what is none."""
-    share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    if not 0 <= share <= 1:
-        raise ValueError(text)
-    return share
