@@ -122,8 +122,11 @@ def collective_broadcast(scope: Scope) -> None:
 def send_and_receive(scope: Scope) -> None:
     """A transfer in the form that collective-permutes are decomposed into.
 
-    It has a channel of its own, and an order: else schedules that wait for ever were allowed.
+    It has a channel of its own, and an order: else schedules that wait for ever were allowed. Of two
+    calls of one computation, nothing orders the transfers once they are inlined, as in XLA.
     """
+    if not scope.may_tell:
+        return
     program, vector = scope.program, scope.program.vector
     attributes = program.devices.pairs()
     pairs, _, channel = attributes.partition(", ")

@@ -70,7 +70,7 @@ class Scope:
     may_meet: bool = True
     """Whether all devices get here, so that collectives are allowed."""
     may_tell: bool = True
-    """Whether one caller runs this, so that side effects have an order."""
+    """Whether one caller runs this, so that side effects and transfers have an order."""
     lines: list[str] = field(default_factory=list)
     vectors: list[str] = field(default_factory=list)
     matrices: list[str] = field(default_factory=list)
