@@ -31,6 +31,7 @@ COMMANDS = {
     "explain": "what an error code means, and what to do",
     "fingerprint": "a hash of what each module computes",
     "fmt": "format HLO files",
+    "lint": "what costs time or memory, or is likely a mistake, and how much it costs",
     "memory": "how much memory a module needs, and what is alive at the peak",
     "opt": "run passes on modules",
     "passes": "list passes, or describe one",

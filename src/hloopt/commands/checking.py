@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from hloopt.checks.formats import FORMATS
-from hloopt.commands.common import Function, color_option, make_console, top_option
+from hloopt.commands.common import Function, at_work, color_option, make_console, top_option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hloopt.checks.results import CheckedModule
+    from hloopt.checks.view import View
+    from hloopt.cost_models import CostModelChoice
+    from hloopt.diagnostics import HloError
 
 
-def checking_options(what: str) -> Callable[[Function], Function]:
+def max_guessed_option(command: Function) -> Function:
+    """`--max-guessed`; None where it is not given."""
+    return click.option(
+        "--max-guessed",
+        callback=_parse_share,
+        metavar="5%",
+        help="the share of the time that may be guessed where times are compared; default: 5%",
+    )(command)
+
+
+def _parse_share(ctx: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    from hloopt.amounts import parse_share
+
+    if text is None:
+        return None
+    try:
+        return parse_share(text)
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is no share: for example 5%") from None
+
+
+def checking_options(what: str, top: int) -> Callable[[Function], Function]:
     """`--format`, `-o`, `--top` (of `what`), `--allow-no-verdict`, `--exit-zero`, `--color`."""
 
     def add(command: Function) -> Function:
@@ -26,7 +54,7 @@ def checking_options(what: str) -> Callable[[Function], Function]:
             click.option(
                 "--allow-no-verdict", is_flag=True, help="checks without a verdict are passed"
             ),
-            top_option(what, 5),
+            top_option(what, top),
             click.option("-o", "--output", metavar="FILE", help="write the results here"),
             click.option(
                 "--format",
@@ -43,8 +71,42 @@ def checking_options(what: str) -> Callable[[Function], Function]:
     return add
 
 
+def views_of(
+    files: Sequence[str],
+    cost_model: CostModelChoice,
+    most_guessed: float,
+    unreadable: list[HloError] | None = None,
+) -> Iterator[tuple[str, View]]:
+    """The modules of files, one in memory at a time, as checks see them.
+
+    Each has its key in baselines: its name, numbered where one comes again. A file that cannot be
+    read is an error, or, with `unreadable`, a message beside the others, and goes in there.
+    """
+    from hloopt.checks.subject import Subject
+    from hloopt.checks.view import View
+    from hloopt.diagnostics import HloError, render_error
+    from hloopt.files import find_inputs, load
+
+    names: Counter[str] = Counter()
+    with at_work(find_inputs(files)) as each:
+        for path in each:
+            try:
+                module = load(path)
+            except HloError as error:
+                if unreadable is None:
+                    raise
+                print(render_error(error), file=sys.stderr)
+                unreadable.append(error)
+                continue
+            names[module.name] += 1
+            number = names[module.name]
+            key = module.name if number == 1 else f"{module.name}#{number}"
+            yield key, View.of(Subject(path, module, cost_model), most_guessed)
+
+
 def finish(
     checked: Sequence[CheckedModule],
+    render: Callable[[Sequence[CheckedModule], Console, int], None],
     *,
     output_format: str,
     output: str | None,
@@ -53,17 +115,17 @@ def finish(
     exit_zero: bool,
     color: str,
 ) -> int:
-    """Print or write results in a format; the exit code."""
+    """Print or write results in a format; the exit code. `render` makes the page for people."""
     from hloopt.checks.results import exit_code
     from hloopt.files import STANDARD_STREAM, write_whole
 
     if output_format == "text":
-        from hloopt.checks.formats.terminal import render_checks, text_of
-
         if output is None:
-            render_checks(checked, make_console(color), top=top)
+            render(checked, make_console(color), top)
         else:
-            write_whole(output, text_of(checked, top=top))
+            from hloopt.checks.formats.terminal import text_of
+
+            write_whole(output, text_of(lambda console: render(checked, console, top)))
     else:
         from hloopt.checks.formats import writer_of
 

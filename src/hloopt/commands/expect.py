@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.checking import checking_options, finish
-from hloopt.commands.common import EXIT_USAGE, HloCommand, at_work, say
+from hloopt.commands.checking import checking_options, finish, max_guessed_option, views_of
+from hloopt.commands.common import EXIT_USAGE, HloCommand, say
 from hloopt.commands.cost_model_options import cost_model_options
 
 if TYPE_CHECKING:
@@ -37,12 +35,7 @@ _LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]
     metavar="FILE.yaml",
     help="expectations in YAML; may be given several times",
 )
-@click.option(
-    "--max-guessed",
-    callback=lambda ctx, option, text: _share(text),
-    metavar="5%",
-    help="the share of the time that may be guessed where times are compared; default: 5%",
-)
+@max_guessed_option
 @click.option(
     "--write-baseline", metavar="FILE.json", help="write the figures of the modules; check nothing"
 )
@@ -55,7 +48,7 @@ _LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]
     metavar="NAME=SHARE,…",
     help="how much worse than the baseline figures may be: peak=2%,schedule.exposed=5%",
 )
-@checking_options("instructions of a failed expectation")
+@checking_options("instructions of a failed expectation", 5)
 @cost_model_options
 def command(
     arguments: tuple[str, ...],
@@ -92,14 +85,16 @@ def command(
         raise click.UsageError("nothing is expected: give an expectation, or --expectations FILE")
     past = None if baseline is None else _Past.of(baseline, tolerance, is_kept=not update_baseline)
     if write_baseline is not None:
-        return _write(_views(paths, cost_model, guessed), write_baseline)
+        return _write(views_of(paths, cost_model, guessed), write_baseline)
     unreadable: list[HloError] = []
-    checked = _check(_views(paths, cost_model, guessed, unreadable), entries, past)
+    checked = _check(views_of(paths, cost_model, guessed, unreadable), entries, past)
     if past is not None and update_baseline and not unreadable:
         past.update()
     if past is not None and update_baseline and not entries:
         return EXIT_USAGE if unreadable else 0
-    exit_code = finish(checked, **options)
+    from hloopt.checks.formats.terminal import render_checks
+
+    exit_code = finish(checked, render_checks, **options)
     return EXIT_USAGE if unreadable else exit_code
 
 
@@ -144,39 +139,6 @@ def _wanted(
     if cost_model.is_choice:
         cost_model.resolved()
     return entries, cost_model, MOST_GUESSED if max_guessed is None else max_guessed
-
-
-def _views(
-    files: Sequence[str],
-    cost_model: CostModelChoice,
-    most_guessed: float,
-    unreadable: list[HloError] | None = None,
-) -> Iterator[tuple[str, View]]:
-    """The modules of files, one in memory at a time, as expectations see them.
-
-    Each has its key in baselines: its name, numbered where one comes again. A file that cannot be
-    read is an error, or, with `unreadable`, a message beside the others, and goes in there.
-    """
-    from hloopt.checks.subject import Subject
-    from hloopt.checks.view import View
-    from hloopt.diagnostics import HloError, render_error
-    from hloopt.files import find_inputs, load
-
-    names: Counter[str] = Counter()
-    with at_work(find_inputs(files)) as each:
-        for path in each:
-            try:
-                module = load(path)
-            except HloError as error:
-                if unreadable is None:
-                    raise
-                print(render_error(error), file=sys.stderr)
-                unreadable.append(error)
-                continue
-            names[module.name] += 1
-            number = names[module.name]
-            key = module.name if number == 1 else f"{module.name}#{number}"
-            yield key, View.of(Subject(path, module, cost_model), most_guessed)
 
 
 @dataclass
@@ -254,14 +216,3 @@ def _say_written(figures: Baseline, path: str) -> None:
 
     count = counted(sum(map(len, figures.values())), "figure")
     say(f"wrote {count} of {counted(len(figures), 'module')} to {path}")
-
-
-def _share(text: str | None) -> float | None:
-    from hloopt.amounts import parse_share
-
-    if text is None:
-        return None
-    try:
-        return parse_share(text)
-    except ValueError:
-        raise click.BadParameter(f"'{text}' is no share: for example 5%") from None

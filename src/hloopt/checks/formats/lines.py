@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hloopt.checks.results import Check, CheckedModule, Location, Severity, Verdict, Violation
+from hloopt.checks.results import (
+    NO_IMPACT,
+    Check,
+    CheckedModule,
+    Impact,
+    Location,
+    Severity,
+    Verdict,
+    Violation,
+)
 from hloopt.diagnostics import counted
 
 NO_VERDICT = "no verdict"
@@ -24,23 +33,34 @@ class Finding(NamedTuple):
     location: Location
     related: tuple[Location, ...] = ()
 
+    impact: Impact = NO_IMPACT
+
 
 def findings(checked: Sequence[CheckedModule]) -> Iterator[Finding]:
-    """All findings, in the order of modules and checks."""
+    """All findings of module after module: the most costly first, else in the order of checks."""
     for module in checked:
-        for check in module.checks:
-            for each in check.violations:
-                yield Finding(
-                    *(check, each.severity, each.severity.value),
-                    _message(check, each),
-                    *(each.help, each.location, each.related),
-                )
-            if check.verdict is Verdict.NONE:
-                yield Finding(
-                    *(check, Severity.ERROR, NO_VERDICT),
-                    f"{check.name}: {check.reason}",
-                    *(check.remedy, Location(module.file)),
-                )
+        found = [finding for check in module.checks for finding in _of_check(check, module.file)]
+        yield from sorted(found, key=lambda finding: finding.impact, reverse=True)
+
+
+def _of_check(check: Check, file: str) -> Iterator[Finding]:
+    for each in check.violations:
+        yield Finding(
+            check,
+            each.severity,
+            each.severity.value,
+            _message(check, each),
+            each.help,
+            each.location,
+            each.related,
+            each.impact,
+        )
+    if check.verdict is Verdict.NONE:
+        yield Finding(
+            *(check, Severity.ERROR, NO_VERDICT),
+            f"{check.name}: {check.reason}",
+            *(check.remedy, Location(file)),
+        )
 
 
 def _message(check: Check, violation: Violation) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 
 from rich.console import Console
@@ -22,7 +22,7 @@ _WORDS = {
 _INDENT = "  "
 
 
-def render_checks(checked: Sequence[CheckedModule], console: Console, *, top: int) -> None:
+def render_checks(checked: Sequence[CheckedModule], console: Console, top: int) -> None:
     """Each check with its verdict; at most `top` instructions for each violation."""
     for number, module in enumerate(checked):
         if len(checked) > 1:
@@ -34,10 +34,10 @@ def render_checks(checked: Sequence[CheckedModule], console: Console, *, top: in
     console.print(Text(summary(checked), "bold"))
 
 
-def text_of(checked: Sequence[CheckedModule], *, top: int) -> str:
-    """The page of `render_checks` as plain text, 80 columns wide."""
+def text_of(render: Callable[[Console], None]) -> str:
+    """A page as plain text, 80 columns wide."""
     file = StringIO()
-    render_checks(checked, PageConsole(file=file, width=80, highlight=False), top=top)
+    render(PageConsole(file=file, width=80, highlight=False))
     return file.getvalue()
 
 

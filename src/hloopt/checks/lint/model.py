@@ -63,6 +63,15 @@ class Rule:
         assert explanation is not None, f"{self.code} has no page"
         return explanation.title
 
+    def summary(self) -> dict[str, str]:
+        """The rule in lists for programs."""
+        return {
+            "code": self.code,
+            "name": self.name,
+            "title": self.title,
+            "severity": self.severity.value,
+        }
+
     def doubt(self, view: View) -> Doubt | None:
         """The first reason why the rule has no verdict on a module."""
         return next(filter(None, (need(view) for need in self.needs)), None)

@@ -1,0 +1,37 @@
+"""The pages of rules: the written text, and the options as they are declared."""
+
+from __future__ import annotations
+
+import re
+
+from hloopt.checks.lint.registry import all_rules
+from hloopt.explanations import explain
+from hloopt.pass_framework.options import infos_of
+
+_COMMENT = re.compile(r"<!--.*?-->\n+")
+_FIGURES = "## Figures\n"
+
+
+def page_of(code: str) -> str:
+    """The page of a rule in Markdown."""
+    explanation = explain(code)
+    assert explanation is not None
+    text = _COMMENT.sub("", explanation.text)
+    before, heading, figures = text.partition(_FIGURES)
+    return f"{before}{_options(code)}{heading}{figures}"
+
+
+def _options(code: str) -> str:
+    rule = all_rules()[code]
+    infos = infos_of(rule.options)
+    if not infos:
+        return ""
+    lines = []
+    for info in infos:
+        default = f"default: {info.default_text}" if info.default_text else "no default"
+        if info.name == rule.compares_with:
+            default = "without it the rule does not run"
+        lines.append(f"- `{info.name}` ({info.type_text}; {default}): {info.doc}")
+    table = f"[tool.hloopt.lint.rules.{rule.name}]"
+    where = f"In `{table}`, or `--option {rule.name}.NAME=VALUE`:"
+    return f"## Options\n\n{where}\n\n" + "\n".join(lines) + "\n\n"

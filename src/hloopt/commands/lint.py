@@ -1,0 +1,163 @@
+"""`hloopt lint`: what costs time or memory in modules, or is likely a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.checking import checking_options, finish, max_guessed_option, views_of
+from hloopt.commands.common import EXIT_USAGE, Function, HloCommand, make_console, print_json
+from hloopt.commands.cost_model_options import cost_model_options
+
+if TYPE_CHECKING:
+    from hloopt.checks.lint.settings import LintSettings
+    from hloopt.cost_models import CostModelChoice
+    from hloopt.diagnostics import HloError
+
+
+def _selection(name: str, help: str) -> Callable[[Function], Function]:
+    """An option that takes rules, several separated by commas, and may be given several times."""
+
+    def split(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
+        return [each.strip() for text in given for each in text.split(",") if each.strip()]
+
+    return click.option(name, multiple=True, metavar="RULES", callback=split, help=help)
+
+
+@click.command(cls=HloCommand)
+@click.argument("files", nargs=-1, metavar="FILE…")
+@click.option("--list", "is_list", is_flag=True, help="list the rules; check nothing")
+@_selection("--select", "codes, their beginnings (HLL1), names, or ALL; default: ALL")
+@_selection("--extend-select", "rules beside those that are selected")
+@_selection("--ignore", "rules that do not run")
+@click.option(
+    "--option",
+    "rule_options",
+    multiple=True,
+    metavar="RULE.NAME=VALUE",
+    help="an option of a rule: exposed-collective.share=5%",
+)
+@click.option(
+    "--config",
+    metavar="FILE.toml",
+    help="settings; default: the nearest hloopt.toml, or pyproject.toml with [tool.hloopt]",
+)
+@click.option("--isolated", is_flag=True, help="look for no settings")
+@max_guessed_option
+@click.option("--statistics", is_flag=True, help="count what each rule found")
+@checking_options("findings of a module", 20)
+@cost_model_options
+def command(
+    files: tuple[str, ...],
+    is_list: bool,
+    select: list[str],
+    extend_select: list[str],
+    ignore: list[str],
+    rule_options: tuple[str, ...],
+    config: str | None,
+    isolated: bool,
+    max_guessed: float | None,
+    statistics: bool,
+    cost_model: CostModelChoice,
+    **options: Any,
+) -> int:
+    """Exit 1 if a rule found something, 2 if a rule could not run.
+
+    Each finding says what it costs by the models of memory and time; the most costly come first.
+    Rules that are not for the stage of a module (not scheduled, copies not inserted, no target) are
+    listed as not run: --allow-no-verdict takes them for passed. `hloopt explain HLL003` describes a
+    rule, docs/lint.md the settings of a project.
+
+    \b
+    hloopt lint step.hlo --target h100_sxm
+    hloopt lint dumps/ --select HLL1,HLL003 --format github
+    hloopt lint step.hlo --option exposed-collective.share=5%
+    hloopt lint --list
+    """
+    if is_list:
+        _list_rules(options["output_format"], options["color"])
+        return 0
+    if not files:
+        raise click.UsageError("give a FILE to check; - is standard input")
+    if config is not None and isolated:
+        raise click.UsageError("--config and --isolated exclude each other")
+    if statistics and options["output_format"] != "text":
+        raise click.UsageError("--statistics is for --format text")
+    from hloopt.checks.lint.configuration import with_options, with_selection
+
+    settings = with_selection(
+        _settings(config, isolated), select=select, extend_select=extend_select, ignore=ignore
+    )
+    settings = with_options(settings, rule_options)
+    if max_guessed is not None:
+        settings = replace(settings, max_guessed=max_guessed)
+    return _lint(files, settings, _completed(cost_model, settings), statistics, options)
+
+
+def _settings(config: str | None, isolated: bool) -> LintSettings:
+    """The settings in a file, by default those of the project. Raises HloError."""
+    from hloopt.checks.configuration import find_configuration, read_section
+    from hloopt.checks.lint.configuration import settings_of
+    from hloopt.checks.lint.settings import LintSettings
+
+    if config is None and not isolated:
+        config = find_configuration()
+    return LintSettings() if config is None else settings_of(read_section(config, "lint"))
+
+
+def _completed(cost_model: CostModelChoice, settings: LintSettings) -> CostModelChoice:
+    """The model of time of the command line, or where that is silent of the settings."""
+    if cost_model.target is None:
+        cost_model = replace(cost_model, target=settings.target)
+    if cost_model.name is None:
+        cost_model = replace(cost_model, name=settings.cost_model)
+    if cost_model.is_choice:
+        cost_model.resolved()
+    return cost_model
+
+
+def _lint(
+    files: tuple[str, ...],
+    settings: LintSettings,
+    cost_model: CostModelChoice,
+    statistics: bool,
+    options: dict[str, Any],
+) -> int:
+    from hloopt.checks.lint.run import lint
+    from hloopt.checks.lint.terminal import render_lint, render_statistics
+
+    unreadable: list[HloError] = []
+    checked = [
+        lint(view, settings)
+        for _, view in views_of(files, cost_model, settings.max_guessed, unreadable)
+    ]
+    exit_code = finish(checked, render_statistics if statistics else render_lint, **options)
+    return EXIT_USAGE if unreadable else exit_code
+
+
+def _list_rules(output_format: str, color: str) -> None:
+    """Every rule with its subject; as JSON in every format but text."""
+    from hloopt.checks.lint.registry import all_rules
+
+    if output_format != "text":
+        print_json([rule.summary() for rule in all_rules().values()])
+        return
+    from itertools import groupby
+
+    from rich.text import Text
+
+    from hloopt.explanations import RULE_FAMILIES
+    from hloopt.reports.console.table import ReportTable
+
+    table = ReportTable(heads=False, gap=2)
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_column(wraps=True)
+    for digit, members in groupby(all_rules().values(), lambda rule: rule.code[len("HLL")]):
+        table.add_line(Text(RULE_FAMILIES[digit], "bold"))
+        for rule in members:
+            table.add_row(f"  {rule.code}", rule.name, rule.title)
+    make_console(color).print(table)
