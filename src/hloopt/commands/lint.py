@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hloopt.commands.checking import checking_options, finish, max_guessed_option, views_of
-from hloopt.commands.common import EXIT_USAGE, Function, HloCommand, make_console, print_json
+from hloopt.commands.common import EXIT_USAGE, Function, HloCommand, make_console, print_json, say
 from hloopt.commands.cost_model_options import cost_model_options
 
 if TYPE_CHECKING:
+    from hloopt.checks.baselines.files import Baseline
     from hloopt.checks.lint.settings import LintSettings
+    from hloopt.checks.results import CheckedModule
+    from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
     from hloopt.diagnostics import HloError
 
@@ -47,6 +50,13 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
 )
 @click.option("--isolated", is_flag=True, help="look for no settings")
 @max_guessed_option
+@click.option("--write-baseline", metavar="FILE.json", help="write what is found; fail nothing")
+@click.option(
+    "--baseline",
+    metavar="FILE.json",
+    help="findings of before are passed; its figures are the limits of HLL6 that are not set",
+)
+@click.option("--update-baseline", is_flag=True, help="write what is found now to --baseline")
 @click.option("--statistics", is_flag=True, help="count what each rule found")
 @checking_options("findings of a module", 20)
 @cost_model_options
@@ -61,6 +71,9 @@ def command(
     isolated: bool,
     max_guessed: float | None,
     statistics: bool,
+    write_baseline: str | None,
+    baseline: str | None,
+    update_baseline: bool,
     cost_model: CostModelChoice,
     **options: Any,
 ) -> int:
@@ -75,6 +88,8 @@ def command(
     hloopt lint step.hlo --target h100_sxm
     hloopt lint dumps/ --select HLL1,HLL003 --format github
     hloopt lint step.hlo --option exposed-collective.share=5%
+    hloopt lint step.hlo --write-baseline base.json
+    hloopt lint step.hlo --baseline base.json
     hloopt lint --list
     """
     if is_list:
@@ -86,6 +101,7 @@ def command(
         raise click.UsageError("--config and --isolated exclude each other")
     if statistics and options["output_format"] != "text":
         raise click.UsageError("--statistics is for --format text")
+    past = _Past.of(write_baseline, baseline, update_baseline)
     from hloopt.checks.lint.configuration import with_options, with_selection
 
     settings = with_selection(
@@ -94,7 +110,7 @@ def command(
     settings = with_options(settings, rule_options)
     if max_guessed is not None:
         settings = replace(settings, max_guessed=max_guessed)
-    return _lint(files, settings, _completed(cost_model, settings), statistics, options)
+    return _lint(files, settings, _completed(cost_model, settings), past, statistics, options)
 
 
 def _settings(config: str | None, isolated: bool) -> LintSettings:
@@ -123,19 +139,66 @@ def _lint(
     files: tuple[str, ...],
     settings: LintSettings,
     cost_model: CostModelChoice,
+    past: _Past,
     statistics: bool,
     options: dict[str, Any],
 ) -> int:
-    from hloopt.checks.lint.run import lint
     from hloopt.checks.lint.terminal import render_lint, render_statistics
 
     unreadable: list[HloError] = []
     checked = [
-        lint(view, settings)
-        for _, view in views_of(files, cost_model, settings.max_guessed, unreadable)
+        past.lint(key, view, settings)
+        for key, view in views_of(files, cost_model, settings.max_guessed, unreadable)
     ]
+    if past.is_written:
+        if not unreadable:
+            past.write()
+        return EXIT_USAGE if unreadable else 0
     exit_code = finish(checked, render_statistics if statistics else render_lint, **options)
     return EXIT_USAGE if unreadable else exit_code
+
+
+@dataclass
+class _Past:
+    """The baseline of a run: read, written, or both; and what is found now."""
+
+    path: str | None
+    is_written: bool
+    before: Baseline
+    now: Baseline = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, written: str | None, read: str | None, is_update: bool) -> _Past:
+        """What the options ask for. Raises UsageError, and HloError for a file that is none."""
+        from hloopt.checks.baselines.files import read_baseline
+
+        if written is not None and read is not None:
+            raise click.UsageError("--write-baseline has no --baseline: say --update-baseline")
+        if is_update and read is None:
+            raise click.UsageError("--update-baseline needs --baseline FILE")
+        before = {} if read is None else read_baseline(read)
+        return cls(read or written, is_update or written is not None, before)
+
+    def lint(self, key: str, view: View, settings: LintSettings) -> CheckedModule:
+        """The checks of a module, without what the baseline has of it."""
+        from hloopt.checks.lint.baseline import figures_of, with_limits, without_known
+        from hloopt.checks.lint.run import lint
+
+        if self.is_written:
+            checked = lint(view, settings)
+            self.now[key] = figures_of(view, checked)
+            return checked
+        before = self.before.get(key, {})
+        return without_known(lint(view, with_limits(settings, before)), before)
+
+    def write(self) -> None:
+        """Write what was found; modules that were not looked at stay. Raises HloError."""
+        from hloopt.checks.baselines.files import write_baseline
+        from hloopt.diagnostics import counted
+
+        assert self.path is not None  # is_written says that there is one
+        write_baseline(self.path, {**self.before, **self.now})
+        say(f"wrote {counted(len(self.now), 'module')} to {self.path}")
 
 
 def _list_rules(output_format: str, color: str) -> None:

@@ -55,7 +55,7 @@ def _texts_of(view: View) -> list[str]:
     model = view.cost_model
     if model.target is not None:
         named = "" if model.name is None else f", cost_model={model.name}"
-        chosen = f"schedule(target={_quoted(model.target)}{named})"
+        chosen = f"schedule(target={quoted(model.target)}{named})"
         texts += [f"{chosen}.{name}" for name in _TIMES]
     return [*texts, *_selected(view)]
 
@@ -81,14 +81,14 @@ def _selected(view: View) -> Iterator[str]:
             chosen = f"collectives(kind={row.record.kind.value}, dtype={dtype})"
             yield from (f"{chosen}.{name}" for name in ("count", "bytes", "wire_bytes"))
     for row in rows_of(TABLES["custom_calls"], view):
-        target = _quoted(custom_call_target(row.instruction))
+        target = quoted(custom_call_target(row.instruction))
         yield f"custom_calls(target={target}).count"
     for row in rows_of(TABLES["dots"], view):
         types = [operand.shape.type_name for operand in row.instruction.operands[:2]]
         yield f"dots(lhs={types[0]}, rhs={types[-1]}).count"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """The text as a value of selectors; in quotes unless it is plain."""
     if _PLAIN.fullmatch(text):
         return text
