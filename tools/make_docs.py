@@ -21,8 +21,10 @@ from hloopt.analysis.content import CLASSES
 from hloopt.checks.expectations.model import Attribute, Combine, Measure, Scalar
 from hloopt.checks.expectations.names import GROUPS
 from hloopt.checks.expectations.names import TABLES as EXPECTED_TABLES
+from hloopt.checks.lint.pages import page_of
+from hloopt.checks.lint.registry import all_rules
 from hloopt.cli import cli
-from hloopt.explanations import codes, explain
+from hloopt.explanations import RULE_FAMILIES, codes, explain
 from hloopt.pass_framework.base import ModulePass
 from hloopt.pass_framework.conditions import CONDITIONS
 from hloopt.pass_framework.library import find_pipeline
@@ -61,6 +63,11 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "errors.md": errors_page(),
         ROOT / "docs" / "selectors.md": selectors_page(),
         ROOT / "docs" / "expectations.md": expectations_page(),
+        ROOT / "docs" / "rules.md": rules_page(),
+        **{
+            ROOT / "docs" / "rules" / f"{code}.md": f"{NOTE}\n\n{page_of(code)}"
+            for code in all_rules()
+        },
         **{
             ROOT / "docs" / "passes" / f"{name}.md": pass_page(ROOT, name, NOTE)
             for name in sorted(PASSES)
@@ -117,6 +124,28 @@ def _option(option: click.Option) -> str:
     if not value and not option.is_flag:
         value = option.type.name.upper()
     return f"`{'`, `'.join(names)}`" + (f" {cell(value)}" if value else "")
+
+
+def rules_page() -> str:
+    """The list of the rules of lint, by subject."""
+    parts = [NOTE, "# Rules of lint"]
+    parts.append(
+        "Each rule has a page: what it looks for, why that matters, an example, what to do, its "
+        "options, the figures that it rests on. `hloopt explain CODE` prints it. How rules are "
+        "chosen and set is in [lint.md](lint.md)."
+    )
+    for digit, members in groupby(all_rules().values(), lambda rule: rule.code[len("HLL")]):
+        rows = [
+            (
+                f"[{rule.code}](rules/{rule.code}.md)",
+                f"`{rule.name}`",
+                rule.title,
+                rule.severity.value,
+            )
+            for rule in members
+        ]
+        parts += [f"## {RULE_FAMILIES[digit]}", table(("code", "name", "finds", "severity"), rows)]
+    return "\n\n".join(parts) + "\n"
 
 
 _FAMILIES = {

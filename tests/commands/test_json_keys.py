@@ -38,6 +38,8 @@ LINES = {
     "analyze replication": ["analyze replication a.hlo"],
     "opt": ["opt a.hlo --passes cse --opt-limit 1 -o out.hlo"],
     "expect": ["expect a.hlo memory.peak<=1KiB"],
+    "lint": ["lint a.hlo"],
+    "lint --list": ["lint --list"],
     "fingerprint": ["fingerprint a.hlo b.hlo"],
     "stats": ["stats a.hlo"],
     "verify": ["verify wrong.hlo"],

@@ -211,6 +211,19 @@ COMMANDS: dict[str, Lines] = {
         on_modules("--diff"),
         lambda files: iter([(files(MODULE), "-o", str(files.folder / "out\x1b.hlo"))]),
     ),
+    "lint": several(
+        on_modules("--target", "h100_sxm"),
+        on_modules("--format", "concise"),
+        on_modules("--statistics"),
+        on_modules("--exit-zero", "--allow-no-verdict"),
+        on_modules("--select", NASTY),
+        on_modules("--option", NASTY),
+        on_modules("--config", NASTY),
+        lambda files: iter([(files(MODULE), "--config", files(f"[lint]\n'{NASTY}", "c", ".toml"))]),
+        lambda files: iter(
+            [(files(MODULE), "--config", files('[lint]\n"\\u001bx" = 3', "c", ".toml"))]
+        ),
+    ),
     "memory": several(
         on_modules(),
         *(on_modules("--by", by) for by in ("buffer", "scope", "source")),

@@ -88,6 +88,9 @@ def folder(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 NAME = FILLER
 PAGES = [
     "expect {0} memory.peak<=1KiB instructions.count<=1 loops.trips==9 schedule.exposed<=5%",
+    "lint {0} --target h100_sxm",
+    "lint {0} --statistics",
+    "lint --list",
     "stats {0}",
     "stats --diff {0} {1}",
     "memory {0}",

@@ -122,8 +122,8 @@ def collective_broadcast(scope: Scope) -> None:
 def send_and_receive(scope: Scope) -> None:
     """A transfer in the form that collective-permutes are decomposed into.
 
-    It has a channel of its own, and an order: else schedules that wait for ever were allowed. Of two
-    calls of one computation, nothing orders the transfers once they are inlined, as in XLA.
+    It has a channel of its own, and an order: else schedules that wait for ever were allowed.
+    Nothing orders the transfers of two calls of one computation once they are inlined, as in XLA.
     """
     if not scope.may_tell:
         return

@@ -80,7 +80,8 @@ class Section:
             found = re.compile(rf"^\s*({name})\s*[=.]", re.M).search(text, begin.end(), stop)
             if found is not None:
                 return Span(self.source, found.start(1), found.end(1))
-        own = re.search(rf"^\s*\[\s*{table}\s*\.\s*({name})", text, re.M)
+        around = rf"{table}\s*\.\s*" if self.path else ""
+        own = re.search(rf"^\s*\[\s*{around}({name})", text, re.M)
         return Span(self.source, own.start(1), own.end(1)) if own else None
 
 

@@ -38,9 +38,11 @@ def with_limits(settings: LintSettings, before: Mapping[str, Number]) -> LintSet
     """Settings whose limits are the figures of a baseline, where none are set."""
     options = dict(settings.options)
     for code, figure in LIMITS.items():
+        if figure not in before:
+            continue
         rule = all_rules()[code]
         own = settings.options_of(rule)
-        if figure in before and getattr(own, rule.compares_with) is None:
+        if getattr(own, rule.compares_with) is None:
             options[code] = replace(own, **{rule.compares_with: before[figure]})
     return replace(settings, options=options)
 
@@ -77,5 +79,5 @@ def _counts(checked: CheckedModule) -> Counter[str]:
 def _text_of(violation: Violation) -> str:
     """The figure that a finding adds one to."""
     op_name = violation.location.op_name
-    named = f", op_name={quoted(op_name)}" if op_name else ""
-    return f"findings(rule={violation.code}{named}).count"
+    named = f"op_name={quoted(op_name)}" if op_name else "not op_name=*"
+    return f"findings(rule={violation.code}, {named}).count"
