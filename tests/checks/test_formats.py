@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from jsonschema import Draft4Validator
 from rich.console import Console
 
 from hloopt.checks.formats import FORMATS, WRITERS, writer_of
 from hloopt.checks.formats.terminal import render_checks
-from hloopt.checks.results import Check, CheckedModule, Location, Severity, Verdict, Violation
+from hloopt.checks.results import (
+    Check,
+    CheckedModule,
+    Impact,
+    Location,
+    Severity,
+    Verdict,
+    Violation,
+)
 
 NASTY = "a\x1b[31m\r\n::error::x%, |<b>`:\u202e"
 PLACE = Location("d/s.hlo", 3, 5, 3, 9, "ar", "main", "jit(f)/psum", "model.py:7")
@@ -30,6 +40,7 @@ CHECKED = [
                         *("dots.count == 0", Severity.ERROR, "it is 2", PLACE),
                         help="use bf16",
                         related=(Location("d/s.hlo", instruction="d2"),),
+                        impact=Impact(0.5, 3),
                     ),
                 ),
                 why="bf16 only",
@@ -181,6 +192,16 @@ def test_sarif() -> None:
     passed = [CheckedModule("a", "m", (Check("x", "y", Verdict.PASSED),))]
     (run,) = json.loads(written("sarif", passed))["runs"]
     assert run["invocations"][0]["executionSuccessful"]
+
+
+@pytest.mark.parametrize("checked", [CHECKED, EMPTY, CHECKED[:1]])
+def test_sarif_is_valid_by_the_official_schema(checked: list[CheckedModule]) -> None:
+    text = (Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text(encoding="utf-8")
+    validator = Draft4Validator(json.loads(text))
+    log = json.loads(written("sarif", checked))
+    assert [error.message for error in validator.iter_errors(log)] == []
+    log["runs"][0]["results"] = {}
+    assert not validator.is_valid(log)
 
 
 def test_markdown() -> None:

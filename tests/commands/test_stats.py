@@ -47,6 +47,7 @@ def test_json(capsys: Capture) -> None:
         "types": "f32",
         "group_size": 2,
         "groups": 2,
+        "axes": "",
         "count": 1,
         "runs": 5,
         "runs_are_known": True,

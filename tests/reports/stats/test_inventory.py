@@ -45,7 +45,7 @@ LOOPING = (
     "ROOT w = (s32[], f32[16]) while(t), condition=more, body=body",
 )
 CALLED = f"f {{ a = f32[16] parameter(0)  ROOT r = f32[16] {REDUCE} }}\n"
-SYNC = ("all-reduce", "sync", "f32", 4, 2)
+SYNC = ("all-reduce", "sync", "f32", 4, 2, "")
 
 
 def figures(rows: list[Row]) -> list[tuple[Any, ...]]:
@@ -69,19 +69,19 @@ def moved(count: int, payload: int = 64, wire: int = 96) -> dict[str, int]:
         pytest.param(
             entry(f"s = f32[16] all-reduce-start(a), {IOTA}, to_apply=sum",
                   "ROOT d = f32[16] all-reduce-done(s)"),
-            [(("all-reduce", "start/done", "f32", 4, 2), 1, 1, True, moved(1))],
+            [(("all-reduce", "start/done", "f32", 4, 2, ""), 1, 1, True, moved(1))],
             id="start and done",
         ),
         pytest.param(
             entry("s = ((f32[16]), f32[16]) async-start(a), calls=f",
                   "u = ((f32[16]), f32[16]) async-update(s)", "ROOT d = f32[16] async-done(u)",
                   computations=CALLED),
-            [(("all-reduce", "async", "f32", 4, 2), 1, 1, True, moved(1))],
+            [(("all-reduce", "async", "f32", 4, 2, ""), 1, 1, True, moved(1))],
             id="wrapped",
         ),
         pytest.param(
             entry("ROOT r = f32[16] fusion(a), kind=kLoop, calls=f", computations=CALLED),
-            [(("all-reduce", "fusion", "f32", 4, 2), 1, 1, True, moved(1))],
+            [(("all-reduce", "fusion", "f32", 4, 2, ""), 1, 1, True, moved(1))],
             id="fused",
         ),
         pytest.param(
@@ -105,7 +105,7 @@ def moved(count: int, payload: int = 64, wire: int = 96) -> dict[str, int]:
                   "ROOT c = f32[16] conditional(p, a, a), true_computation=f, false_computation=g",
                   computations=CALLED + CALLED.replace("f {", "g {").replace("[2,4]", "[4,2]")),
             [
-                (("all-reduce", "sync", "f32", 2, 4), 1, 0, True, moved(0)),
+                (("all-reduce", "sync", "f32", 2, 4, ""), 1, 0, True, moved(0)),
                 (SYNC, 1, 1, True, moved(1)),
             ],
             id="in both branches of a conditional, of which one runs",
@@ -116,11 +116,22 @@ def moved(count: int, payload: int = 64, wire: int = 96) -> dict[str, int]:
             id="combined",
         ),
         pytest.param(
+            entry("b = f32[16] all-reduce(a), replica_groups=mesh['x'=2,'y'=4] {'y'}, "
+                  "channel_id=1, use_global_device_ids=true, to_apply=sum",
+                  "ROOT r = f32[16] all-reduce(b), replica_groups=mesh['x'=2,'y'=4] "
+                  "{'x','y':(1)2}, channel_id=2, use_global_device_ids=true, to_apply=sum"),
+            [
+                (("all-reduce", "sync", "f32", 4, 2, "x,y:(1)2"), 1, 1, True, moved(1)),
+                (("all-reduce", "sync", "f32", 4, 2, "y"), 1, 1, True, moved(1)),
+            ],
+            id="along axes of a mesh",
+        ),
+        pytest.param(
             entry(f"b = bf16[16] convert(a)  g = bf16[64] all-gather(b), {IOTA}, dimensions={{0}}",
                   f"ROOT h = f32[64] all-gather(a), {IOTA}, dimensions={{0}}"),
             [
-                (("all-gather", "sync", "bf16", 4, 2), 1, 1, True, moved(1, 128, 96)),
-                (("all-gather", "sync", "f32", 4, 2), 1, 1, True, moved(1, 256, 192)),
+                (("all-gather", "sync", "bf16", 4, 2, ""), 1, 1, True, moved(1, 128, 96)),
+                (("all-gather", "sync", "f32", 4, 2, ""), 1, 1, True, moved(1, 256, 192)),
             ],
             id="of two element types",
         ),
@@ -133,9 +144,9 @@ def moved(count: int, payload: int = 64, wire: int = 96) -> dict[str, int]:
         pytest.param(
             STEP,
             [
-                (("all-gather", "async", "bf16", 4, 1), 1, 1, True, moved(1, 128, 96)),
-                (("all-reduce", "sync", "f32", 2, 2), 1, 5, True, moved(5, 32, 32)),
-                (("all-reduce", "sync", "f32", 4, 1), 1, 1, True, moved(1, 32, 48)),
+                (("all-gather", "async", "bf16", 4, 1, ""), 1, 1, True, moved(1, 128, 96)),
+                (("all-reduce", "sync", "f32", 2, 2, ""), 1, 5, True, moved(5, 32, 32)),
+                (("all-reduce", "sync", "f32", 4, 1, ""), 1, 1, True, moved(1, 32, 48)),
             ],
             id="a step",
         ),

@@ -52,6 +52,8 @@ class Collective:
     """Element types of the data, each once, in the order of the operands."""
     group_sizes: frozenset[int]
     """Numbers of devices that meet; empty for pairs that connect none."""
+    axes: tuple[str, ...]
+    """The axes of the mesh along which devices meet, where replica groups are written so."""
     payload: int
     wire: int
 
@@ -95,9 +97,17 @@ def _collective(instruction: Instruction, grid: Grid) -> Collective:
     sizes = frozenset(group_sizes(instruction, grid))
     types = dict.fromkeys(leaf.type_name for shape in taken for leaf in shape.leaves())
     return Collective(
-        *(instruction, kind, _form(instruction), tuple(types), sizes, payload),
+        *(instruction, kind, _form(instruction), tuple(types), sizes),
+        *(_axes(instruction), payload),
         _wire(instruction, kind, payload, max(sizes, default=0)),
     )
+
+
+def _axes(collective: Instruction) -> tuple[str, ...]:
+    """The axes that replica groups name: `data`, or `data:(1)2` for a part of one."""
+    if "mesh" not in collective.attributes.get("replica_groups", ""):
+        return ()
+    return tuple(axis.text.replace("'", "") for axis in replica_groups(collective).mesh_axes)
 
 
 def _result(collective: Instruction) -> Shape:

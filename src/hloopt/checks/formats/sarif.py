@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
 from hloopt import __version__
 from hloopt.checks.formats.lines import NO_VERDICT, Finding, findings
-from hloopt.checks.results import CheckedModule, Location, Severity
+from hloopt.checks.results import NO_IMPACT, CheckedModule, Location, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
@@ -52,6 +53,7 @@ def write_sarif(checked: Sequence[CheckedModule]) -> str:
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
     text = f"{finding.message}. {finding.help}" if finding.help else finding.message
+    impact = {} if finding.impact == NO_IMPACT else {"impact": asdict(finding.impact)}
     return {
         "ruleId": finding.check.name,
         "ruleIndex": rule,
@@ -61,6 +63,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "relatedLocations": [
             {"id": number, **_location(place)} for number, place in enumerate(finding.related)
         ],
+        "properties": impact,
     }
 
 

@@ -64,7 +64,7 @@ class Inventory:
     module: str
     notices: tuple[str, ...]
     collectives: list[Row]
-    """Rows by kind, form, types, group size and number of groups; `payload` and `wire` bytes."""
+    """Rows by kind, form, types, size, number and axes of groups; `payload` and `wire` bytes."""
     custom_calls: list[Row]
     """Rows by target."""
     products: list[Row]
@@ -77,7 +77,7 @@ class Inventory:
     results: list[ArrayRow]
 
 
-COLLECTIVE_KEYS = ("kind", "form", "types", "group_size", "groups")
+COLLECTIVE_KEYS = ("kind", "form", "types", "group_size", "groups", "axes")
 PRODUCT_KEYS = ("opcode", "lhs", "rhs", "result", "precision")
 
 
@@ -149,8 +149,8 @@ class _Taking:
         def key(instruction: Instruction) -> tuple[Any, ...]:
             each = by_instruction[instruction]
             groups = group_count(instruction, grid)
-            types = "+".join(each.types)
-            return each.kind.value, each.form.value, types, each.group_size, groups
+            types, axes = "+".join(each.types), ",".join(each.axes)
+            return each.kind.value, each.form.value, types, each.group_size, groups, axes
 
         def amounts(instruction: Instruction) -> dict[str, int]:
             each: Collective = by_instruction[instruction]

@@ -66,7 +66,11 @@ def _print_rows(title: str, name: str, rows: Sequence[Row], console: Console, to
     for number, key in enumerate(TABLES[name]):
         is_number = isinstance(rows[0].key[number], int)
         table.add_column(
-            _SHORT.get(key, key), justify="right" if is_number else "left", stays=True, cut=middle
+            _SHORT.get(key, key),
+            justify="right" if is_number else "left",
+            stays=True,
+            cut=middle,
+            shown=any(row.key[number] != "" for row in rows),
         )
     for figure in ("count", "runs", *amounts):
         table.add_column(figure, justify="right", stays=True)

@@ -18,7 +18,7 @@ from hloopt.checks.expectations.tables.parts import (
 from hloopt.checks.expectations.units import BYTES
 from hloopt.checks.view import View
 from hloopt.query.keys import TYPE
-from hloopt.query.kinds import FLAG, NUMBER, SIZE, choice
+from hloopt.query.kinds import FLAG, NUMBER, SIZE, TEXT, choice
 
 
 def _rows(view: View) -> list[Row]:
@@ -52,6 +52,8 @@ COLLECTIVES = Table(
             lambda collective: (collective.form.value,)),
         key("group_size", NUMBER, "number of devices that meet",
             lambda collective: tuple(collective.group_sizes)),
+        key("axis", TEXT, "axis of the mesh along which devices meet, where groups name it",
+            lambda collective: collective.axes),
         key("payload", SIZE, "the larger of what it takes and what it leaves, in one run",
             lambda collective: (collective.payload,)),
         key("is-degenerate", FLAG, "no device sends anything to another",
