@@ -102,11 +102,11 @@ def action(root: Path) -> dict[str, Any]:
     return loaded
 
 
-def variables(action: dict[str, Any], **inputs: str) -> dict[str, str]:
-    """The environment that the runner makes of inputs for the step that checks."""
+def variables(action: dict[str, Any], step: int = 1, **inputs: str) -> dict[str, str]:
+    """The environment that the runner makes of inputs for a step that checks."""
     given = {name: each.get("default", "") for name, each in action["inputs"].items()} | inputs
     found = {}
-    for name, text in action["runs"]["steps"][1]["env"].items():
+    for name, text in action["runs"]["steps"][step]["env"].items():
         wanted = re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", text)
         assert wanted is not None
         found[name] = given[wanted[1]]
@@ -139,11 +139,33 @@ def test_the_action_annotates_and_fails(action: dict[str, Any], tmp_path: Path) 
     assert bash(script, tmp_path, **inputs).returncode == 0
 
 
+def test_the_action_runs_rules(action: dict[str, Any], tmp_path: Path) -> None:
+    script = action["runs"]["steps"][2]["run"]
+    (tmp_path / "a step.hlo").write_text(STEP, encoding="utf-8")
+    inputs = variables(action, 2, files="a step.hlo\n", lint="HLL002", target="h100_sxm")
+    done = bash(script, tmp_path, GITHUB_STEP_SUMMARY="summary.md", **inputs)
+    assert done.returncode == 1, done
+    assert "::warning file=a step.hlo,line=" in done.stdout
+    assert "| HLL002 | **failed** |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    inputs = variables(action, 2, files="a step.hlo\n", lint="HLL001")
+    assert bash(script, tmp_path, **inputs).returncode == 0
+
+
+def test_a_shell_runs_rules(blocks: list[tuple[str, str]], dump: Path) -> None:
+    dumping, linting = (text for _, text in blocks if "dumps/*" in text)
+    assert bash(dumping.splitlines()[0], dump).returncode == 0
+    done = bash(linting, dump)
+    assert done.returncode == 1, done
+    assert "HLL002" in done.stdout
+
+
 def test_inputs_are_never_run(action: dict[str, Any], tmp_path: Path) -> None:
     script = action["runs"]["steps"][1]["run"]
     nasty = "$(touch ran); `touch ran`; '\"; touch ran #"
     inputs = variables(action, files=nasty, expectations=nasty, baseline=nasty, tolerance=nasty)
     assert bash(script, tmp_path, **inputs).returncode == 2
+    linting = variables(action, 2, files=nasty, lint=nasty, target=nasty)
+    assert bash(action["runs"]["steps"][2]["run"], tmp_path, **linting).returncode == 2
     assert not (tmp_path / "ran").exists()
 
 
@@ -156,3 +178,4 @@ def test_hooks_are_a_manifest_of_pre_commit(root: Path, tmp_path: Path) -> None:
     (tmp_path / "step.hlo").write_text(STEP, encoding="utf-8")
     assert bash(f"{hooks[0]['entry']} step.hlo", tmp_path).returncode == 0
     assert bash(f"{hooks[2]['entry']} 'dots.count == 1' step.hlo", tmp_path).returncode == 0
+    assert bash(f"{hooks[3]['entry']} --select HLL001 step.hlo", tmp_path).returncode == 0
