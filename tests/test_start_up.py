@@ -49,8 +49,17 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
 
-def imported(*arguments: str) -> set[str]:
-    command = [sys.executable, "-c", PROGRAM, *arguments]
+VERSION_ALONE = """
+import json, sys
+before = set(sys.modules)
+from hloopt.__main__ import main
+assert main() == 0
+print(json.dumps(sorted(set(sys.modules) - before)), file=sys.stderr)
+"""
+
+
+def imported(*arguments: str, program: str = PROGRAM) -> set[str]:
+    command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return set(json.loads(done.stderr.splitlines()[-1]))
 
@@ -84,6 +93,11 @@ def test_a_report_without_asynchronous_operations_imports_no_model_of_time(
 def test_the_version_imports_nothing_of_modules() -> None:
     found = imported("--version")
     assert within(found, (*MODELS_OF_TIME, *HEAVY, "hloopt.ir", "hloopt.text", "rich")) == []
+
+
+def test_the_version_alone_imports_nothing() -> None:
+    found = imported("--version", program=VERSION_ALONE)
+    assert found == {"__future__", "hloopt", "hloopt.__main__"}
 
 
 def test_what_each_device_keeps_is_computed_without_numpy(small: str, tmp_path: Path) -> None:

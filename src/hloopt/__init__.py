@@ -5,10 +5,9 @@ The names here are the Python API; each is imported when it is first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # known to type checkers; importing `typing` for it takes long
 if TYPE_CHECKING:
     from hloopt.diagnostics import HloError as HloError
     from hloopt.files import load as load

@@ -1,18 +1,19 @@
 """The console script, and `python -m hloopt`.
 
 Kept apart from `cli` because starting up is felt in every one-liner: what needs no command line
-is answered before click is imported.
+is answered before click is imported, or anything else that Python has not imported by itself.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from hloopt import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def main() -> int:
@@ -22,25 +23,28 @@ def main() -> int:
     import gc
 
     gc.set_threshold(100_000)  # a module is made of many objects, and nearly all of them stay
-    with _ended_by_interrupts():
-        from hloopt.cli import main as run
-
+    run = _command_line()
     exit_code = run()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(exit_code)  # else a module of a million objects would be taken apart first
 
 
-@contextmanager
-def _ended_by_interrupts() -> Iterator[None]:
-    """Ctrl-C ends the process at once: imports would show its traceback, or swallow it."""
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is not signal.default_int_handler:  # a shell's background job ignores it
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-    yield
-    signal.signal(signal.SIGINT, handler)
+def _command_line() -> Callable[[], int]:
+    """The command line, imported.
+
+    Ctrl-C ends the process at once meanwhile: imports would show its traceback, or swallow it.
+    """
+    import signal
+
+    interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interrupts:  # a shell's background job ignores it
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    from hloopt.cli import main
+
+    if interrupts:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return main
 
 
 def _show_version() -> bool:
