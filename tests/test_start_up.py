@@ -16,10 +16,22 @@ ENTRY e {
   ROOT r = f32[4] add(p, p)
 }
 """
+PRINTED = """HloModule printed
+
+ENTRY e {
+  p = f32[4]{0} parameter(0)
+  ROOT r = f32[4]{0} add(p, p)
+}
+"""
 MODELS_OF_TIME = (
     *("hloopt.cost_models", "hloopt.analysis.latency", "hloopt.simulation", "hloopt.targets"),
     *("hloopt.passes.scheduling.latency_hiding_scheduler", "hloopt.scheduling"),
 )
+OF_OTHER_MODULES = (
+    *("hloopt.text.instruction_parser", "hloopt.text.foreign", "hloopt.ir.async_sugar"),
+    *("hloopt.ir.attributes.values.strings", "hloopt.verifier.option_docs"),
+)
+"""For texts that XLA does not print, files that are not HLO, attributes that few modules have."""
 HEAVY = ("numpy", "ml_dtypes", "yaml", "google")
 OF_DEVICES = """HloModule of_devices, num_partitions=4
 add {
@@ -80,6 +92,13 @@ def test_a_plain_opt_imports_no_model_of_time_and_no_report(small: str) -> None:
     assert "hloopt.passes.simplification.dce" in found
     found -= {"hloopt.reports", "hloopt.reports.outcome"}  # of a run, reported on or not
     assert within(found, (*MODELS_OF_TIME, *HEAVY, "hloopt.reports", "hloopt.memory", "rich")) == []
+
+
+def test_a_plain_opt_imports_nothing_that_reads_what_its_module_has_not(tmp_path: Path) -> None:
+    printed = tmp_path / "printed.hlo"
+    printed.write_text(PRINTED)
+    found = imported("opt", str(printed), "--passes", "dce")
+    assert within(found, OF_OTHER_MODULES) == []
 
 
 def test_a_report_without_asynchronous_operations_imports_no_model_of_time(

@@ -7,7 +7,7 @@ from tests.verifier.problems import CALLEES, ENTRY, problems
 
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_module
-from hloopt.verifier.options import option_infos
+from hloopt.verifier.option_docs import option_infos
 from hloopt.verifier.rules import (
     COMPUTATION_RULES,
     INSTRUCTION_RULES,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from conformance_lib.forms import Form, matching, unknown_words
-from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES
+from hloopt.ir.async_sugar import ASYNC_SUGAR
+from hloopt.ir.opcode import OPCODES
 
 STEP = re.compile(r"\.(op|user|called)\((-?\d+)\)$|\.(body|cond|async)$")
 ROOT_OF = re.compile(r"root\((.+)\)")

@@ -18,7 +18,7 @@ from conformance_lib.selector_syntax import (
     opcode_problem,
 )
 from hloopt.ir import Computation, Instruction, Opcode, Shape
-from hloopt.ir.opcode import ASYNC_SUGAR
+from hloopt.ir.async_sugar import ASYNC_SUGAR
 
 Choice = TypeVar("Choice")
 

@@ -17,7 +17,8 @@ from hloopt.commands.common import (
     say,
 )
 from hloopt.diagnostics import HloError, counted, render_error
-from hloopt.verifier.options import OptionInfo, VerifierOptions, option_infos
+from hloopt.verifier.option_docs import OptionInfo, option_infos
+from hloopt.verifier.options import VerifierOptions
 
 
 def _verifier_options(command: Function) -> Function:

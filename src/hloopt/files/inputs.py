@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloError
 from hloopt.files.packing import SUFFIXES, unpacked_name
 from hloopt.files.reading import STANDARD_STREAM, read_module, read_source
-from hloopt.text.foreign import NotHlo
+
+if TYPE_CHECKING:
+    from hloopt.text.foreign import NotHlo
 
 
 def find_inputs(paths: Sequence[str]) -> list[str]:
@@ -39,6 +42,8 @@ def find_inputs(paths: Sequence[str]) -> list[str]:
 
 def _known_file(folder: str) -> NotHlo | None:
     """The kind of the first file in a folder that is known not to be HLO."""
+    from hloopt.text.foreign import NotHlo
+
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)[:_LOOKED_AT]:
         if entry.is_file():
             try:

@@ -8,7 +8,6 @@ import sys
 from hloopt.diagnostics import HloError, HloSyntaxError, Source
 from hloopt.files.packing import suffix_for, unpack, unpacked_name
 from hloopt.ir.module import Module
-from hloopt.text.foreign import recognized_data
 
 STANDARD_STREAM = "-"
 
@@ -50,6 +49,8 @@ def _decoded(data: bytes, name: str) -> Module:
     try:
         return decode(data, name)
     except HloSyntaxError as error:
+        from hloopt.text.foreign import recognized_data
+
         raise recognized_data(name, data) or error from None
 
 
@@ -101,8 +102,10 @@ def _is_utf8(data: bytes) -> bool:
 
 def _decode(data: bytes, name: str) -> str:
     try:
-        return data.decode("utf-8-sig")
+        return data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
+        from hloopt.text.foreign import recognized_data
+
         if known := recognized_data(name, data):
             raise known from None
         if suffix := suffix_for(data):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.ir.attributes.values.strings import parse_string
+from hloopt.ir.attributes import values as attribute_values
 from hloopt.ir.instruction import Instruction
 
 MOVED = "InsertedByPreviousStep"
@@ -35,4 +35,4 @@ NEW_BUFFERS = frozenset(("AllocateBuffer", "CreateBuffer"))
 def custom_call_target(instruction: Instruction) -> str:
     """The target of a custom call; empty for other instructions."""
     text = instruction.attributes.get("custom_call_target")
-    return "" if text is None else parse_string(text)
+    return "" if text is None else attribute_values.parse_string(text)

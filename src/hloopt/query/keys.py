@@ -9,9 +9,10 @@ from operator import attrgetter
 from typing import Any
 
 from hloopt.diagnostics import SelectorError, did_you_mean
+from hloopt.ir.async_sugar import ASYNC_SUGAR
 from hloopt.ir.attributes.table import attributes_of
 from hloopt.ir.instruction import REFERENCE_ATTRIBUTES, Instruction
-from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
+from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.query import values
 from hloopt.query.facts import ModuleFacts

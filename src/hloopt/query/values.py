@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloopt.ir.async_chains import find_async_start, is_alone
+from hloopt.ir.async_sugar import ASYNC_SUGAR
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.attributes.typed import channel_of
 from hloopt.ir.attributes.values.strings import parse_string
@@ -16,7 +17,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.devices.channels import opcodes_with_channels
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, COLLECTIVES, STARTS, Opcode
+from hloopt.ir.opcode import ASYNC, COLLECTIVES, STARTS, Opcode
 from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.shapes.shape_size import data_bytes
 from hloopt.ir.sources.source_stacks import op_name_of, stack_of

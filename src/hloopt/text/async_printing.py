@@ -8,9 +8,10 @@ is printed only if that gives the same module back.
 from __future__ import annotations
 
 from hloopt.ir.async_chains import async_followers, is_alone
+from hloopt.ir.async_sugar import ASYNC_SUGAR
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC_SUGAR, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.text.async_rules import ATTRIBUTES_OF_BOTH, attributes_of_start
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 
 from hloopt.diagnostics import HloError, HloSyntaxError, did_you_mean
+from hloopt.ir.async_sugar import ASYNC_SUGAR
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import COMPUTATION_LISTS, REFERENCE_ATTRIBUTES, Instruction
-from hloopt.ir.opcode import ASYNC, ASYNC_SUGAR, OPCODES, Opcode
+from hloopt.ir.opcode import ASYNC, OPCODES, Opcode
 from hloopt.ir.shape_inference import infer_shape
 from hloopt.ir.shapes.shape import Shape, agree, format_shape, without_packing
 from hloopt.patterns import pattern

@@ -27,8 +27,9 @@ from conformance_lib.scheduling import unit_words, units
 from conformance_lib.scheduling import words as scheduler
 from conformance_lib.vocabulary import check, passes
 from conformance_lib.vocabulary.memory_space_options import NESTED_WORDS
+from hloopt.ir.async_sugar import ASYNC_SUGAR
 from hloopt.ir.attributes.opcode_attributes import allowed_attributes
-from hloopt.ir.opcode import ASYNC_SUGAR, OPCODES, Opcode
+from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.pass_framework.options import option_infos
 from hloopt.pass_framework.registry import ALIASES, PASSES, find_pass
