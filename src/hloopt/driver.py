@@ -117,7 +117,7 @@ def optimize(
     ran = clock()
     text = print_module(module, settings.print_options())
     written = clock()
-    outcome = Outcome(module.name, source, before, text, result, changed=text != before)
+    outcome = Outcome(module.name, source, before, text, result)
     is_kept = settings.print_style == "keep" and not settings.print_changes
     if outcome.changed and is_kept:
         _read_back(text, settings)

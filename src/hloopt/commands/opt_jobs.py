@@ -9,7 +9,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -45,17 +44,17 @@ class Job(NamedTuple):
     """Whether to tell on a terminal how far a validation or a long pass is."""
 
 
-@dataclass(slots=True, eq=False)
 class JobResult:
     """The fate of one file."""
 
-    path: str
-    output: str | None = None
-    outcomes: list[Outcome] = field(default_factory=list)
-    error: str | None = None
-    exit_code: int = 0
-    changed: bool = False
-    text_diff: str = ""
+    def __init__(self, path: str, output: str | None) -> None:
+        self.path = path
+        self.output = output
+        self.outcomes: list[Outcome] = []
+        self.error: str | None = None
+        self.exit_code = 0
+        self.changed = False
+        self.text_diff = ""
 
 
 def run_jobs(job: Job, paths: Sequence[str]) -> list[JobResult]:
@@ -156,7 +155,10 @@ def _lost(path: str) -> JobResult:
         help="if memory ran out, use fewer processes (-j)",
         code="HLO008",
     )
-    return JobResult(path, error=render_error(error), exit_code=EXIT_USAGE)
+    result = JobResult(path, output=None)
+    result.error = render_error(error)
+    result.exit_code = EXIT_USAGE
+    return result
 
 
 def _outputs(output: str | None, inputs: Sequence[str], paths: Sequence[str]) -> list[str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -14,13 +13,13 @@ class Application(NamedTuple):
     what: str
 
 
-@dataclass(slots=True, eq=False)
 class Applications:
     """The count over all passes that share it, and the most there may be."""
 
-    limit: int | None = None
-    made: int = 0
-    last: Application | None = None
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self.made = 0
+        self.last: Application | None = None
 
     @property
     def is_at_limit(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,37 +33,37 @@ if TYPE_CHECKING:
     from hloopt.pass_framework.validation import Validation, Validator
 
 
-@dataclass(slots=True, eq=False)
 class PassRun:
     """One run of one pass."""
 
-    name: str
-    iteration: int | None = None
-    """The round of a fixpoint, from 1."""
-    options: Mapping[str, object] = field(default_factory=dict)
-    """As the pipeline gives them."""
-    changed: bool = False
-    instructions: tuple[int, int] = (0, 0)
-    """Before and after."""
-    seconds: float = 0.0
-    statistics: dict[str, int] = field(default_factory=dict)
-    skipped: str | None = None
-    """The reason why the pass did not run (an unmet condition) or has no effect (an error)."""
-    failed: bool = False
+    def __init__(self, name: str, iteration: int | None, options: Mapping[str, object]) -> None:
+        self.name = name
+        self.iteration = iteration
+        """The round of a fixpoint, from 1."""
+        self.options = options
+        """As the pipeline gives them."""
+        self.changed = False
+        self.instructions = (0, 0)
+        """Before and after."""
+        self.seconds = 0.0
+        self.statistics: dict[str, int] = {}
+        self.skipped: str | None = None
+        """The reason why the pass did not run (an unmet condition) or has no effect (an error)."""
+        self.failed = False
 
 
-@dataclass(slots=True, eq=False)
 class PipelineResult:
     """The record of a run of a pipeline."""
 
-    runs: list[PassRun] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    validation: Validation | None = None
-    """The result of running and comparing the module; None where nobody asked for it."""
-    applications: Applications = field(default_factory=Applications)
-    """The applications of all passes, in the order in which they were made; those of a failed pass
-    are among them, so that each has the same number whatever the limit."""
+    def __init__(self, applications: Applications) -> None:
+        self.runs: list[PassRun] = []
+        self.remarks: list[Remark] = []
+        self.warnings: list[str] = []
+        self.validation: Validation | None = None
+        """The result of running and comparing the module; None where nobody asked for it."""
+        self.applications = applications
+        """The applications of all passes, in the order in which they were made; those of a failed
+        pass are among them, so that each has the same number whatever the limit."""
 
     @property
     def changed(self) -> bool:
@@ -116,7 +115,7 @@ class _Execution:
     def __init__(self, runner: PipelineRunner, module: Module) -> None:
         self.runner = runner
         self.module = module
-        self.result = PipelineResult(applications=Applications(runner.opt_limit))
+        self.result = PipelineResult(Applications(runner.opt_limit))
         self.verified = VerifiedState()
         self._preserved: Preserves = "bits"
         """The least that all passes preserve which changed something: comparisons are with the

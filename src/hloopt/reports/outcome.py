@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,22 +12,25 @@ if TYPE_CHECKING:
     from hloopt.reports.schedule.comparison import ScheduleChange
 
 
-@dataclass(slots=True, eq=False)
 class Outcome:
     """The fate of one module."""
 
-    name: str
-    source: Source | None
-    """The source the module was read from; without text for a proto."""
-    before: str
-    text: str
-    result: PipelineResult
-    changed: bool
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Seconds by phase: read, passes, write, check (the result is parsed and verified), report."""
-    diff: ModuleDiff | None = None
-    memory: tuple[MemoryReport, MemoryReport] | None = None
-    """Before and after."""
-    schedule: ScheduleChange | None = None
-    """None where no schedule with asynchronous operations changed."""
-    notes: list[str] = field(default_factory=list)
+    def __init__(
+        self, name: str, source: Source | None, before: str, text: str, result: PipelineResult
+    ) -> None:
+        self.name = name
+        self.source = source
+        """The source the module was read from; without text for a proto."""
+        self.before = before
+        self.text = text
+        self.result = result
+        self.changed = text != before
+        self.seconds: dict[str, float] = {}
+        """Seconds by phase: read, passes, write, check (the result is parsed and verified),
+        report."""
+        self.diff: ModuleDiff | None = None
+        self.memory: tuple[MemoryReport, MemoryReport] | None = None
+        """Before and after."""
+        self.schedule: ScheduleChange | None = None
+        """None where no schedule with asynchronous operations changed."""
+        self.notes: list[str] = []
