@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 from tests.checks.expecting import STEP, UNPARTITIONED, view_of
-from tests.checks.lint.linting import check, violations
+from tests.checks.lint.linting import TARGET, check, violations
 
+from hloopt.checks.baselines.figures import figure_of
+from hloopt.checks.expectations.evaluation import value_of
 from hloopt.checks.lint.baseline import LIMITS, with_limits
 from hloopt.checks.lint.registry import all_rules
 from hloopt.checks.lint.settings import LintSettings
-from hloopt.checks.results import Impact, Severity
+from hloopt.checks.results import Impact, Severity, Verdict
 
+UNKNOWN = 's32[] custom-call(), custom_call_target="n"'
 CODES = ("HLL601", "HLL602", "HLL603", "HLL604", "HLL605", "HLL606")
 MEMORY = """HloModule m, is_scheduled=true
 
@@ -20,6 +23,29 @@ ENTRY e {
   b = f32[256]{0} copy(a)
   c = f32[256]{0} copy(b)
   ROOT d = f32[256]{0} negate(c)
+}
+"""
+
+
+KNOWN = """HloModule m
+
+ENTRY e {
+  p = f32[16,16] parameter(0)
+  ROOT d = f32[16,16] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+WAITING = """HloModule m, is_scheduled=true, replica_count=8
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY e {
+  p = f32[4194304] parameter(0)
+  start = f32[4194304] all-reduce-start(p), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=sum
+  ROOT done = f32[4194304] all-reduce-done(start)
 }
 """
 
@@ -36,23 +62,73 @@ def test_without_a_limit_a_rule_does_not_run(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "figure"),
+    ("code", "text", "figure", "value"),
     [
-        ("HLL601", MEMORY, 4096),
-        ("HLL602", MEMORY, 1024),
-        ("HLL606", MEMORY, 1024),
-        ("HLL604", STEP.replace("custom-call(%d)", "negate(%d)"), None),
-        ("HLL605", STEP, 176),
+        ("HLL601", MEMORY, "memory.peak", None),
+        ("HLL602", MEMORY, "memory.temporaries", None),
+        ("HLL604", KNOWN, "cost.flops", None),
+        ("HLL605", STEP, "collectives.wire_bytes", 96 + 5 * 32 + 48),
+        ("HLL606", MEMORY, "memory.host_temporaries", 1024),
     ],
 )
-def test_a_figure_at_its_limit_is_fine(code: str, text: str, figure: int | None) -> None:
-    text = text.replace(', custom_call_target="my$f8"', "") if figure is None else text
-    (found,) = violations(code, text, limit=1)
-    excess = int(found.message.partition(" above ")[0].rpartition(" ")[2] or 0) if 0 else None
-    assert excess is None
-    if figure is None:
-        return
-    assert violations(code, text, limit=figure) == ()
-    (just,) = violations(code, text, limit=figure - 1)
-    assert just.impact in (Impact(memory=1), Impact(moved=1))
-    assert "above" in just.message
+def test_a_figure_at_its_limit_is_fine(
+    code: str, text: str, figure: str, value: int | None
+) -> None:
+    known = value_of(figure_of(figure), view_of(text))
+    assert isinstance(known, int)
+    assert value in (None, known)
+    assert violations(code, text, limit=known) == ()
+    assert violations(code, text, limit=known + 1) == ()
+    (found,) = violations(code, text, limit=known - 1)
+    assert found.impact in (Impact(memory=1), Impact(moved=1), Impact())
+    assert " above " in found.message
+    assert found.location.instruction == ""
+
+
+def test_a_share_at_its_limit_is_fine() -> None:
+    makespan = value_of(figure_of("schedule.makespan"), view_of(WAITING, target=TARGET))
+    exposed = value_of(figure_of("schedule.exposed"), view_of(WAITING, target=TARGET))
+    assert isinstance(makespan, float)
+    assert isinstance(exposed, float)
+    share = exposed / makespan
+    assert violations("HLL603", WAITING, limit=share) == ()
+    (found,) = violations("HLL603", WAITING, limit=share / 2)
+    assert found.impact.seconds == pytest.approx(exposed / 2)
+    assert [each.instruction for each in found.related] == ["start"]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        ("HLL601", UNPARTITIONED, "not partitioned"),
+        ("HLL602", UNPARTITIONED, "not partitioned"),
+        ("HLL603", UNPARTITIONED, "constants"),
+        ("HLL604", STEP, "custom calls is not known"),
+        ("HLL605", UNPARTITIONED, "not partitioned"),
+        ("HLL605", STEP.replace("s32[] constant(5)", UNKNOWN), "trips"),
+        ("HLL606", UNPARTITIONED, "not partitioned"),
+    ],
+)
+def test_without_figures_there_is_no_verdict(code: str, text: str, reason: str) -> None:
+    found = check(code, text, target=None, limit=1)
+    assert found.verdict is Verdict.NONE
+    assert reason in found.reason
+
+
+def test_unknown_trips_do_not_matter_without_collectives() -> None:
+    text = """HloModule m
+body { s = f32[] parameter(0) ROOT t = f32[] negate(s) }
+more { c = f32[] parameter(0) z = f32[] constant(0) ROOT l = pred[] compare(c, z), direction=GT }
+ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=more, body=body }
+"""
+    assert violations("HLL605", text, limit=1) == ()
+
+
+def test_figures_of_a_baseline_are_limits_where_none_is_set() -> None:
+    before = dict.fromkeys(LIMITS.values(), 7)
+    settings = with_limits(LintSettings(), before)
+    assert [settings.options[code].limit for code in LIMITS] == [7, 7, 7]  # type: ignore[attr-defined]
+    rule = all_rules()["HLL601"]
+    own = LintSettings(options={"HLL601": rule.options(**{"limit": 3})})
+    assert with_limits(own, before).options_of(rule) == rule.options(**{"limit": 3})
+    assert with_limits(LintSettings(), {}).options == {}
