@@ -76,6 +76,33 @@ def collectives_of(module: Module) -> list[Collective]:
     ]
 
 
+def results_of(collective: Collective) -> list[Instruction]:
+    """The instructions whose values are what a collective leaves: itself, or its dones.
+
+    O(users and callers).
+    """
+    if collective.form is Form.PAIR:
+        return list(collective.instruction.users)
+    if collective.form is Form.WRAPPED and collective.instruction.is_root:
+        callers = collective.instruction.parent.callers
+        return [done for start in callers if start.opcode is Opcode.ASYNC_START
+                for done in _ends(start)]  # fmt: skip
+    return [collective.instruction]
+
+
+def _ends(start: Instruction) -> list[Instruction]:
+    """The dones of an async-start, behind its updates."""
+    found: list[Instruction] = []
+    waiting = list(start.users)
+    while waiting:
+        user = waiting.pop()
+        if user.opcode is Opcode.ASYNC_UPDATE:
+            waiting += user.users
+        elif user.opcode is Opcode.ASYNC_DONE:
+            found.append(user)
+    return found
+
+
 def group_count(collective: Instruction, grid: Grid) -> int:
     """The number of groups of devices that meet apart. O(groups that are listed, or pairs)."""
     size = max(group_sizes(collective, grid), default=0)

@@ -1,0 +1,105 @@
+"""Rules about data that is brought to every device, which then keeps a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hloopt.analysis.device_values import DeviceValues
+from hloopt.analysis.inventory.collectives import Collective, results_of
+from hloopt.checks.doubts import not_partitioned
+from hloopt.checks.lint.costs import collectives, exposed_seconds, runs_text
+from hloopt.checks.lint.model import Finding, RuleOptions, rule
+from hloopt.checks.results import Impact
+from hloopt.checks.view import View
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.options import Bytes, option
+
+_HANDS_ON = frozenset(
+    (
+        *(Opcode.BITCAST, Opcode.COPY, Opcode.TRANSPOSE, Opcode.RESHAPE, Opcode.CONVERT),
+        *(Opcode.OPT_BARRIER, Opcode.GET_TUPLE_ELEMENT),
+    )
+)
+"""Opcodes whose result is the data of their operand in another form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReshardingOptions(RuleOptions):
+    """Options of `gather-then-slice`."""
+
+    least: Bytes = option(64 * 1024, "the least bytes that an all-gather leaves")
+
+
+@rule("HLL108", "gather-then-slice", not_partitioned, options=ReshardingOptions)
+def gather_then_slice(view: View, options: ReshardingOptions) -> Iterator[Finding]:
+    """All-gathers of which each device keeps only a part of its own.
+
+    O(instructions), and O(devices) for each index of a slice that is not known yet.
+    """
+    values = DeviceValues(device_counts(view.subject.module))
+    for each in collectives(view):
+        if each.kind is not Opcode.ALL_GATHER or not each.wire or each.payload < options.least:
+            continue
+        slices = _slices(each, values)
+        if not slices:
+            continue
+        start = each.instruction
+        kept = sum(shape_bytes(part.shape) for part in slices)
+        runs = view.runs(start).times
+        yield Finding(
+            f"every device gathers %{start.name} and keeps the part of %{slices[0].name}: "
+            f"an all-to-all or a collective-permute would do{runs_text(view, start)}",
+            start,
+            Impact(exposed_seconds(view, start), max(0, each.wire - kept) * runs),
+            related=tuple(slices),
+        )
+
+
+def _slices(gather: Collective, values: DeviceValues) -> list[Instruction]:
+    """The slices, other ones on each device, that all that is read of a result goes through.
+
+    None where anything else reads it.
+    """
+    found: dict[Instruction, None] = {}
+    seen = set(waiting := results_of(gather))
+    while waiting:
+        value = waiting.pop()
+        if not value.users or value.is_root:
+            return []
+        for user in value.users:
+            if user.opcode is Opcode.DYNAMIC_SLICE and user.operands[0] is value:
+                if not _differs(user, values):
+                    return []
+                found[user] = None
+                continue
+            for next_value in _handed_on(value, user):
+                if next_value is None:
+                    return []
+                if next_value not in seen:
+                    seen.add(next_value)
+                    waiting.append(next_value)
+    return list(found)
+
+
+def _handed_on(value: Instruction, user: Instruction) -> Iterator[Instruction | None]:
+    """Where a user hands a value on; None where it does something else with it."""
+    if user.opcode in _HANDS_ON:
+        yield user
+    elif user.opcode is Opcode.FUSION:
+        for number, operand in enumerate(user.operands):
+            if operand is value:
+                yield user.called[0].parameters[number]
+    else:
+        yield None
+
+
+def _differs(part: Instruction, values: DeviceValues) -> bool:
+    """Whether a dynamic-slice takes another part on some devices than on others, as is known."""
+    numbers = [values.of(index) for index in part.operands[1:]]
+    return all(each is not None for each in numbers) and any(
+        len(set(each)) > 1 for each in numbers if each is not None
+    )
