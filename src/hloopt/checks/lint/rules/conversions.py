@@ -83,9 +83,10 @@ def narrowed_after_reduce(view: View, options: ConversionOptions) -> Iterator[Fi
         readers = [user for result in results for user in result.users]
         if not readers or any(result.is_root for result in results):
             continue
-        if not all(map(_narrows, readers)):
+        converts = [convert for reader in readers if (convert := _narrowing(reader))]
+        if len(converts) < len(readers):
             continue
-        start, first = each.instruction, readers[0]
+        start, first = each.instruction, converts[0]
         ratio = _width(first.shape) / _width(first.operands[0].shape)
         yield Finding(
             f"%{start.name} reduces {first.operands[0].shape.type_name} of which only "
@@ -121,15 +122,28 @@ def _is_exact(convert: Instruction) -> bool:
     return narrow.kind == wide.kind and wide.kind in ("float", "signed", "unsigned")
 
 
-def _narrows(value: Instruction) -> bool:
-    """Whether an instruction does nothing but convert to a narrower float type."""
-    if value.opcode is Opcode.FUSION and len(value.operands) == 1:
-        value = value.called[0].root
-    if value.opcode is not Opcode.CONVERT:
-        return False
-    wide, narrow = value.operands[0].shape.element_type, value.shape.element_type
+def _narrowing(reader: Instruction) -> Instruction | None:
+    """The conversion to a narrower float type that is all an instruction does with its operand."""
+    convert = reader
+    if reader.opcode is Opcode.FUSION:
+        convert = _without_moves(reader.called[0].root)
+    if convert.opcode is not Opcode.CONVERT:
+        return None
+    if reader.opcode is Opcode.FUSION:
+        source = _without_moves(convert.operands[0])
+        if source.opcode is not Opcode.PARAMETER or len(source.users) > 1:
+            return None
+    wide, narrow = convert.operands[0].shape.element_type, convert.shape.element_type
     is_float = wide is not None and narrow is not None and wide.is_floating and narrow.is_floating
-    return is_float and _width(value.shape) < _width(value.operands[0].shape)
+    is_narrower = _width(convert.shape) < _width(convert.operands[0].shape)
+    return convert if is_float and is_narrower else None
+
+
+def _without_moves(value: Instruction) -> Instruction:
+    """The value that others only hand on in another form."""
+    while value.opcode in _HANDS_ON:
+        value = value.operands[0]
+    return value
 
 
 def _width(shape: Shape) -> int:

@@ -34,34 +34,22 @@ def unknown_custom_call(view: View, options: RuleOptions) -> Iterator[Finding]:
         )
 
 
-@rule("HLL702", "deprecated-form")
-def deprecated_form(view: View, options: RuleOptions) -> Iterator[Finding]:
-    """Attributes in forms that XLA has replaced, each form and target once. O(instructions)."""
-    found: dict[str, list[Instruction]] = {}
+@rule("HLL702", "legacy-custom-call")
+def legacy_custom_call(view: View, options: RuleOptions) -> Iterator[Finding]:
+    """Targets that are called by an interface that XLA has replaced, each once. O(instructions)."""
+    found: dict[tuple[str, str], list[Instruction]] = {}
     reached = reachable_from_entry(view.subject.module)
-    for computation in view.subject.module.computations.values():
-        if computation in reached:
-            for instruction in computation.instructions:
-                if form := _deprecated(instruction):
-                    found.setdefault(form, []).append(instruction)
-    for form, instructions in found.items():
+    for call in view.subject.module.instructions(Opcode.CUSTOM_CALL):
+        version = call.attributes.get("api_version", "")
+        if version in _OLD_INTERFACES and call.parent in reached:
+            found.setdefault((custom_call_target(call), version), []).append(call)
+    for (target, version), calls in found.items():
         yield Finding(
-            f"{form}: {counted(len(instructions), 'instruction')}",
-            instructions[0],
-            related=tuple(instructions[1:]),
+            f"{counted(len(calls), 'call')} of {target} by {version}, which API_VERSION_TYPED_FFI "
+            "replaces",
+            calls[0],
+            related=tuple(calls[1:]),
         )
-
-
-def _deprecated(instruction: Instruction) -> str:
-    """The deprecated form that an instruction has, and what replaces it; or an empty string."""
-    attributes = instruction.attributes
-    version = attributes.get("api_version", "")
-    if instruction.opcode is Opcode.CUSTOM_CALL and version in _OLD_INTERFACES:
-        target = custom_call_target(instruction)
-        return f"{target} is called by {version}, which API_VERSION_TYPED_FFI replaces"
-    if "last_tile_dim_replicate" in attributes.get("sharding", ""):
-        return "last_tile_dim_replicate in shardings, which last_tile_dims={replicated} replaces"
-    return ""
 
 
 _STARTS = frozenset((*OWN_STARTS, *ASYNC))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hloopt.analysis.inventory.arrays import arrays_of
 from hloopt.checks.doubts import not_partitioned
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
-from hloopt.checks.results import Impact
+from hloopt.checks.results import Impact, Severity
 from hloopt.checks.view import View
 from hloopt.diagnostics import counted
 from hloopt.ir.shapes.leaf_annotations import is_replicated
@@ -52,12 +52,20 @@ class ReplicatedArgumentOptions(RuleOptions):
     least: Bytes = option(256 * 1024**2, "the least bytes of an argument")
 
 
-@rule("HLL202", "replicated-argument", options=ReplicatedArgumentOptions)
+@rule(
+    *("HLL202", "replicated-argument"),
+    options=ReplicatedArgumentOptions,
+    severity=Severity.NOTE,
+)
 def replicated_argument(view: View, options: ReplicatedArgumentOptions) -> Iterator[Finding]:
-    """Large arguments that every device holds, where others are sharded. O(arguments)."""
+    """Large arguments that every device holds, where others of that size are sharded.
+
+    O(arguments). Where only the batch is sharded, replicated parameters are meant.
+    """
     arrays = arrays_of(view.subject.module.entry.parameters)
     devices = view.subject.stage.devices
-    if devices <= 1 or not any(a.sharding and not is_replicated(a.sharding) for a in arrays):
+    sharded = [each for each in arrays if each.sharding and not is_replicated(each.sharding)]
+    if devices <= 1 or not any(each.size * devices >= options.least for each in sharded):
         return
     for array in arrays:
         if array.sharding and is_replicated(array.sharding) and array.size >= options.least:
