@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hloopt.checks.formats.lines import findings, place_text, summary
+from hloopt.checks.formats.lines import entries_of, place_text, summary
 from hloopt.checks.results import CheckedModule
 from hloopt.diagnostics import printable
 
@@ -12,6 +12,6 @@ from hloopt.diagnostics import printable
 def write_concise(checked: Sequence[CheckedModule]) -> str:
     """The lines, and a summary."""
     lines = [
-        f"{place_text(each.location)}: {each.kind}: {each.message}" for each in findings(checked)
+        f"{place_text(each.location)}: {each.kind}: {each.message}" for each in entries_of(checked)
     ]
     return "".join(f"{printable(line)}\n" for line in (*lines, summary(checked)))

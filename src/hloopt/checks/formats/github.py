@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub Actions: an annotation at the line of each finding.
+"""Workflow commands of GitHub Actions: an annotation at the line of each entry.
 
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hloopt.checks.formats.lines import NO_VERDICT, Finding, findings, origin_text, summary
+from hloopt.checks.formats.lines import NO_VERDICT, Entry, entries_of, origin_text, summary
 from hloopt.checks.results import CheckedModule, Severity
 from hloopt.diagnostics import printable
 
@@ -16,13 +16,13 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 def write_github(checked: Sequence[CheckedModule]) -> str:
     """A command for each finding, and a summary for the log."""
-    lines = [_command(each) for each in findings(checked)]
+    lines = [_command(each) for each in entries_of(checked)]
     return "".join(f"{line}\n" for line in (*lines, _message(summary(checked))))
 
 
-def _command(finding: Finding) -> str:
-    place = finding.location
-    title = f"hloopt: {NO_VERDICT}" if finding.kind == NO_VERDICT else "hloopt"
+def _command(entry: Entry) -> str:
+    place = entry.location
+    title = f"hloopt: {NO_VERDICT}" if entry.kind == NO_VERDICT else "hloopt"
     fields = {
         "file": place.file,
         "line": place.line,
@@ -32,9 +32,9 @@ def _command(finding: Finding) -> str:
         "title": title,
     }
     given = ",".join(f"{name}={_field(value)}" for name, value in fields.items() if value)
-    parts = (finding.message, origin_text(place), finding.help)
+    parts = (entry.message, origin_text(place), entry.help)
     text = "\n".join(printable(part) for part in parts if part)
-    return f"::{_COMMANDS[finding.severity]} {given}::{_message(text)}"
+    return f"::{_COMMANDS[entry.severity]} {given}::{_message(text)}"
 
 
 def _message(text: str) -> str:

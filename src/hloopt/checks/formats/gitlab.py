@@ -10,38 +10,38 @@ from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 
-from hloopt.checks.formats.lines import NO_VERDICT, Finding, findings
+from hloopt.checks.formats.lines import NO_VERDICT, Entry, entries_of
 from hloopt.checks.results import CheckedModule, Severity
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
 
 
 def write_gitlab(checked: Sequence[CheckedModule]) -> str:
-    """A list with an issue for each finding."""
+    """A list with an issue for each entry."""
     seen: Counter[str] = Counter()
     issues = []
-    for finding in findings(checked):
-        place = finding.location
-        key = "\0".join((place.file, finding.check.name, place.op_name, finding.kind))
+    for entry in entries_of(checked):
+        place = entry.location
+        key = "\0".join((place.file, entry.check.name, place.op_name, entry.kind))
         seen[key] += 1
         issues.append(
             {
-                "description": _description(finding),
-                "check_name": finding.check.name,
+                "description": _description(entry),
+                "check_name": entry.check.name,
                 "fingerprint": _hash(f"{key}\0{seen[key]}"),
-                "severity": _SEVERITIES[finding.severity],
-                "location": _location(finding),
+                "severity": _SEVERITIES[entry.severity],
+                "location": _location(entry),
             }
         )
     return json.dumps(issues, indent=2) + "\n"
 
 
-def _description(finding: Finding) -> str:
-    return f"{NO_VERDICT}: {finding.message}" if finding.kind == NO_VERDICT else finding.message
+def _description(entry: Entry) -> str:
+    return f"{NO_VERDICT}: {entry.message}" if entry.kind == NO_VERDICT else entry.message
 
 
-def _location(finding: Finding) -> dict[str, object]:
-    place = finding.location
+def _location(entry: Entry) -> dict[str, object]:
+    place = entry.location
     return {"path": place.file, "lines": {"begin": place.line or 1}}
 
 

@@ -1,4 +1,4 @@
-"""Findings in one list: violations, and checks that came to no verdict."""
+"""Entries in one list: violations, and checks that came to no verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hloopt.diagnostics import counted
 NO_VERDICT = "no verdict"
 
 
-class Finding(NamedTuple):
+class Entry(NamedTuple):
     """A violation, or a check without a verdict, as one line can say it."""
 
     check: Check
@@ -36,16 +36,16 @@ class Finding(NamedTuple):
     impact: Impact = NO_IMPACT
 
 
-def findings(checked: Sequence[CheckedModule]) -> Iterator[Finding]:
-    """All findings of module after module: the most costly first, else in the order of checks."""
+def entries_of(checked: Sequence[CheckedModule]) -> Iterator[Entry]:
+    """All entries of module after module: the most costly first, else in the order of checks."""
     for module in checked:
-        found = [finding for check in module.checks for finding in _of_check(check, module.file)]
-        yield from sorted(found, key=lambda finding: finding.impact, reverse=True)
+        found = [entry for check in module.checks for entry in _of_check(check, module.file)]
+        yield from sorted(found, key=lambda entry: entry.impact, reverse=True)
 
 
-def _of_check(check: Check, file: str) -> Iterator[Finding]:
+def _of_check(check: Check, file: str) -> Iterator[Entry]:
     for each in check.violations:
-        yield Finding(
+        yield Entry(
             check,
             each.severity,
             each.severity.value,
@@ -56,7 +56,7 @@ def _of_check(check: Check, file: str) -> Iterator[Finding]:
             each.impact,
         )
     if check.verdict is Verdict.NONE:
-        yield Finding(
+        yield Entry(
             *(check, Severity.ERROR, NO_VERDICT),
             f"{check.name}: {check.reason}",
             *(check.remedy, Location(file)),

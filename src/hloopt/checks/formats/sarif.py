@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hloopt import __version__
-from hloopt.checks.formats.lines import NO_VERDICT, Finding, findings
+from hloopt.checks.formats.lines import NO_VERDICT, Entry, entries_of
 from hloopt.checks.results import NO_IMPACT, CheckedModule, Location, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -22,7 +22,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 def write_sarif(checked: Sequence[CheckedModule]) -> str:
     """The log, with one run."""
-    found = list(findings(checked))
+    found = list(entries_of(checked))
     titles = {check.name: check.title for module in checked for check in module.checks}
     numbers = {name: number for number, name in enumerate(titles)}
     notifications = [_notification(each) for each in found if each.kind == NO_VERDICT]
@@ -51,27 +51,27 @@ def write_sarif(checked: Sequence[CheckedModule]) -> str:
     return json.dumps({"version": "2.1.0", "$schema": SCHEMA, "runs": [run]}, indent=2) + "\n"
 
 
-def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    text = f"{finding.message}. {finding.help}" if finding.help else finding.message
-    impact = {} if finding.impact == NO_IMPACT else {"impact": asdict(finding.impact)}
+def _result(entry: Entry, rule: int) -> dict[str, Any]:
+    text = f"{entry.message}. {entry.help}" if entry.help else entry.message
+    impact = {} if entry.impact == NO_IMPACT else {"impact": asdict(entry.impact)}
     return {
-        "ruleId": finding.check.name,
+        "ruleId": entry.check.name,
         "ruleIndex": rule,
-        "level": _LEVELS[finding.severity],
+        "level": _LEVELS[entry.severity],
         "message": {"text": text},
-        "locations": [_location(finding.location)],
+        "locations": [_location(entry.location)],
         "relatedLocations": [
-            {"id": number, **_location(place)} for number, place in enumerate(finding.related)
+            {"id": number, **_location(place)} for number, place in enumerate(entry.related)
         ],
         "properties": impact,
     }
 
 
-def _notification(finding: Finding) -> dict[str, Any]:
+def _notification(entry: Entry) -> dict[str, Any]:
     return {
         "level": "error",
-        "message": {"text": f"{NO_VERDICT}: {finding.message}. {finding.help}"},
-        "locations": [_location(finding.location)],
+        "message": {"text": f"{NO_VERDICT}: {entry.message}. {entry.help}"},
+        "locations": [_location(entry.location)],
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from hloopt.checks.formats.lines import NO_VERDICT, Finding, findings, place_text
+from hloopt.checks.formats.lines import NO_VERDICT, Entry, entries_of, place_text
 from hloopt.checks.lint.registry import all_rules
 from hloopt.checks.results import CheckedModule, Location, Severity, Verdict
 from hloopt.diagnostics import counted
@@ -27,9 +27,9 @@ _MOST_RELATED = 3
 def render_lint(checked: Sequence[CheckedModule], console: Console, top: int) -> None:
     """The findings of each module, at most `top`, and the rules that did not run."""
     for module in checked:
-        found = [each for each in findings([module]) if each.kind != NO_VERDICT]
-        for finding in found[:top]:
-            _render(finding, console)
+        found = [each for each in entries_of([module]) if each.kind != NO_VERDICT]
+        for entry in found[:top]:
+            _render(entry, console)
         if len(found) > top:
             more = counted(len(found) - top, "more finding")
             console.print(Text(f"… and {more} in {module.file} (--top)", "dim"), soft_wrap=True)
@@ -59,18 +59,18 @@ def render_statistics(checked: Sequence[CheckedModule], console: Console, top: i
     console.print(Text(_summary(checked), "bold"))
 
 
-def _render(finding: Finding, console: Console) -> None:
-    code = finding.check.name
-    kind = (f"{finding.severity.value}[{code}]", _STYLES[finding.severity])
-    message = finding.message.removeprefix(f"{code}: ")
+def _render(entry: Entry, console: Console) -> None:
+    code = entry.check.name
+    kind = (f"{entry.severity.value}[{code}]", _STYLES[entry.severity])
+    message = entry.message.removeprefix(f"{code}: ")
     console.print(Text.assemble(kind, (": ", "bold"), message))
-    for place in (finding.location, *finding.related[:_MOST_RELATED]):
+    for place in (entry.location, *entry.related[:_MOST_RELATED]):
         _render_place(place, console)
-    if len(finding.related) > _MOST_RELATED:
-        more = f"{len(finding.related) - _MOST_RELATED:,}"
+    if len(entry.related) > _MOST_RELATED:
+        more = f"{len(entry.related) - _MOST_RELATED:,}"
         console.print(Text(f"{_INDENT}and {more} more", "dim"))
-    if finding.help:
-        console.print(Text.assemble(("   = help: ", "bold"), finding.help))
+    if entry.help:
+        console.print(Text.assemble(("   = help: ", "bold"), entry.help))
     console.print()
 
 
