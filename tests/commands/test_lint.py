@@ -10,6 +10,7 @@ from tests.checks.expecting import UNPARTITIONED
 
 from hloopt.checks.formats import FORMATS
 from hloopt.cli import main
+from hloopt.explanations import explain
 
 Capture = pytest.CaptureFixture[str]
 STEP = """HloModule step, is_scheduled=true, replica_count=4
@@ -197,11 +198,17 @@ def test_the_command_line_goes_before_the_settings(capsys: Capture) -> None:
         '[lint]\nselect = ["HLL003"]\ntarget = "h100_sxm"\nmax-guessed = "100%"\n'
         '[lint.rules.exposed-collective]\nshare = "99%"\n'
     )
-    line = ["lint", "step.hlo", "--format", "json"]
+    explanation = explain("HLL003")
+    assert explanation is not None
+    example = explanation.text.partition("```hlo\n")[2].partition("```")[0]
+    Path("covered.hlo").write_text(example, encoding="utf-8")
+    line = ["lint", "covered.hlo", "--format", "json"]
     assert main(line) == 0
     assert codes(capsys) == set()
     assert main([*line, "--option", "HLL003.share=0.1%"]) == 1
     assert codes(capsys) == {"HLL003"}
+    line[1] = "step.hlo"
+    assert main(line) == 0
     assert main([*line, "--max-guessed", "0%"]) == 2
 
 

@@ -19,7 +19,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import PERMUTING, Opcode
 
 
-@rule("HLL109", "channel-shared", severity=Severity.ERROR)
+@rule("HLL109", "channel-shared", severity=Severity.NOTE)
 def channel_shared(view: View, options: RuleOptions) -> Iterator[Finding]:
     """Channels of collectives that differ in kind or groups. O(instructions)."""
     by_channel: dict[int, list[Collective]] = {}
@@ -33,7 +33,7 @@ def channel_shared(view: View, options: RuleOptions) -> Iterator[Finding]:
         if other is not None:
             yield Finding(
                 f"%{first.instruction.name} and %{other.instruction.name} have channel {channel}, "
-                f"and are {_differing(first, other)}",
+                f"and are {_differing(first, other)}: only their order tells them apart",
                 first.instruction,
                 related=tuple(user.instruction for user in users[1:]),
             )

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import async_form
-from hloopt.analysis.gpu_async import is_gpu_begin
 from hloopt.analysis.inventory.collectives import Form
 from hloopt.checks.doubts import schedule_doubt
 from hloopt.checks.lint.costs import (
@@ -42,7 +41,7 @@ def start_before_done(view: View, options: RuleOptions) -> Iterator[Finding]:
         last_work, starts = -1, dict[Instruction, int]()
         for position, instruction in enumerate(computation.instructions):
             outer = async_form(instruction).outer
-            if outer is Opcode.ASYNC_START and is_gpu_begin(instruction):
+            if outer is Opcode.ASYNC_START and not is_sync(instruction):
                 starts[instruction] = position
             elif outer is Opcode.ASYNC_DONE:
                 start = instruction.operands[0]
@@ -87,13 +86,18 @@ class ExposedOptions(RuleOptions):
 
 @rule("HLL003", "exposed-collective", not_scheduled, schedule_doubt, options=ExposedOptions)
 def exposed_collective(view: View, options: ExposedOptions) -> Iterator[Finding]:
-    """Operations that the main stream waits for longest, by the cost model."""
+    """Operations that work covers in part, and that the main stream waits for.
+
+    Those that nothing covers are HLL001's and HLL002's.
+    """
     schedule = view.schedule
     scale = schedule.unit.seconds or 0.0
     makespan = schedule.simulation.makespan * scale
     for run, hiding in schedule.hidings:
         operation = hiding.operation
         exposed = operation.exposed * run.runs * scale
+        if operation.is_synchronous or not hiding.under:
+            continue
         if not exposed or exposed < options.share * makespan:
             continue
         yield Finding(
