@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 RANKS: tuple[tuple[str, ...], ...] = (
-    ("collector", "diagnostics", "explanations", "patterns", "preserves", "yaml_nodes"),
-    ("amounts", "options", "split", "token_reader", "yaml_reader"),
+    ("collector", "diagnostics", "explanations", "patterns", "preserves", "signals", "yaml_nodes"),
+    ("amounts", "golden", "options", "processes", "split", "token_reader", "yaml_reader"),
     ("ir", "targets"),
     ("interpreter", "query", "text", "verifier"),
     ("proto", "xla"),
@@ -29,7 +29,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("defects", "driver"),
     ("commands",),
     ("cli",),
-    ("__main__", "golden"),
+    ("__main__",),
 )
 """The packages and top-level modules: each imports only what stands in lines above its own.
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 import click
 
 from hloopt import __version__
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     EXIT_USAGE,
     LazyGroup,
-    Terminated,
     exit_code_of,
-    unwind_on_sigterm,
 )
+from hloopt.signals import Terminated, unwind_on_sigterm
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
@@ -39,6 +38,7 @@ COMMANDS = {
     "run": "run a program with NumPy, on all its devices",
     "schedule": "what is in flight when, what hides it, and what waits",
     "stats": "what modules have: collectives, products, loops, each counted once",
+    "test": "run golden tests: HLO files with RUN and CHECK lines",
     "targets": "list the hardware that times and limits can be of",
     "verify": "check modules against the rules of HLO",
 }

@@ -11,7 +11,7 @@ import pytest
 
 from hloopt.analysis.content import CLASSES
 from hloopt.cli import main
-from hloopt.commands.common import CONTENT_CLASSES
+from hloopt.commands.shared.common import CONTENT_CLASSES
 
 CLASS = "frontend-attributes"
 Capture = pytest.CaptureFixture[str]

@@ -49,6 +49,7 @@ LINES = {
     "passes": ["passes", "passes cse"],
     "pipelines": ["pipelines"],
     "targets": ["targets"],
+    "test": ["test golden.hlo"],
     "explain": ["explain", "explain HLO300"],
 }
 
@@ -76,6 +77,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in (("a", MODULE), ("b", OTHER), ("wrong", WRONG), ("kernels", KERNELS)):
         Path(f"{name}.hlo").write_text(text, encoding="utf-8")
+    Path("golden.hlo").write_text(f"// RUN: hloopt verify %s\n{MODULE}", encoding="utf-8")
     Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")
 
 

@@ -246,6 +246,13 @@ COMMANDS: dict[str, Lines] = {
     ),
     "stats": several(on_modules(), on_pairs("--diff")),
     "targets": on_names(),
+    "test": lambda files: iter(
+        [
+            (files("// RUN: hloopt verify %s\n" + MODULE, "a"),),
+            (files(f"// RUN: hloopt opt %s --passes {NASTY}\n{MODULE}", "b"),),
+            (NASTY,),
+        ]
+    ),
     "verify": several(on_modules(), on_modules("--split-input-file")),
 }
 

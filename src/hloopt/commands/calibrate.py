@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
     format_option,

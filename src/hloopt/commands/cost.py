@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
     check_pictures,
@@ -18,7 +18,7 @@ from hloopt.commands.common import (
     top_option,
     write_pictures,
 )
-from hloopt.commands.cost_model_options import cost_model_options, preset_option
+from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     CONTENT_CLASSES,
     EXIT_FOUND,
     HloCommand,
@@ -18,7 +18,7 @@ from hloopt.commands.common import (
     print_json,
     top_option,
 )
-from hloopt.commands.cost_model_options import cost_model_options, preset_option
+from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
     HloCommand,
@@ -18,7 +18,7 @@ from hloopt.commands.common import (
     seeds_option,
     top_option,
 )
-from hloopt.commands.running import run_options, run_settings, showing_steps, shrink
+from hloopt.commands.shared.running import run_options, run_settings, showing_steps, shrink
 
 if TYPE_CHECKING:
     from hloopt.equivalence import Comparison

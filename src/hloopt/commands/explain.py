@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
     format_option,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
     HloCommand,

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.checking import checking_options, finish, max_guessed_option, views_of
-from hloopt.commands.common import EXIT_USAGE, Function, HloCommand, make_console, print_json, say
-from hloopt.commands.cost_model_options import cost_model_options
+from hloopt.commands.shared.checking import checking_options, finish, max_guessed_option, views_of
+from hloopt.commands.shared.common import (
+    EXIT_USAGE,
+    Function,
+    HloCommand,
+    make_console,
+    print_json,
+    say,
+)
+from hloopt.commands.shared.cost_model_options import cost_model_options
 
 if TYPE_CHECKING:
     from hloopt.checks.baselines.files import Baseline

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
+from hloopt.commands.shared.common import (
     EXIT_FOUND,
     HloCommand,
     color_option,
@@ -23,8 +24,7 @@ from hloopt.commands.common import (
     say,
     seeds_option,
 )
-from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
-from hloopt.commands.running import devices_option, fill_option, limit_options
+from hloopt.commands.shared.running import devices_option, fill_option, limit_options
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
-from hloopt.commands.common import EXIT_USAGE, exit_code_of, unwind_on_sigterm
+from hloopt.commands.shared.common import EXIT_USAGE, exit_code_of
 from hloopt.diagnostics import (
     HloError,
     Source,
@@ -23,9 +20,6 @@ from hloopt.diagnostics import (
 )
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.process import BaseProcess
-
     from hloopt.driver import Settings
     from hloopt.reports.outcome import Outcome
 
@@ -69,87 +63,17 @@ def run_jobs(job: Job, paths: Sequence[str]) -> list[JobResult]:
         return [run_job(task._replace(shows_steps=True), path)]
     if job.jobs == 1:
         return _with_progress(map(run_job, *zip(*tasks, strict=True)), len(tasks))
-    return _with_progress(_in_processes(tasks, min(job.jobs, len(tasks))), len(tasks))
+    from hloopt.processes import in_processes
+
+    return _with_progress(in_processes(_run_task, tasks, job.jobs, _lost), len(tasks))
 
 
-def _in_processes(tasks: Sequence[tuple[Job, str]], count: int) -> Iterator[JobResult]:
-    """Results of the tasks in their order, worked on by `count` processes.
-
-    Each process has a pipe of its own and no lock is shared, so one that is killed spoils its
-    own file only, and a signal cannot leave the others waiting.
-    """
-    from multiprocessing.connection import wait
-
-    waiting = deque(range(len(tasks)))
-    workers: dict[Connection, BaseProcess] = {}
-    busy: dict[Connection, int] = {}
-    done: dict[int, JobResult] = {}
-    following = 0
-    try:
-        while following < len(tasks):
-            while waiting and len(busy) < count:
-                idle = next((end for end in workers if end not in busy), None)
-                connection = idle or _start_worker(workers)
-                busy[connection] = waiting.popleft()
-                connection.send(tasks[busy[connection]])
-            for ready in wait(list(busy)):
-                connection = cast("Connection", ready)
-                number = busy.pop(connection)
-                try:
-                    done[number] = connection.recv()
-                except (EOFError, ConnectionError):
-                    workers.pop(connection).join()
-                    done[number] = _lost(tasks[number][1])
-            while following in done:
-                yield done.pop(following)
-                following += 1
-    finally:
-        for worker in workers.values():
-            worker.terminate()
-        for worker in workers.values():
-            worker.join()
+def _run_task(task: tuple[Job, str]) -> JobResult:
+    return run_job(*task)
 
 
-def _start_worker(workers: dict[Connection, BaseProcess]) -> Connection:
-    from multiprocessing import Pipe, Process
-
-    ours, theirs = Pipe()
-    worker = Process(target=_work, args=(theirs, [ours, *workers]), daemon=True)
-    worker.start()
-    theirs.close()  # else its end could not be noticed
-    workers[ours] = worker
-    return ours
-
-
-def _work(connection: Connection, inherited: Sequence[Connection]) -> None:
-    """Run jobs in a worker process until the pipe is closed; unwind quietly on a signal.
-
-    It ends with the main process, even one that was killed and could not tell.
-    """
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
-        unwind_on_sigterm()
-        for other in inherited:
-            other.close()  # else the end of the main process could not be noticed
-        threading.Thread(target=_end_with_parent, daemon=True).start()
-        while True:
-            job, path = connection.recv()
-            connection.send(run_job(job, path))
-    except (EOFError, ConnectionError, KeyboardInterrupt):
-        return
-
-
-def _end_with_parent() -> None:
-    """Wait until the main process is gone; then unwind as on a signal."""
-    from multiprocessing import parent_process
-    from multiprocessing.connection import wait
-
-    if parent := parent_process():
-        wait([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _lost(path: str) -> JobResult:
+def _lost(task: tuple[Job, str]) -> JobResult:
+    _, path = task
     error = HloError(
         f"{path}: the process that worked on it was ended from outside",
         help="if memory ran out, use fewer processes (-j)",
@@ -266,7 +190,7 @@ def _show(path: str | None, text: str) -> None:
 def _validation_progress(job: Job) -> AbstractContextManager[Callable[[int], None] | None]:
     if not (job.shows_steps and job.settings.validate):
         return nullcontext()
-    from hloopt.commands.running import showing_steps
+    from hloopt.commands.shared.running import showing_steps
 
     return showing_steps("validating")
 
@@ -275,7 +199,7 @@ def _pass_progress(job: Job) -> AbstractContextManager[Callable[[str, float], No
     """A terminal shows one thing at a time: a validation goes first."""
     if not job.shows_steps or job.settings.validate:
         return nullcontext()
-    from hloopt.commands.running import showing_parts
+    from hloopt.commands.shared.running import showing_parts
 
     return showing_parts()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
     format_option,
@@ -17,7 +17,7 @@ from hloopt.commands.common import (
     say,
     top_option,
 )
-from hloopt.commands.running import run_options, run_settings, showing_steps, shrink
+from hloopt.commands.shared.running import run_options, run_settings, showing_steps, shrink
 from hloopt.diagnostics import counted
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
     check_pictures,
@@ -20,7 +20,7 @@ from hloopt.commands.common import (
     top_option,
     write_pictures,
 )
-from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
+from hloopt.commands.shared.schedule_options import ScheduleOptions, schedule_options
 
 if TYPE_CHECKING:
     from hloopt.reports.schedule.findings import ScheduleFindings

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
     Function,

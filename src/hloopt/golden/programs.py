@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from hloopt.golden.run_line import GoldenError
@@ -81,10 +82,12 @@ def _environment() -> Iterator[None]:
 
 
 def _hloopt(arguments: Sequence[str]) -> object:
-    from hloopt.cli import main
-
-    run: Callable[[list[str]], object] = main
+    run: Callable[[list[str]], object] = import_module(_CLI).main
     return run(list(arguments))
+
+
+_CLI = "hloopt.cli"
+"""The module of the command line, which has a command that runs golden tests: so by its name."""
 
 
 def _filecheck(arguments: Sequence[str]) -> object:

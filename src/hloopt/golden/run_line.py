@@ -115,6 +115,11 @@ def parse_run_lines(source: Source) -> list[RunLine]:
 _RUN = pattern(r"^[ \t]*//[ \t]*RUN:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 
 
+def has_run_line(text: str) -> bool:
+    """Whether a text has a RUN line, so that it is a test. O(length of the text)."""
+    return "RUN:" in text and _RUN.search(text) is not None
+
+
 def _joined_lines(source: Source) -> Iterator[tuple[str, Span]]:
     parts: list[str] = []
     start = 0

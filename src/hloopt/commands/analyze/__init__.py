@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import LazyGroup
+from hloopt.commands.shared.common import LazyGroup
 
 COMMANDS: dict[str, str] = {
     "call-graph": "computations, what calls them, and whether each has one call site",

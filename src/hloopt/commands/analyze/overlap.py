@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
     color_option,
@@ -12,7 +12,7 @@ from hloopt.commands.common import (
     make_console,
     print_json,
 )
-from hloopt.commands.schedule_options import ScheduleOptions, schedule_options
+from hloopt.commands.shared.schedule_options import ScheduleOptions, schedule_options
 
 
 @click.command(cls=HloCommand)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
     color_option,

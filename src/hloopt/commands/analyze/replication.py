@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from hloopt.commands.common import (
+from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
     color_option,
@@ -17,7 +17,7 @@ from hloopt.commands.common import (
     say,
     top_option,
 )
-from hloopt.commands.running import devices_option
+from hloopt.commands.shared.running import devices_option
 
 if TYPE_CHECKING:
     from rich.console import Console

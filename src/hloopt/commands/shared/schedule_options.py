@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.cost_model_options import Command, cost_model_options, preset_option
+from hloopt.commands.shared.cost_model_options import Command, cost_model_options, preset_option
 from hloopt.cost_models import CostModelChoice, needs_target
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hloopt.checks.formats import FORMATS
-from hloopt.commands.common import Function, at_work, color_option, make_console, top_option
+from hloopt.commands.shared.common import Function, at_work, color_option, make_console, top_option
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.common import Function, parse_count, parse_size, parse_time, say
+from hloopt.commands.shared.common import Function, parse_count, parse_size, parse_time, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -24,25 +23,6 @@ EXIT_USAGE = 2
 EXIT_PASS_FAILED = 3
 EXIT_DEFECT = 70
 """The exit code of a defect of hloopt: EX_SOFTWARE in sysexits.h."""
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: it passes all that Ctrl-C passes, where SystemExit may be an exit of a plug-in."""
-
-    exit_code = 128 + signal.SIGTERM
-
-
-def unwind_on_sigterm() -> None:
-    """Let SIGTERM clean up as Ctrl-C does; a second one does not interrupt that.
-
-    Callers catch `Terminated`.
-    """
-
-    def terminate(number: int, frame: object) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)
-        raise Terminated
-
-    signal.signal(signal.SIGTERM, terminate)
 
 
 CONTENT_CLASSES = (

@@ -1,0 +1,1 @@
+"""Parts of commands that several share: options, consoles, output, exit codes."""
