@@ -26,7 +26,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("passes",),
     ("reports",),
     ("checks",),
-    ("defects", "driver"),
+    ("defects", "driver", "testing"),
     ("commands",),
     ("cli",),
     ("__main__",),
