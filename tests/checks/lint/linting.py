@@ -12,6 +12,7 @@ from hloopt.checks.subject import Subject
 from hloopt.checks.view import View
 from hloopt.cost_models import CostModelChoice
 from hloopt.text import parse_module
+from hloopt.verifier import ANY_TARGET, verify_module
 
 TARGET = "h100_sxm"
 
@@ -20,7 +21,9 @@ def check(code: str, text: str, *, target: str | None = TARGET, **options: Any) 
     """The check of a rule on the module in a text, with options of the rule."""
     rule = all_rules()[code]
     settings = LintSettings(options={code: rule.options(**options)} if options else {})
-    subject = Subject("m.hlo", parse_module(text), CostModelChoice(target=target))
+    module = parse_module(text)
+    assert [error.message for error in verify_module(module, ANY_TARGET)] == []
+    subject = Subject("m.hlo", module, CostModelChoice(target=target))
     return check_rule(rule, View.of(subject), settings)
 
 

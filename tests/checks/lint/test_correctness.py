@@ -110,7 +110,8 @@ def test_a_send_needs_a_recv_and_a_recv_a_send() -> None:
     alone = transfers(RECV, f"ROOT {RECEIVED}")
     assert found_names("HLL111", alone) == ["r"]
     assert found_names("HLL111", transfers(RECV, SEND, RECEIVED, SENT)) == []
-    other = transfers(RECV.replace("channel_id=1", "channel_id=2"), SEND, SENT)
+    apart = (each.replace("channel_id=1", "channel_id=2") for each in (RECV, RECEIVED))
+    other = transfers(*apart, SEND, SENT)
     assert sorted(found_names("HLL111", other)) == ["r", "s"]
 
 
@@ -133,7 +134,7 @@ def test_a_schedule_must_not_deadlock() -> None:
 
 def test_transfers_of_a_whole_program_are_not_there_yet() -> None:
     text = transfers(SEND, SENT).replace(
-        "parameter(0)", "parameter(0), sharding={devices=[2]<=[2]}"
+        "p = f32[64] parameter(0)", "p = f32[64] parameter(0), sharding={devices=[2]<=[2]}"
     )
     text = text.replace("send(p, t)", "send(n, t)").replace(
         "t = token[]", "n = f32[64] negate(p), sharding={devices=[2]<=[2]}\n  t = token[]"
