@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hloopt.analysis.dataflow import NOTHING, Dataflow
@@ -11,6 +11,7 @@ from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.buffers import Buffers
 
 _READS_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
+_PARAMETER = Opcode.PARAMETER  # a member of an enum is slow to look up in a loop
 ShapeSize = Callable[[Shape], int]
 
 
@@ -53,19 +54,23 @@ class Pressure:
         `inside`: the peak of what the instruction calls.
         """
         size, live = self.life.size, self.live
+        change = self.change
         changed = []
-        self.peak = max(self.peak, self.change + inside)
+        if inside:
+            self.peak = max(self.peak, change + inside)
         for buffer in allocated:
             if buffer not in live:
                 live.add(buffer)
-                self.change += size[buffer]
+                change += size[buffer]
                 changed.append(buffer)
-        self.peak = max(self.peak, self.change)
+        if change > self.peak:
+            self.peak = change
         for buffer in released:
             if buffer in live:
                 live.remove(buffer)
-                self.change -= size[buffer]
+                change -= size[buffer]
                 changed.append(buffer)
+        self.change = change
         return changed
 
     def outlook(
@@ -98,11 +103,18 @@ class BufferLife:
     size: list[int] = field(default_factory=list)
     """Bytes of each buffer."""
     states: dict[Computation, PressureState] = field(default_factory=dict)
+    _held: dict[Instruction, list[int]] = field(default_factory=dict)
+    """The buffers that count, by the instructions that hold them, with repetitions."""
     _number: list[int] = field(default_factory=list)
     """By value its buffer, -1 where that does not count."""
     _last: list[Instruction | None] = field(default_factory=list)
     """The last user of each buffer."""
     _first: list[Instruction | None] = field(default_factory=list)
+    """The first instruction of the schedule that holds each buffer."""
+    _begin: list[Instruction | None] = field(default_factory=list)
+    """The same where it also defines a value there, which begins the buffer; else None."""
+    _uncounted: set[int] = field(default_factory=set)
+    """The buffers that begin with a parameter of the entry."""
     _chain: list[tuple[Instruction, ...]] = field(default_factory=list)
     """The calls that lead to the first definition."""
 
@@ -115,6 +127,9 @@ class BufferLife:
             if not buffer.color:
                 for value in buffer.values:
                     result._number[value] = number
+        for order in flow.scope.orders.values():
+            for instruction in order:
+                result._held[instruction] = result._counted(flow.held[instruction])
         result.restart()
         return result
 
@@ -124,6 +139,7 @@ class BufferLife:
         self._chain = [()] * len(self.size)
         self._last = [None] * len(self.size)
         self._find_first()
+        self._find_begin()
         self.states = {}
         self._measure()
 
@@ -142,35 +158,38 @@ class BufferLife:
 
     def allocated(self, instruction: Instruction) -> list[int]:
         """The buffers that must be alive for it, per operand: some may come several times."""
-        found: list[int] = []
-        top_only = instruction.opcode in _READS_TABLE_ONLY
-        for operand in instruction.operands:
-            held = self.flow.held[operand]
-            for buffer in self._counted(held[:1] if top_only else held):
-                if self._is_own(buffer):
-                    found.append(buffer)
-        return found
+        if instruction.opcode in _READS_TABLE_ONLY:
+            held = self.flow.held
+            found = [b for o in instruction.operands for b in self._counted(held[o][:1])]
+        else:
+            found = [b for operand in instruction.operands for b in self._held[operand]]
+        return self._own(found)
 
     def released(self, instruction: Instruction) -> list[int]:
         """The buffers that begin with it."""
-        if instruction.opcode is Opcode.PARAMETER:
+        if instruction.opcode is _PARAMETER:
             return []
-        counted = dict.fromkeys(self._counted(self.flow.held[instruction]))
-        return [buffer for buffer in counted if self._begins(buffer, instruction)]
+        held = self._held[instruction]
+        begin, chain = self._begin, self._chain
+        return [
+            buffer
+            for buffer in (held if len(held) == 1 else dict.fromkeys(held))
+            if begin[buffer] is instruction or instruction in chain[buffer]
+        ]
 
     def allocated_top_down(self, instruction: Instruction) -> list[int]:
         """The buffers of its result."""
-        held = self.flow.held[instruction]
-        top_only = instruction.opcode in _READS_TABLE_ONLY
-        return [b for b in self._counted(held[:1] if top_only else held) if self._is_own(b)]
+        if instruction.opcode in _READS_TABLE_ONLY:
+            return self._own(self._counted(self.flow.held[instruction][:1]))
+        return self._own(self._held[instruction])
 
     def released_top_down(self, instruction: Instruction) -> list[int]:
         """The buffers of its operands that nothing uses after it."""
         users = [instruction]
         if instruction.opcode is Opcode.ASYNC_START:
             users += _wrapped_roots(instruction)
-        held = [value for operand in instruction.operands for value in self.flow.held[operand]]
-        return [b for b in dict.fromkeys(self._counted(held)) if self._last[b] in users]
+        held = [buffer for operand in instruction.operands for buffer in self._held[operand]]
+        return [b for b in dict.fromkeys(held) if self._last[b] in users]
 
     def peak_inside(self, instruction: Instruction) -> int:
         """The largest peak of the computations it calls, bodies of fusions aside."""
@@ -179,23 +198,19 @@ class BufferLife:
         states = self.states
         return max((states[callee].peak for callee in self._called(instruction)), default=0)
 
-    def _counted(self, held: Iterable[int]) -> Iterator[int]:
+    def _counted(self, held: Iterable[int]) -> list[int]:
+        """The buffers of values, those that count."""
         number = self._number
-        for value in self.flow.members(held):
-            if value != NOTHING and number[value] >= 0:
-                yield number[value]
+        return [
+            number[value]
+            for value in self.flow.members(held)
+            if value != NOTHING and number[value] >= 0
+        ]
 
-    def _is_own(self, buffer: int) -> bool:
-        """Whether a buffer is none that begins with a parameter of the entry."""
-        first = self._first[buffer]
-        return first is None or first.opcode is not Opcode.PARAMETER or not first.parent.is_entry
-
-    def _begins(self, buffer: int, instruction: Instruction) -> bool:
-        if instruction in self._chain[buffer]:
-            return True
-        return self._first[buffer] is instruction and any(
-            self.flow.definer[value] is instruction for value in self.buffers.all[buffer].values
-        )
+    def _own(self, buffers: list[int]) -> list[int]:
+        """The buffers that do not begin with a parameter of the entry."""
+        uncounted = self._uncounted
+        return [buffer for buffer in buffers if buffer not in uncounted]
 
     def _called(self, instruction: Instruction) -> list[Computation]:
         orders = self.flow.scope.orders
@@ -205,6 +220,7 @@ class BufferLife:
 
     def _find_first(self) -> None:
         """Walk the schedules from the entry, each call's computations before the call."""
+        held, first, last = self._held, self._first, self._last
         entry = self.flow.module.entry
         stack = [iter(list(entry.instructions))]
         entered = {entry}
@@ -214,19 +230,32 @@ class BufferLife:
             if instruction is None:
                 stack.pop()
                 continue
-            callee = next((c for c in self._called(instruction) if c not in entered), None)
+            called = self._called(instruction) if instruction.called else ()
+            callee = next((c for c in called if c not in entered), None) if called else None
             if callee is not None:
                 entered.add(callee)
                 path.append(instruction)
                 stack.append(iter(list(callee.instructions)))
                 continue
-            for buffer in self._counted(self.flow.held[instruction]):
-                if self._first[buffer] is None:
-                    self._first[buffer] = instruction
+            for buffer in held[instruction]:
+                if first[buffer] is None:
+                    first[buffer] = instruction
                     self._chain[buffer] = tuple(path)
             for operand in instruction.operands:
-                for buffer in self._counted(self.flow.held[operand]):
-                    self._last[buffer] = instruction
+                for buffer in held[operand]:
+                    last[buffer] = instruction
+
+    def _find_begin(self) -> None:
+        definer = self.flow.definer
+        self._begin = [
+            first if first in [definer[value] for value in buffer.values] else None
+            for first, buffer in zip(self._first, self.buffers.all, strict=True)
+        ]
+        self._uncounted = {
+            buffer
+            for buffer, first in enumerate(self._first)
+            if first is not None and first.opcode is _PARAMETER and first.parent.is_entry
+        }
 
     def _measure(self) -> None:
         """The state of each computation in its present order, with what lives below its call."""
@@ -240,7 +269,8 @@ class BufferLife:
                 self.states[walk.computation].peak = walk.pressure.peak
                 stack.pop()
                 continue
-            callee = next((c for c in self._called(instruction) if c not in self.states), None)
+            called = self._called(instruction) if instruction.called else ()
+            callee = next((c for c in called if c not in self.states), None) if called else None
             if callee is not None:
                 walk.waiting = instruction
                 live = tuple(sorted(walk.pressure.live))
