@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _WITH_PAYLOAD = (Opcode.PARAMETER, Opcode.CONSTANT)
 _PARAMETER = Opcode.PARAMETER  # a member of an enum is slow to look up in a loop
+_FUSION = Opcode.FUSION
 _NUMBERS = [str(number) for number in range(100)]
 
 
@@ -88,7 +89,10 @@ class Computation:
 
     @property
     def is_fusion(self) -> bool:
-        return any(caller.opcode is Opcode.FUSION for caller in self.callers)
+        for caller in self.callers:  # noqa: SIM110  # asked often, and `any` makes a generator
+            if caller.opcode is _FUSION:
+                return True
+        return False
 
     @property
     def is_asynchronous(self) -> bool:

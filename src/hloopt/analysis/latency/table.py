@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hloopt.analysis.async_operations import SEND_RECV_DONE, SYNC_COLLECTIVES, async_form
+from hloopt.analysis.async_operations import OWN_DONES, SEND_RECV_DONE, SYNC_COLLECTIVES
 from hloopt.analysis.latency.files import LONGEST, is_time, load_json
 from hloopt.analysis.latency.model import LatencyModel, Origin, TableTime, Time, as_guess
 from hloopt.diagnostics import HloError
@@ -67,9 +67,14 @@ class TableModel(LatencyModel):
             return as_guess(self.base.node_time(instruction))
         return Time(cycles, Origin.TABLE)
 
+    def node_cost(self, instruction: Instruction) -> float:
+        """O(1) beside the other model."""
+        cycles = self.table.node.get(instruction.name)
+        return self.base.node_cost(instruction) if cycles is None else cycles
+
     def edge_time(self, source: Instruction, target: Instruction) -> Time:
         """O(1) beside the other model."""
-        if _is_done(target) and target.operands[0] is source:
+        if target.opcode in _DONES and target.operands[0] is source:
             cycles = self.table.latency.get(source.name)
             if cycles is None:
                 return as_guess(self.base.edge_time(source, target))
@@ -90,7 +95,4 @@ class TableModel(LatencyModel):
         return Time(cycles, Origin.TABLE)
 
 
-def _is_done(instruction: Instruction) -> bool:
-    return (
-        instruction.opcode in SEND_RECV_DONE or async_form(instruction).outer is Opcode.ASYNC_DONE
-    )
+_DONES = frozenset((Opcode.ASYNC_DONE, *OWN_DONES, *SEND_RECV_DONE))
