@@ -98,8 +98,8 @@ class ScheduleGraph:
         for number, instruction in enumerate(self.instructions):
             uses = tracker.uses(instruction)
             self.uses.append(uses)
-            self.occupies.append(tuple(r for r, usage in uses if usage is Usage.OCCUPY))
-            self.releases.append(tuple(r for r, usage in uses if usage is Usage.RELEASE))
+            self.occupies.append(_resources(uses, Usage.OCCUPY) if uses else ())
+            self.releases.append(_resources(uses, Usage.RELEASE) if uses else ())
             may_be = tracker.may_be_asynchronous(instruction.opcode)
             is_start = may_be and tracker.is_start(instruction)
             is_done = may_be and tracker.is_done(instruction)
@@ -230,6 +230,10 @@ class ScheduleGraph:
                 span=self.computation.module.span_of(loop),
             )
         return order
+
+
+def _resources(uses: Uses, wanted: Usage) -> tuple[int, ...]:
+    return tuple(resource for resource, usage in uses if usage is wanted)
 
 
 def _is_no_work(instruction: Instruction) -> bool:

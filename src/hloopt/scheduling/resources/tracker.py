@@ -189,8 +189,11 @@ class ResourceTracker:
         """The part of each resource a computation has in use at once, at most."""
         found = self._counts.get(computation)
         if found is None:
-            for callee in depth_first([computation], self._uncounted_callees):
-                self._counts[callee] = self._count(callee)
+            if self._uncounted_callees(computation):
+                for callee in depth_first([computation], self._uncounted_callees):
+                    self._counts[callee] = self._count(callee)
+            else:  # as in most bodies of fusions
+                self._counts[computation] = self._count(computation)
             found = self._counts[computation]
         return found
 
@@ -207,14 +210,13 @@ class ResourceTracker:
         ]
 
     def _count(self, computation: Computation) -> dict[int, int]:
-        is_scheduled = not computation.is_fusion
+        may_be_asynchronous = self.may_be_asynchronous
+        steps = [i for i in computation.instructions if i.called or may_be_asynchronous(i.opcode)]
         running: dict[int, int] = {}
         most: dict[int, int] = {}
-        for instruction in reversed(list(computation.instructions)):
+        for instruction in reversed(steps):
             opcode = instruction.opcode
-            if not instruction.called and not self.may_be_asynchronous(opcode):
-                continue
-            if self.may_be_asynchronous(opcode):
+            if may_be_asynchronous(opcode):
                 if self.is_done(instruction):
                     for resource, _ in self.uses(instruction):
                         running[resource] = running.get(resource, 0) + 1
@@ -228,7 +230,7 @@ class ResourceTracker:
                     total = running.get(resource, 0) + count
                     if most.get(resource, 0) < total:
                         most[resource] = total
-        return most if is_scheduled else dict.fromkeys(most, 1)
+        return dict.fromkeys(most, 1) if most and computation.is_fusion else most
 
     # -- what targets add -----------------------------------------------------------------------
 
