@@ -29,7 +29,7 @@ class _Level:
     def __init__(self) -> None:
         self.entries: list[_Entry] = []
         self.costs: list[float] = []
-        """The costs that occur, ascending."""
+        """The costs that occur, ascending; none where it does not count how they fill a gap."""
         self.by_cost: dict[float, list[_Entry]] = {}
 
     def add(self, entry: _Entry, cost: float | None) -> None:
@@ -43,7 +43,10 @@ class _Level:
 
 
 class _Peers:
-    __slots__ = ("depths", "fills_gaps", "levels")
+    __slots__ = ("deepest", "depths", "fills_gaps", "levels")
+
+    deepest: _Level
+    """The level on top of `depths`."""
 
     def __init__(self, *, fills_gaps: bool) -> None:
         self.fills_gaps = fills_gaps
@@ -57,6 +60,7 @@ class _Peers:
         if level is None:
             level = self.levels[depth] = _Level()
             heappush(self.depths, -depth)
+            self.deepest = self.levels[-self.depths[0]]
         level.add(entry, cost if self.fills_gaps else None)
 
 
@@ -97,15 +101,16 @@ class ReadyIndex:
     def leaders(self) -> Nodes:
         """The nodes of which one is the best, without those that may not be scheduled now."""
         clock, resources = self._clock, self._resources
+        needs = resources.needs
         gap = None
         if self._aggressive and clock.becoming_ready:
             gap = clock.becoming_ready[0] - clock.now
         result: Nodes = []
-        for peers, level in self._levels():
+        for level in self._levels():
             best = level.entries[0][3]
-            if resources.needs[best] and not resources.fits(best):
+            if needs[best] and not resources.fits(best):
                 continue
-            if gap is None or not peers.fills_gaps:
+            if gap is None or len(level.costs) < 2:
                 result.append(best)
             else:
                 result += self._closest(level, gap)
@@ -114,18 +119,19 @@ class ReadyIndex:
     def blocked(self) -> Nodes:
         """Of each kind of node that may not be scheduled now for want of a resource, one."""
         resources = self._resources
-        firsts = [level.entries[0][3] for _, level in self._levels()]
+        firsts = [level.entries[0][3] for level in self._levels()]
         return [node for node in firsts if resources.needs[node] and not resources.fits(node)]
 
-    def _levels(self) -> Iterator[tuple[_Peers, _Level]]:
-        """All peers, each with those of them that are deepest."""
+    def _levels(self) -> Iterator[_Level]:
+        """The deepest of all peers, with the best of them valid."""
         self._bring_up_to_date()
+        version = self._version
         for key, peers in list(self._peers.items()):
-            level = self._deepest(peers)
-            if level is None:
-                del self._peers[key]
+            first = peers.deepest.entries[0]
+            if version[first[3]] == first[4] or self._find_deepest(peers):
+                yield peers.deepest
             else:
-                yield peers, level
+                del self._peers[key]
 
     def all_peers(self, leaders: Nodes) -> Nodes:
         """All nodes that the first rules see as equal to a leader, in the order of the list."""
@@ -194,13 +200,14 @@ class ReadyIndex:
             heappop(entries)
         return bool(entries)
 
-    def _deepest(self, peers: _Peers) -> _Level | None:
+    def _find_deepest(self, peers: _Peers) -> bool:
+        """Drop the levels that nothing is left of; whether there are others."""
         while peers.depths:
-            level = peers.levels[-peers.depths[0]]
-            if self._clean(level.entries):
-                return level
+            peers.deepest = peers.levels[-peers.depths[0]]
+            if self._clean(peers.deepest.entries):
+                return True
             del peers.levels[-heappop(peers.depths)]
-        return None
+        return False
 
     def _closest(self, level: _Level, gap: float) -> Nodes:
         """The best node of the cost closest to the gap; two where two costs are equally close."""
