@@ -71,6 +71,8 @@ class RunTimes(LatencyModel):
             return time
         if instruction.opcode in SYNC_COLLECTIVES:
             return self.whole_time(instruction)
+        if time.origin is Origin.TABLE:
+            return time  # whatever it is: of most instructions there is no more to ask
         if is_gpu_begin(instruction) or is_gpu_end(instruction) or instruction.opcode in ASYNC:
             return self._step_time(time)
         if time.origin is not Origin.GUESS or instruction.opcode in CONTROL_FLOW:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress
 from typing import ClassVar
 
 from hloopt.analysis.latency import Origin
@@ -180,13 +181,16 @@ def _report_operations(
     choice that was made.
     """
     scheduler = scheduling.scheduler
-    tracker, stalls = scheduler.tracker, scheduler.stalls
+    stalls = scheduler.stalls
     if stalls is None:
         return
     model = RunTimes(scheduler.model, scheduling.module)
     for computation in computations:
         order = list(computation.instructions)
-        statistics = schedule_statistics(order, model, tracker.is_start, tracker.is_done)
+        graph = scheduler.graphs[computation]
+        starts = set(compress(graph.instructions, graph.is_start))
+        dones = set(compress(graph.instructions, graph.is_done))
+        statistics = schedule_statistics(order, model, starts.__contains__, dones.__contains__)
         for done, exposed in statistics.exposed.items():
             start = done.operands[0]
             latency, origin = model.edge_time(start, done)
