@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.dataflow import Dataflow
 from hloopt.analysis.latency import LatencyModel
-from hloopt.ir import Computation, Instruction, Module
+from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.ordering import computation_post_order
 from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.backends import CPU, GPU
@@ -23,6 +23,12 @@ from hloopt.scheduling.resources.hints import asks_for_delay
 
 _LESS_MEMORY = 0.9
 """The part of the limit that is left when scheduling again."""
+
+
+def _is_only_fused(computation: Computation) -> bool:
+    """Whether nothing but fusions runs a computation: its values only count in XLA's numbers."""
+    callers = computation.callers
+    return bool(callers) and all(caller.opcode is Opcode.FUSION for caller in callers)
 
 
 @dataclass(slots=True)
@@ -42,7 +48,7 @@ class ModuleScheduling:
     ) -> ModuleScheduling:
         """The scheduling of a module by a resolved configuration. O(slots of all instructions)."""
         is_gpu = config.preset == "xla-gpu"
-        flow = Dataflow.of(module)
+        flow = Dataflow.of(module, leave_out=_is_only_fused)
         buffers = Buffers.of(flow)
         life = BufferLife.of(flow, buffers, shape_bytes if is_gpu else leaf_bytes)
         hazards = BufferHazards(flow, buffers)
