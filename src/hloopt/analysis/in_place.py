@@ -27,6 +27,9 @@ class InPlacePair(NamedTuple):
     operand_index: Index
 
 
+_FUSION = Opcode.FUSION  # a member of an enum is slow to look up in a loop
+
+
 @dataclass(slots=True)
 class InPlace:
     """In-place pairs of instructions; the body of each fusion is looked at once."""
@@ -39,7 +42,7 @@ class InPlace:
         """The pairs of an instruction. O(operands), for a fusion O(its outputs) once."""
         find = _PAIRS.get(instruction.opcode)
         pairs = [] if find is None else find(instruction)
-        if instruction.opcode is Opcode.FUSION:
+        if instruction.opcode is _FUSION:
             pairs = pairs + self._pairs_of_body(instruction)
         return pairs
 
@@ -51,7 +54,7 @@ class InPlace:
             nested = [
                 i
                 for i in body.instructions
-                if i.opcode is Opcode.FUSION and i.called[0] not in self._of_bodies
+                if i.opcode is _FUSION and i.called[0] not in self._of_bodies
             ]
             if nested:
                 if len(stack) > len(body.module.computations):

@@ -142,6 +142,8 @@ class Buffers:
 
     def _color(self, values: list[int]) -> int:
         space = self.flow.shape(values[0]).layout.memory_space
+        if not self.wanted:
+            return space
         colors = {color for value in values for color in self.wanted.get(value, ())}
         if not colors:
             return space

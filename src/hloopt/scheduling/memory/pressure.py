@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from hloopt.analysis.dataflow import NOTHING, Dataflow
 from hloopt.ir import Computation, Instruction, Opcode
@@ -122,8 +123,9 @@ class BufferLife:
     def of(cls, flow: Dataflow, buffers: Buffers, shape_size: ShapeSize) -> BufferLife:
         result = cls(flow, buffers, shape_size)
         result._number = [-1] * len(flow.definer)
+        size_once = cache(shape_size)  # many buffers have one shape
         for number, buffer in enumerate(buffers.all):
-            result.size.append(shape_size(flow.shape(buffer.values[0])))
+            result.size.append(size_once(flow.shape(buffer.values[0])))
             if not buffer.color:
                 for value in buffer.values:
                     result._number[value] = number
@@ -159,11 +161,15 @@ class BufferLife:
     def allocated(self, instruction: Instruction) -> list[int]:
         """The buffers that must be alive for it, per operand: some may come several times."""
         if instruction.opcode in _READS_TABLE_ONLY:
-            held = self.flow.held
-            found = [b for o in instruction.operands for b in self._counted(held[o][:1])]
-        else:
-            found = [b for operand in instruction.operands for b in self._held[operand]]
-        return self._own(found)
+            tables = [self.flow.held[operand][0] for operand in instruction.operands]
+            return self._own(self._counted(tables))
+        held, uncounted = self._held, self._uncounted
+        return [
+            buffer
+            for operand in instruction.operands
+            for buffer in held[operand]
+            if buffer not in uncounted
+        ]
 
     def released(self, instruction: Instruction) -> list[int]:
         """The buffers that begin with it."""

@@ -56,13 +56,15 @@ class MemoryUse:
         """
         found = self._outlooks.get(node)
         if found is None:
-            seen = [
-                self.pressure.outlook(self.allocated[n], self.released[n], self.inside[n])
-                for n in self._seen_with(node)
-            ]
-            found = min(change for change, _ in seen), max(peak for _, peak in seen)
+            found = self._outlook_of_one(node)
+            for start in self._seen_with(node)[1:]:
+                change, peak = self._outlook_of_one(start)
+                found = min(found[0], change), max(found[1], peak)
             self._outlooks[node] = found
         return found
+
+    def _outlook_of_one(self, node: int) -> tuple[int, int]:
+        return self.pressure.outlook(self.allocated[node], self.released[node], self.inside[node])
 
     def look(self) -> None:
         """Bring up to date what rules ask about the limit."""
