@@ -132,12 +132,12 @@ class ScheduleGraph:
         self.predecessor_latency = [[] for _ in range(count)]
         self.successors = [[] for _ in range(count)]
         self.successor_latency = [[] for _ in range(count)]
-        number = self.number
+        number, add_edge, latency = self.number, self.add_edge, model.latency
         found: list[Edge] = []
         loops = TransferLoops(hazards, self.instructions)
         for source, instruction in enumerate(self.instructions):
             for user in (*instruction.users, *instruction.control_successors):
-                self.add_edge(source, number[user], model.latency(instruction, user))
+                add_edge(source, number[user], latency(instruction, user))
             if self.is_done[source]:
                 for earlier, later in hazards.edges(instruction, found):
                     found.append((earlier, later))

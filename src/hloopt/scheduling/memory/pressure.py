@@ -37,7 +37,7 @@ class Pressure:
     def __init__(self, life: BufferLife, live_below: Iterable[int] = ()) -> None:
         self.life = life
         self.live = set(live_below)
-        self.initial = sum(life.size[buffer] for buffer in self.live)
+        self.initial = sum(map(life.size.__getitem__, self.live))
         """Bytes alive below the computation's call."""
         self.change = 0
         """Bytes by which the usage differs from that."""
@@ -266,7 +266,7 @@ class BufferLife:
     def _measure(self) -> None:
         """The state of each computation in its present order, with what lives below its call."""
         entry = self.flow.module.entry
-        stack = [_Walk(entry, Pressure(self), self.states)]
+        stack = [_Walk(self, entry, ())]
         while stack:
             walk = stack[-1]
             instruction = next(walk.rest, None) if walk.waiting is None else walk.waiting
@@ -280,7 +280,7 @@ class BufferLife:
             if callee is not None:
                 walk.waiting = instruction
                 live = tuple(sorted(walk.pressure.live))
-                stack.append(_Walk(callee, Pressure(self, live), self.states))
+                stack.append(_Walk(self, callee, live))
                 continue
             walk.pressure.move(
                 self.allocated(instruction),
@@ -298,14 +298,9 @@ def _wrapped_roots(start: Instruction) -> list[Instruction]:
 class _Walk:
     __slots__ = ("computation", "pressure", "rest", "waiting")
 
-    def __init__(
-        self,
-        computation: Computation,
-        pressure: Pressure,
-        states: dict[Computation, PressureState],
-    ) -> None:
-        states[computation] = PressureState(tuple(sorted(pressure.live)))
+    def __init__(self, life: BufferLife, computation: Computation, live: tuple[int, ...]) -> None:
+        life.states[computation] = PressureState(live)
         self.computation = computation
-        self.pressure = pressure
+        self.pressure = Pressure(life, live)
         self.rest = iter(list(computation.instructions)[::-1])
         self.waiting: Instruction | None = None
