@@ -76,7 +76,7 @@ class ReadyIndex:
         self._state = state
         self._clock = state.clock
         self._resources = state.resources
-        self._facts = [rule.fact for rule in first_rules]
+        self._facts = list(dict.fromkeys(rule.fact for rule in first_rules))  # some read the same
         count = len(state.graph.instructions)
         self._kinds: dict[tuple[Hashable, ...], int] = {}
         self._kind: list[int | None] = [None] * count
@@ -88,6 +88,7 @@ class ReadyIndex:
         self._changed: dict[int, None] = {}
         """Nodes to be filed again."""
         self._aggressive = bool(state.config.aggressive_scheduling_policies)
+        self._minds_memory = state.config.minds_memory
 
     def touch(self, node: int) -> None:
         """Note that a node became ready, or that something that rules read of it changed."""
@@ -156,16 +157,15 @@ class ReadyIndex:
 
     def _file(self, node: int) -> None:
         state = self._state
-        self._version[node] += 1
+        version = self._version[node] = self._version[node] + 1
         if node in state.graph.group:
             return  # it is scheduled with its group
-        version = self._version[node]
         ready_time: float | None = self._clock.ready_time[node]
         if ready_time is not None and ready_time > self._clock.now:
             heappush(self._stalled, (ready_time, node, version))
         else:
             ready_time = None
-        outlook = state.memory.outlook(node) if state.config.minds_memory else None
+        outlook = state.memory.outlook(node) if self._minds_memory else None
         key = (self._kind_of(node), ready_time, outlook)
         peers = self._peers.get(key)
         if peers is None:
