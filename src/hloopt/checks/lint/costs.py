@@ -56,6 +56,17 @@ def work_bytes(view: View, instruction: Instruction) -> int:
     return cost.bytes_accessed * view.runs(instruction).times
 
 
+def work_seconds(view: View, instruction: Instruction) -> float:
+    """Time that an instruction keeps the main stream busy, in all its runs.
+
+    0 where times have no verdict, or are of another module than the given one.
+    """
+    if not has_times(view) or view.schedule.module is not instruction.parent.module:
+        return 0.0
+    cycles = view.schedule.simulation.model.node_time(instruction).cycles
+    return cycles * view.runs(instruction).times * (view.schedule.unit.seconds or 0.0)
+
+
 def collective_impact(view: View, collective: Collective) -> Impact:
     """What a collective costs: the wait for it, and the bytes that it sends."""
     runs = view.runs(collective.instruction).times
