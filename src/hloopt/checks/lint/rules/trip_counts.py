@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hloopt.analysis.calls import callees_first
+from hloopt.analysis.calls import callees_first, reachable_from_entry
 from hloopt.analysis.inventory.collectives import Collective
 from hloopt.analysis.loops.nesting import nested_loops
 from hloopt.analysis.loops.trip_count import loop_trips
@@ -59,7 +59,9 @@ def _loops(view: View) -> list[Instruction]:
     """The loops that the entry reaches, outer ones first."""
 
     def find() -> list[Instruction]:
-        callers_first = list(reversed(callees_first(view.subject.module)))
+        module = view.subject.module
+        reached = reachable_from_entry(module)
+        callers_first = [each for each in reversed(callees_first(module)) if each in reached]
         return [loop for loop, _ in nested_loops(callers_first)]
 
     return view.once("loops", find)
