@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hloopt.analysis.calls import callees_first, reachable_from_entry
 from hloopt.analysis.inventory.collectives import Collective
-from hloopt.analysis.loops.nesting import nested_loops
 from hloopt.analysis.loops.trip_count import loop_trips
 from hloopt.checks.doubts import not_partitioned
 from hloopt.checks.lint.costs import collectives
+from hloopt.checks.lint.loops import reached_loops
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.results import Severity
 from hloopt.checks.view import View
 from hloopt.diagnostics import counted
 from hloopt.ir.callers import with_callers
 from hloopt.ir.computation import Computation
-from hloopt.ir.instruction import Instruction
 
 _MOST_RELATED = 5
 
@@ -26,7 +24,7 @@ def unknown_trip_count(view: View, options: RuleOptions) -> Iterator[Finding]:
     """Loops with collectives that make nobody knows how many trips. O(instructions), and the
     trip counts."""
     inside = _collectives_inside(view)
-    for loop in _loops(view):
+    for loop in reached_loops(view):
         found = inside.get(loop.called[0])
         if found is None:
             continue
@@ -44,7 +42,7 @@ def unknown_trip_count(view: View, options: RuleOptions) -> Iterator[Finding]:
 def wrong_trip_count(view: View, options: RuleOptions) -> Iterator[Finding]:
     """Loops whose known_trip_count is not what body and condition tell. Costs what trip counts
     do."""
-    for loop in _loops(view):
+    for loop in reached_loops(view):
         trips = loop_trips(loop)
         if trips.disagrees:
             assert trips.computed is not None  # else they do not disagree
@@ -53,18 +51,6 @@ def wrong_trip_count(view: View, options: RuleOptions) -> Iterator[Finding]:
                 f"condition make {counted(trips.computed, 'trip')}",
                 loop,
             )
-
-
-def _loops(view: View) -> list[Instruction]:
-    """The loops that the entry reaches, outer ones first."""
-
-    def find() -> list[Instruction]:
-        module = view.subject.module
-        reached = reachable_from_entry(module)
-        callers_first = [each for each in reversed(callees_first(module)) if each in reached]
-        return [loop for loop, _ in nested_loops(callers_first)]
-
-    return view.once("loops", find)
 
 
 def _collectives_inside(view: View) -> dict[Computation, list[Collective]]:
