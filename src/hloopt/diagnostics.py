@@ -219,9 +219,9 @@ def counted(number: int, what: str, many: str | None = None) -> str:
     return f"{number:,} {what if number == 1 else many or f'{what}s'}"
 
 
-def part_of(number: int, total: int, what: str) -> str:
-    """`1 of 2 inputs is`, `2 of 3 inputs are`."""
-    return f"{number:,} of {counted(total, what)} {'is' if number == 1 else 'are'}"
+def part_of(number: int, total: int, what: str, many: str | None = None) -> str:
+    """`1 of 2 inputs is`, `2 of 3 inputs are`; `many` as in `counted`."""
+    return f"{number:,} of {counted(total, what, many)} {'is' if number == 1 else 'are'}"
 
 
 def with_article(noun: str) -> str:
