@@ -38,8 +38,8 @@ def test_copies_that_are_needed_have_a_reason() -> None:
     assert found.location.instruction == "w"
     assert [each.instruction for each in found.related] == ["x", "y"]
     assert found.message.startswith(
-        "%w copies 8.0 MiB of its state in each of its 10 trips, 100.0% of the bytes of the module: "
-        "%x stays, for both what it reads and what it writes lie between other values ("
+        "%w copies 8.0 MiB of its state in each of its 10 trips, 100.0% of the bytes of the "
+        "module: %x stays, for both what it reads and what it writes lie between other values ("
     )
     assert found.impact.moved == 2 * MOVED
     assert found.help == ""
