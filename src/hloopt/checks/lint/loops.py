@@ -6,6 +6,7 @@ from hloopt.analysis.calls import callees_first, reachable_from_entry
 from hloopt.analysis.loops.invariance import LoopInvariance
 from hloopt.analysis.loops.nesting import nested_loops
 from hloopt.analysis.loops.trip_count import trip_count
+from hloopt.checks.lint.costs import runs_text
 from hloopt.checks.view import View
 from hloopt.ir.instruction import Instruction
 
@@ -34,6 +35,19 @@ def repeated_loops(view: View) -> dict[Instruction, int]:
         return found
 
     return view.once("repeated loops", find)
+
+
+def runs_again(view: View, instruction: Instruction) -> bool:
+    """Whether an instruction runs twice in one run of the module, or nobody knows how often."""
+    runs = view.runs(instruction)
+    return runs.times > 1 or (runs.times > 0 and not runs.is_known)
+
+
+def loop_runs_text(view: View, instruction: Instruction) -> str:
+    """How often an instruction of a loop runs: `, 32 runs`."""
+    if view.runs(instruction).is_known:
+        return runs_text(view, instruction)
+    return ", in a loop whose trip count is not known"
 
 
 def invariance(view: View) -> LoopInvariance:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from hloopt.analysis.async_operations import is_host_transfer, wrapped
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.checks.doubts import OPTIMIZED, Doubt
-from hloopt.checks.lint.costs import exposed_seconds, runs_text
+from hloopt.checks.lint.costs import exposed_seconds
+from hloopt.checks.lint.loops import loop_runs_text, runs_again
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
@@ -77,16 +78,10 @@ def host_transfer_in_loop(view: View, options: HostTransferOptions) -> Iterator[
             continue
         yield Finding(
             f"{transfer.kind} stands in the body of a loop: %{instruction.name}"
-            f"{_runs_text(view, instruction)}",
+            f"{loop_runs_text(view, instruction)}",
             instruction,
             Impact(exposed_seconds(view, instruction), moved),
         )
-
-
-def _runs_text(view: View, instruction: Instruction) -> str:
-    if view.runs(instruction).is_known:
-        return runs_text(view, instruction)
-    return ", in a loop whose trip count is not known"
 
 
 def _transfers(view: View) -> list[_Transfer]:
@@ -104,8 +99,7 @@ def _find_transfers(view: View) -> Iterator[_Transfer]:
             transfer = _transfer_of(view, instruction)
             if transfer is None or (is_wrapped and transfer.is_copy):
                 continue  # a copy that is wrapped is that of its start
-            runs = view.runs(instruction)
-            if runs.times > 1 or (runs.times and not runs.is_known):
+            if runs_again(view, instruction):
                 yield transfer
 
 
