@@ -47,7 +47,10 @@ def test_a_conversion_of_what_the_loop_hands_on_is_found() -> None:
         "%x computes the same in each of the 10 trips of %w, which is 33.7% of the bytes of the "
         "module ("
     )
-    assert found.help == "Compute it before the loop: 512.0 KiB stay in memory while the loop runs."
+    assert (
+        found.help
+        == "Compute it before the loop, which keeps 512.0 KiB in memory while the loop runs."
+    )
     assert [each.instruction for each in found.related] == ["w"]
     assert found.impact.moved == 9 * MOVED
     assert found.impact.seconds > 0
@@ -138,6 +141,30 @@ def test_the_share_is_an_option() -> None:
     text = repeating(f"{CONVERTED} {USE}")
     assert found_names(CODE, text, share=0.33) == ["x"]
     assert found_names(CODE, text, share=0.34) == []
+
+
+def test_what_is_small_does_not_count() -> None:
+    text = repeating(f"{CONVERTED} {USE}")
+    assert found_names(CODE, text, size=9 * MOVED) == ["x"]
+    assert found_names(CODE, text, size=9 * MOVED + 1) == []
+    assert "i" not in found_names(CODE, text, share=0.0, size=0)
+
+
+@pytest.mark.parametrize(
+    ("work", "found"),
+    [
+        (f'x = {SQUARE} custom-call(v1), custom_call_target="f"', ["x"]),
+        (f'x = {SQUARE} custom-call(v1), custom_call_target="MoveToHost"', []),
+        ("x = f32[262144] reshape(v1)", []),
+        (f"x = ({SQUARE}, {SQUARE}, u32[]) copy-start(v1) k = {SQUARE} copy-done(x)", []),
+        (f"x = (({SQUARE}), bf16[512,512], u32[]) async-start(v1), calls=converted "
+         "k = bf16[512,512] async-done(x)", []),
+    ],
+    ids=["call", "identity", "reshape", "copy-start", "async-start"],
+)  # fmt: skip
+def test_what_may_cost_nothing_or_is_in_two_parts_is_not_found(work: str, found: list[str]) -> None:
+    text = repeating(f"{work} y = {SQUARE} fusion(v2), kind=kLoop, calls=negated")
+    assert found_names(CODE, text) == found
 
 
 def test_costs_are_those_of_kernels_of_one_device() -> None:

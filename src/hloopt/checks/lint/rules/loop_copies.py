@@ -11,7 +11,7 @@ from hloopt.checks.lint.loops import repeated_loops
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
-from hloopt.diagnostics import HloError, part_of
+from hloopt.diagnostics import HloError, counted, part_of
 from hloopt.ir.clone import clone_module
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -61,8 +61,8 @@ def loop_copies_state(view: View, options: LoopCopyOptions) -> Iterator[Finding]
         reason, remedy = _reason(view, copies)
         yield Finding(
             f"%{loop.name} copies {human_bytes(size)} of its state in each of its "
-            f"{trips // view.runs(loop).times:,} trips, {human_share(impact.moved / whole)} of the "
-            f"bytes of the module{reason}",
+            f"{counted(trips // view.runs(loop).times, 'trip')}, "
+            f"{human_share(impact.moved / whole)} of the bytes of the module{reason}",
             *(loop, impact, remedy, tuple(copies[:_MOST_RELATED])),
         )
 

@@ -12,15 +12,20 @@ from hloopt.checks.lint.loops import invariance, repeated_loops
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
+from hloopt.diagnostics import counted
+from hloopt.ir.custom_targets import IDENTITIES, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.loop_state import only_copies
 from hloopt.ir.opcode import ASYNC, COLLECTIVES, Opcode
 from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.options import Share, option
+from hloopt.options import Bytes, Share, option
 from hloopt.reports.console.units import human_bytes, human_share
 
-_NEVER_HOISTED = frozenset((*COLLECTIVES, *ASYNC, Opcode.COPY_START, Opcode.COPY_DONE))
-"""Opcodes that other rules look at, or that are in two parts."""
+_MIB = 1 << 20
+_NEVER_HOISTED = frozenset(
+    (*COLLECTIVES, *ASYNC, Opcode.COPY_START, Opcode.COPY_DONE, Opcode.RESHAPE)
+)
+"""Opcodes that other rules look at, that are in two parts, or that may turn out to be bitcasts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +34,9 @@ class InvariantOptions(RuleOptions):
 
     share: Share = option(
         Share(0.01), "the least share of the module's flops or bytes that is worth a finding"
+    )
+    size: Bytes = option(
+        _MIB, "the least bytes that it reads and writes too often, to be worth a finding"
     )
 
 
@@ -39,14 +47,24 @@ def invariant_computation_in_loop(view: View, options: InvariantOptions) -> Iter
     for loop, trips in repeated_loops(view).items():
         again = trips - view.runs(loop).times
         for instruction in loop.called[0].instructions:
-            if instruction.opcode in _NEVER_HOISTED or only_copies(instruction):
+            if not _may_be_hoisted(instruction):
                 continue
-            share, figure = _share(costs.of(instruction).times(again), costs.module())
-            if share and share >= options.share and instruction in invariance(view).of(loop):
+            saved = costs.of(instruction).times(again)
+            share, figure = _share(saved, costs.module())
+            is_large = share >= options.share and saved.bytes_accessed >= max(1, options.size)
+            if is_large and instruction in invariance(view).of(loop):
                 yield _repeated(
                     *(view, instruction, loop, trips, again),
                     f"{human_share(share)} of the {figure} of the module",
                 )
+
+
+def _may_be_hoisted(instruction: Instruction) -> bool:
+    return not (
+        instruction.opcode in _NEVER_HOISTED
+        or only_copies(instruction)
+        or custom_call_target(instruction) in IDENTITIES
+    )
 
 
 def _share(saved: Cost, whole: Cost) -> tuple[float, str]:
@@ -67,13 +85,13 @@ def _repeated(
     """The finding for an instruction that runs `again` times too often, of `trips`."""
     kept = human_bytes(shape_bytes(instruction.shape))
     return Finding(
-        f"%{instruction.name} computes the same in each of the {trips // (trips - again):,} trips "
-        f"of %{loop.name}, which is {share}",
+        f"%{instruction.name} computes the same in each of the "
+        f"{counted(trips // (trips - again), 'trip')} of %{loop.name}, which is {share}",
         instruction,
         Impact(
             work_seconds(view, instruction) * again / trips,
             view.subject.costs.of(instruction).bytes_accessed * again,
         ),
-        help=f"Compute it before the loop: {kept} stay in memory while the loop runs.",
+        help=f"Compute it before the loop, which keeps {kept} in memory while the loop runs.",
         related=(loop,),
     )

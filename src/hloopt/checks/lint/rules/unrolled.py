@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hloopt.analysis.loops.unrolled import unrolled_loops
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.view import View
+from hloopt.diagnostics import counted
 from hloopt.options import option
 
 _MOST_RELATED = 5
@@ -31,9 +32,9 @@ def unrolled_loop(view: View, options: UnrolledOptions) -> Iterator[Finding]:
     for found in unrolled_loops(module, repeats=options.repeats, block=options.block):
         first = found.anchors[0]
         yield Finding(
-            f"a block of {found.block:,} instructions is repeated {found.repeats:,} times, first "
-            f"around %{first.name}: {found.instructions:,} instructions where a loop has "
-            f"{found.block:,}",
+            f"a block of {counted(found.block, 'instruction')} is repeated "
+            f"{counted(found.repeats, 'time')}, first around %{first.name}: "
+            f"{counted(found.instructions, 'instruction')} where a loop has {found.block:,}",
             first,
             related=found.anchors[1 : 1 + _MOST_RELATED],
         )
