@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hloopt.analysis.inventory.collectives import Collective, collectives_of
+from hloopt.analysis.inventory.collectives import Collective, Form, collectives_of
 from hloopt.checks.doubts import schedule_doubt
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
 from hloopt.diagnostics import counted
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
 from hloopt.reports.console.units import human_bytes, human_seconds
 
 
@@ -70,7 +71,19 @@ def work_seconds(view: View, instruction: Instruction) -> float:
 def collective_impact(view: View, collective: Collective) -> Impact:
     """What a collective costs: the wait for it, and the bytes that it sends."""
     runs = view.runs(collective.instruction).times
-    return Impact(exposed_seconds(view, collective.instruction), collective.wire * runs)
+    exposed = sum(exposed_seconds(view, each) for each in runners(collective))
+    return Impact(exposed, collective.wire * runs)
+
+
+def runners(collective: Collective) -> list[Instruction]:
+    """The instructions of schedules that run a collective: itself, or the starts and fusions around
+    it, for one that is within both the start."""
+    if collective.form in (Form.SYNC, Form.PAIR):
+        return [collective.instruction]
+    callers = list(collective.instruction.parent.callers)
+    if collective.form is Form.WRAPPED and all(c.opcode is Opcode.FUSION for c in callers):
+        return [outer for caller in callers for outer in caller.parent.callers]
+    return callers
 
 
 def total(impacts: Iterable[Impact]) -> Impact:
