@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hloopt.analysis.async_operations import SYNC_COLLECTIVES, wrapped
 from hloopt.analysis.calls import loops_with_body
 from hloopt.analysis.inventory.collectives import Collective
+from hloopt.analysis.loops.trip_count import trip_count
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.checks.doubts import not_partitioned
-from hloopt.checks.lint.costs import collective_impact, collectives, runners
+from hloopt.checks.lint.costs import collectives, exposed_seconds, runners
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
@@ -40,7 +42,7 @@ def loop_invariant_collective(view: View, options: RuleOptions) -> Iterator[Find
             continue
         for runner in runners(each):
             loops = loops_with_body(runner.parent)
-            if loops and _saves(view, runner, loops) and _is_invariant(view, runner):
+            if loops and _repeats_work(view, runner, loops) and _is_invariant(view, runner):
                 yield _repeats(view, each, runner, loops)
 
 
@@ -48,18 +50,29 @@ def _repeats(
     view: View, collective: Collective, runner: Instruction, loops: list[Instruction]
 ) -> Finding:
     runs, needed = view.runs(runner).times, _runs_of_loops(view, loops)
-    whole = collective_impact(view, collective)
+    exposed = exposed_seconds(view, runner)
+    how_often = (
+        "runs in each, once would do"
+        if _has_unknown_trips(loops)
+        else f"runs {counted(runs, 'time')}, {needed} would do"
+    )
     return Finding(
         f"{with_article(collective.kind.value)} has the same operands in every trip of "
-        f"%{loops[0].name}: %{runner.name} runs {counted(runs, 'time')}, {needed} would do",
-        collective.instruction,
-        Impact(whole.seconds * (runs - needed) / runs, whole.moved // runs * (runs - needed)),
+        f"%{loops[0].name}: %{runner.name} {how_often}",
+        runner,
+        Impact(exposed * (runs - needed) / max(runs, 1), collective.wire * (runs - needed)),
         related=tuple(loops),
     )
 
 
-def _saves(view: View, runner: Instruction, loops: list[Instruction]) -> bool:
-    return view.runs(runner).times > _runs_of_loops(view, loops) > 0
+def _repeats_work(view: View, runner: Instruction, loops: list[Instruction]) -> bool:
+    """Whether an instruction in the body of loops runs more often than they do."""
+    is_more = view.runs(runner).times > _runs_of_loops(view, loops)
+    return is_more or _has_unknown_trips(loops)
+
+
+def _has_unknown_trips(loops: list[Instruction]) -> bool:
+    return any(trip_count(loop) is None for loop in loops)
 
 
 def _runs_of_loops(view: View, loops: list[Instruction]) -> int:
@@ -95,6 +108,7 @@ def _is_function(instruction: Instruction, effects: SideEffects) -> bool:
     """Whether equal operands give an equal value, now and in the next trip."""
     if instruction.opcode in _NEW_EACH_TIME:
         return False
-    if instruction.opcode in COLLECTIVES or instruction.opcode in ASYNC:
-        return True
-    return not effects.of(instruction)
+    is_collective = instruction.opcode in COLLECTIVES or (
+        instruction.opcode in ASYNC and wrapped(instruction).opcode in SYNC_COLLECTIVES
+    )
+    return is_collective or not effects.of(instruction)
