@@ -22,14 +22,6 @@ from hloopt.ir.opcode import ASYNC, COLLECTIVES, Opcode
 from hloopt.ir.ordering import stable_order
 from hloopt.ir.tuples import is_parameter_element
 
-_NEW_EACH_TIME = frozenset(
-    (
-        *(Opcode.PARAMETER, Opcode.INFEED, Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE),
-        *(Opcode.AFTER_ALL, Opcode.RECV, Opcode.RECV_DONE, Opcode.SEND, Opcode.SEND_DONE),
-    )
-)
-"""Opcodes that may give another value in each trip, whatever their operands are."""
-
 
 @rule("HLL102", "loop-invariant-collective", not_partitioned)
 def loop_invariant_collective(view: View, options: RuleOptions) -> Iterator[Finding]:
@@ -106,7 +98,7 @@ def _invariants(body: Computation, effects: SideEffects) -> set[Instruction]:
 
 def _is_function(instruction: Instruction, effects: SideEffects) -> bool:
     """Whether equal operands give an equal value, now and in the next trip."""
-    if instruction.opcode in _NEW_EACH_TIME:
+    if instruction.opcode is Opcode.PARAMETER:
         return False
     is_collective = instruction.opcode in COLLECTIVES or (
         instruction.opcode in ASYNC and wrapped(instruction).opcode in SYNC_COLLECTIVES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -54,27 +54,43 @@ class _Combiner(ModulePass):
     options: Any
 
     def run(self, module: Module, context: PassContext) -> bool:
-        found = list(module.instructions(self.opcode))
-        if any(constrains_layout(i) for i in found):
-            for collective in found:
-                context.missed(collective, f"an {self.opcode} of the module constrains its layout")
-            return False
-        by_computation: dict[Computation, list[Instruction]] = {}
-        for collective in found:
-            by_computation.setdefault(collective.parent, []).append(collective)
+        by_computation = self.candidates(module, context)
         before = module.version
         for computation, collectives in by_computation.items():
             if not self.options.combine_while_loops and loops_with_body(computation):
                 for collective in collectives:
                     context.missed(collective, "it is in a loop's body, combine_while_loops is off")
-            else:
-                self._combine_all(computation, collectives, context)
+                continue
+            version = computation.version
+            for found in self.groups(computation, collectives, context):
+                self._combine(found, context)
+            if computation.version != version:
+                repair_schedule([computation])
         return module.version != before
 
-    def _combine_all(
+    def candidates(
+        self, module: Module, context: PassContext
+    ) -> dict[Computation, list[Instruction]]:
+        """The collectives of each computation; none at all where one constrains its layout."""
+        found = list(module.instructions(self.opcode))
+        by_computation: dict[Computation, list[Instruction]] = {}
+        if any(constrains_layout(i) for i in found):
+            for collective in found:
+                context.missed(collective, f"an {self.opcode} of the module constrains its layout")
+            return by_computation
+        for collective in found:
+            by_computation.setdefault(collective.parent, []).append(collective)
+        return by_computation
+
+    def groups(
         self, computation: Computation, collectives: list[Instruction], context: PassContext
-    ) -> None:
-        """O(edges) per kind of collective that there are at least two of."""
+    ) -> Iterator[Group]:
+        """Yield what can become one, of some collectives of a computation; some groups have one
+        member.
+
+        Each group can be combined before the next is asked for. O(edges) per kind of collective
+        that there are at least two of.
+        """
         kinds: dict[Hashable, dict[Instruction, int]] = {}
         for collective in collectives:
             if reason := self.why_not(collective):
@@ -82,7 +98,6 @@ class _Combiner(ModulePass):
             else:
                 sizes = kinds.setdefault(self.kind(collective), {})
                 sizes[collective] = shape_bytes(collective.shape)
-        version = computation.version
         in_order = stable_order if computation.module.is_scheduled else post_order
         limits = Limits(
             self.options.combine_threshold_in_bytes, self.options.combine_threshold_count
@@ -94,10 +109,7 @@ class _Combiner(ModulePass):
                     only, f"no other {self.opcode} of its computation agrees with it in all else"
                 )
                 continue
-            for found in group(in_order(computation), sizes, limits):
-                self._combine(found, context)
-        if computation.version != version:
-            repair_schedule([computation])
+            yield from group(in_order(computation), sizes, limits)
 
     def _combine(self, found: Group, context: PassContext) -> None:
         if len(found.members) < 2:
