@@ -27,6 +27,8 @@ class Finding:
     """A sentence on what to do; empty where the page of the rule says enough."""
     related: tuple[Instruction, ...] = ()
     """Other instructions that it is about."""
+    severity: Severity | None = None
+    """The weight of this one; None for that of the rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

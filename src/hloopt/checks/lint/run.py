@@ -42,7 +42,8 @@ def _violation(rule: Rule, finding: Finding, view: View) -> Violation:
     subject = view.subject
     costs = impact_text(finding.impact)
     return Violation(
-        *(rule.code, rule.severity, finding.message + (f" ({costs})" if costs else "")),
+        *(rule.code, finding.severity or rule.severity),
+        finding.message + (f" ({costs})" if costs else ""),
         Location(subject.file)
         if finding.instruction is None
         else subject.location_of(finding.instruction),
