@@ -77,8 +77,7 @@ def two(first: str, second: str, between: str = "") -> str:
         two(
             f"f32[1024] all-reduce(p), {REDUCE}",
             f"f32[1024] all-reduce(w), {REDUCE}",
-            "w = f32[1024] fusion(q), kind=kLoop, calls=work\n"
-            "  u = f32[1024] fusion(x), kind=kLoop, calls=work",
+            "w = f32[1024] fusion(q), kind=kLoop, calls=work\n  u = f32[1024] cosine(x)",
         ),
         # what costs nothing has no place
         two(
@@ -114,16 +113,10 @@ def test_two_could_be_one(body: str) -> None:
         two(
             f"f32[1024] all-reduce(p), {REDUCE}",
             f"f32[1024] all-reduce(w), {REDUCE}",
-            "u = f32[1024] fusion(x), kind=kLoop, calls=work\n"
-            "  w = f32[1024] fusion(q), kind=kLoop, calls=work",
+            "u = f32[1024] cosine(x)\n  w = f32[1024] fusion(q), kind=kLoop, calls=work",
         ),
         # a combiner has done it
         f"ROOT t = (f32[1024], f32[1024]) all-reduce(p, q), {REDUCE}",
-        # one constrains its layout
-        two(
-            f"f32[1024]{{0}} all-reduce(p), {REDUCE}, constrain_layout=true",
-            f"f32[1024]{{0}} all-reduce(q), {REDUCE}",
-        ),
         # nothing to send
         two(f"f32[0] all-reduce(z), {REDUCE}", f"f32[0] all-reduce(z), {REDUCE}")
         .replace("x = ", "z = f32[0] constant({})\n  x = ")
@@ -186,7 +179,7 @@ def test_three_are_one_group_and_a_use_between_parts_them() -> None:
     last = "w = f32[1024] fusion(p), kind=kLoop, calls=work"
     (found,) = violations("HLL104", module(body.replace("USE", last)))
     assert "%x and 3 others" in found.message
-    first = "u = f32[1024] fusion(x), kind=kLoop, calls=work\n  "
+    first = "u = f32[1024] cosine(x)\n  "
     assert sorted(found_names("HLL104", module(body.replace("USE", first + last)))) == ["x", "z"]
 
 

@@ -60,7 +60,6 @@ def test_no_device_sends_anything(instruction: str, reason: str) -> None:
     [
         f"f32[8] all-reduce(p), replica_groups={{{{0,1}},{{2,3}}}}, {GLOBAL}, to_apply=sum",
         f"f32[8] all-reduce(p), replica_groups={{{{0}},{{1}},{{2,3}}}}, {GLOBAL}, to_apply=sum",
-        f"f32[8] all-reduce(p), replica_groups={{}}, {GLOBAL}, to_apply=sum",
         # one replica, but all its partitions
         "f32[8] all-reduce(p), replica_groups={{0}}, channel_id=1, to_apply=sum",
         "f32[8] collective-permute(p), source_target_pairs={{0,0},{1,2}}, channel_id=1",

@@ -194,16 +194,6 @@ def test_converts_and_products_in_fusions() -> None:
     assert not found_upcasts(several.replace("index={}", "index=0"))
 
 
-def test_a_fusion_that_two_callers_share_has_operands_of_both() -> None:
-    text = product(
-        "o = f32[2048,2048] parameter(2)",
-        "z = f32[2048,2048] fusion(o, o), kind=kCustom, calls=multiply",
-        dot="f32[2048,2048] fusion(x, y), kind=kCustom, calls=multiply",
-        computations=WIDEN,
-    )
-    assert not found_upcasts(text.replace("HloModule m", "HloModule m" + GPU))
-
-
 def test_converts_that_are_kernels_make_the_product_read_more() -> None:
     fused = "f32[2048,2048] fusion(a), kind=kLoop, calls=widen"
     text = product(

@@ -82,7 +82,7 @@ def test_copies_at_either_end_of_a_trip_are_found(work: str, results: str) -> No
 @pytest.mark.parametrize(
     ("work", "results", "shape"),
     [
-        (f"k = {LARGE} fusion(v1), kind=kLoop, calls=negated x = {LARGE} copy(k) "
+        (f"k = {LARGE} negate(v1) x = {LARGE} copy(k) "
          f"y = {LARGE} fusion(x), kind=kLoop, calls=negated", "y, v2", LARGE),
         (f"k = {OTHER} copy(v1) y = {LARGE} copy(k)", "v1, v2", LARGE),
         (f"k = {HOST} copy(v1)", "v1, v2", LARGE),
