@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 from hloopt.scheduling.graph.graph import ScheduleGraph
 from hloopt.scheduling.resources.resource import Hazard, Needs, Uses
@@ -66,14 +67,10 @@ def releases_hazard(graph: ScheduleGraph, tracker: ResourceTracker, hazard: Haza
 def unlocks(graph: ScheduleGraph, *, top_down: bool) -> list[bool]:
     """Whether a node has a done among its operands; top down, a start among its users."""
     if top_down:
-        return [
-            any(graph.is_start[graph.number[user]] for user in instruction.users)
-            for instruction in graph.instructions
-        ]
-    return [
-        any(graph.is_done[graph.number[operand]] for operand in instruction.operands)
-        for instruction in graph.instructions
-    ]
+        starts = set(compress(graph.instructions, graph.is_start))
+        return [not starts.isdisjoint(instruction.users) for instruction in graph.instructions]
+    dones = set(compress(graph.instructions, graph.is_done))
+    return [not dones.isdisjoint(instruction.operands) for instruction in graph.instructions]
 
 
 def has_delayed_start(graph: ScheduleGraph) -> list[bool]:

@@ -15,10 +15,10 @@ class ReadySet:
         self._graph = graph
         self._behind = direction.behind
         count = len(graph.instructions)
-        self.waiting = [len(edges) for edges in direction.behind]
+        waiting = self.waiting = [len(edges) for edges in direction.behind]
         """The number of edges from behind that are still open, per node."""
         self.creates_ready = [
-            sum(self.waiting[node] == 1 for node in ahead) for ahead in direction.ahead
+            len([node for node in ahead if waiting[node] == 1]) for ahead in direction.ahead
         ]
         """The number of nodes that wait for each node alone."""
         self.nodes: list[int] = []
