@@ -16,36 +16,36 @@ GATHER = f"g = f32[1024] all-gather(OPERAND), {GROUPS}, dimensions={{0}}"
 STATE = "(s32[], f32[256], f32[1024])"
 
 
-COMPUTATIONS = """sum {
+CALLED = f"""
+sum {{
   a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT total = f32[] add(a, b)
-}
+}}
 
-twice {
+twice {{
   v = f32[256] parameter(0)
   ROOT t = f32[256] add(v, v)
-}
+}}
 
-work {
+work {{
   u = f32[1024] parameter(0)
   k = f32[1024] parameter(1)
   ROOT m = f32[1024] multiply(u, k)
-}
+}}
 
-gathering {
+gathering {{
   v.1 = f32[256] parameter(0)
-  ROOT whole = f32[1024] all-gather(v.1), __G__, dimensions={0}
-}
+  ROOT whole = f32[1024] all-gather(v.1), {GROUPS}, dimensions={{0}}
+}}
 
-draws {
+draws {{
   v.2 = f32[256] parameter(0)
   low = f32[] constant(0)
   high = f32[] constant(1)
   ROOT drawn = f32[256] rng(low, high), distribution=rng_uniform
-}
-
-""".replace("__G__", GROUPS)
+}}
+"""
 
 
 def loop(body: str, root: str = "next, w, y", trips: str = "8", entry: str = "") -> str:
@@ -53,7 +53,9 @@ def loop(body: str, root: str = "next, w, y", trips: str = "8", entry: str = "")
     return f"""
 HloModule m, is_scheduled=true, replica_count=4
 
-{COMPUTATIONS}body {{
+{CALLED}
+
+body {{
   state = {STATE} parameter(0)
   i = s32[] get-tuple-element(state), index=0
   one = s32[] constant(1)
