@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hloopt.checks.doubts import memory_doubt, not_partitioned
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
+from hloopt.checks.lint.readers import can_compute
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
 from hloopt.diagnostics import counted, with_article
-from hloopt.ir.attributes.backend_config import backend_config
-from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import ELIDED
-from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.memory.allocations import AllocationKind
 from hloopt.memory.analysis import MemoryAnalysis
@@ -145,7 +144,9 @@ def _is_only_read(analysis: MemoryAnalysis, value: int) -> bool:
     that computes it."""
     if value in analysis.results or len(analysis.buffer_of(value).values) > 1:
         return False
-    return all(_can_compute(use.user) for use in analysis.flow.uses(value))
+    return all(
+        use.user.opcode in _HAND_ON or can_compute(use.user) for use in analysis.flow.uses(value)
+    )
 
 
 def _places(analysis: MemoryAnalysis) -> dict[int, list[int]]:
@@ -170,26 +171,5 @@ def _saved(view: View, value: int, place: Sequence[int]) -> int:
     return max(memory.report.peak - max(without, rest), 0)
 
 
-def _can_compute(user: Instruction) -> bool:
-    if user.opcode is Opcode.FUSION:
-        return fusion_kind_of(user) in ("kLoop", "kInput") or _is_triton(user)
-    return user.opcode in _FUSIBLE or user.opcode in _HAND_ON
-
-
-def _is_triton(fusion: Instruction) -> bool:
-    """Whether XLA:GPU generates Triton code for a fusion, as for products."""
-    config = backend_config(fusion).get("fusion_backend_config")
-    return isinstance(config, Mapping) and str(config.get("kind")).startswith("__triton")
-
-
-_FUSIBLE = (
-    ELEMENTWISE_UNARY
-    | ELEMENTWISE_BINARY
-    | {
-        *(Opcode.SELECT, Opcode.CLAMP, Opcode.BROADCAST, Opcode.RESHAPE, Opcode.TRANSPOSE),
-        *(Opcode.REDUCE, Opcode.SLICE, Opcode.DYNAMIC_SLICE, Opcode.CONCATENATE, Opcode.PAD),
-        *(Opcode.REVERSE, Opcode.GATHER),
-    }
-)
 _HAND_ON = frozenset((Opcode.WHILE, Opcode.CALL, Opcode.CONDITIONAL, Opcode.TUPLE, Opcode.BITCAST))
 """Opcodes that give a value to others, whose reads count on their own."""

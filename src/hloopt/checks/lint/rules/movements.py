@@ -12,6 +12,7 @@ from typing import NamedTuple
 from hloopt.checks.lint.costs import runs_text, work_bytes
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.lint.needs import not_scheduled
+from hloopt.checks.lint.readers import behind_bitcasts, readers
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
 from hloopt.ir.attributes.typed import dimensions_of
@@ -66,30 +67,30 @@ def _why_needless(instruction: Instruction, movement: _Movement) -> tuple[str, I
     """The reason why a movement could be left out, and for whom it is made; None if it could
     not."""
     entry = instruction.parent.module.entry
-    source = _behind_bitcasts(instruction.operands[0])
-    readers = list(_readers(instruction))
-    is_alone = list(_readers(source)) == [instruction]
+    source = behind_bitcasts(instruction.operands[0])
+    read_by = list(readers(instruction))
+    is_alone = list(readers(source)) == [instruction]
     if source.opcode is Opcode.PARAMETER and source.parent is entry:
         if is_alone and not _is_aliased_argument(source):
             return f"argument %{source.name} could have this layout", source
         return "", None
-    if _is_only_result(instruction, readers):
+    if _is_only_result(instruction, read_by):
         is_result = not _is_aliased_result(entry.root, instruction)
         return ("the result could have the layout before", entry.root) if is_result else ("", None)
-    if readers and all(_takes(reader, instruction, movement) for reader in readers):
-        return f"%{readers[0].name} could read its operand as it lies", readers[0]
+    if read_by and all(_takes(reader, instruction, movement) for reader in read_by):
+        return f"%{read_by[0].name} could read its operand as it lies", read_by[0]
     if is_alone and _writes(source, movement):
         return f"%{source.name} could write its result in this order", source
     return "", None
 
 
-def _is_only_result(value: Instruction, readers: Sequence[Instruction]) -> bool:
+def _is_only_result(value: Instruction, read_by: Sequence[Instruction]) -> bool:
     """Whether a value is a result of the program, and nothing else reads it."""
     if value.parent is not value.parent.module.entry:
         return False
-    if not readers:
+    if not read_by:
         return value.is_root
-    return all(r.is_root and r.opcode in (Opcode.TUPLE, Opcode.BITCAST) for r in readers)
+    return all(r.is_root and r.opcode in (Opcode.TUPLE, Opcode.BITCAST) for r in read_by)
 
 
 def _is_aliased_argument(parameter: Instruction) -> bool:
@@ -100,7 +101,7 @@ def _is_aliased_argument(parameter: Instruction) -> bool:
 
 def _is_aliased_result(root: Instruction, value: Instruction) -> bool:
     """Whether a result, in the root of the entry, lies where an argument does."""
-    numbers = [n for n, part in enumerate(root.operands) if _behind_bitcasts(part) is value]
+    numbers = [n for n, part in enumerate(root.operands) if behind_bitcasts(part) is value]
     outputs = {(n,) for n in numbers} if root.opcode is Opcode.TUPLE else {()}
     return any(alias.output_index in outputs for alias in _aliases(root))
 
@@ -108,23 +109,6 @@ def _is_aliased_result(root: Instruction, value: Instruction) -> bool:
 def _aliases(instruction: Instruction) -> Sequence[Alias]:
     attributes = instruction.parent.module.attributes
     return parse_aliasing(attributes.get("input_output_alias", "{}"))
-
-
-def _behind_bitcasts(value: Instruction) -> Instruction:
-    while value.opcode is Opcode.BITCAST:
-        value = value.operands[0]
-    return value
-
-
-def _readers(value: Instruction) -> Iterator[Instruction]:
-    """The users of a value, through bitcasts."""
-    waiting = [value]
-    while waiting:
-        for user in waiting.pop().users:
-            if user.opcode is Opcode.BITCAST and not user.is_root:
-                waiting.append(user)
-            else:
-                yield user
 
 
 # -- what moves -----------------------------------------------------------------------------------
@@ -196,10 +180,10 @@ def _takes(product: Instruction, moved: Instruction, movement: _Movement) -> boo
         return False
     order = [movement.sizes[block] for block in movement.order]
     places = [movement.order.index(block) for block in range(len(order))]
-    numbers = {n for n, part in enumerate(product.operands) if _behind_bitcasts(part) is moved}
+    numbers = {n for n, part in enumerate(product.operands) if behind_bitcasts(part) is moved}
     reads = 0
     for side, operand in zip(("lhs", "rhs"), dot.operands, strict=True):
-        value = _behind_bitcasts(operand)
+        value = behind_bitcasts(operand)
         if dot is product:
             is_read = value is moved
         else:
@@ -215,8 +199,8 @@ def _uses_of_operands(product: Instruction, dot: Instruction, numbers: set[int])
     if dot is product:
         return len(numbers)
     parameters = [product.called[0].parameters[number] for number in numbers]
-    uses = (use for p in parameters for use in _readers(p))
-    return sum(sum(_behind_bitcasts(o) in parameters for o in use.operands) for use in uses)
+    uses = (use for p in parameters for use in readers(p))
+    return sum(sum(behind_bitcasts(o) in parameters for o in use.operands) for use in uses)
 
 
 def _writes(product: Instruction, movement: _Movement) -> bool:
