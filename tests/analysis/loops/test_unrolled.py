@@ -122,6 +122,31 @@ def test_what_is_no_loop(step: Callable[[int], str]) -> None:
     assert shapes(module(step, 12)) == []
 
 
+def test_short_chains_side_by_side_are_no_loop() -> None:
+    """All products are alike, but only two of them follow one another."""
+
+    def column(n: int) -> str:
+        taken = f"p{n} = {X} parameter({n + 1}) "
+        first = f"k{n} = {X} tanh(p{n}) l{n} = {X} sine(k{n}) m{n} = {X} tanh(l{n}) "
+        second = f"k{n}.2 = {X} tanh(d{n}) l{n}.2 = {X} sine(k{n}.2) m{n}.2 = {X} tanh(l{n}.2) "
+        return (
+            f"{taken}{first}d{n} = {X} dot(m{n}, m{n}), {DOT} "
+            f"{second}x{n} = {X} dot(m{n}.2, m{n}.2), {DOT}"
+        )
+
+    text = module(column, 6)
+    assert shapes(text) == []
+    assert len(found(text, repeats=2)) == 1
+
+
+def test_a_block_is_found_once_whatever_is_in_it() -> None:
+    def step(n: int) -> str:
+        return f"d{n} = {X} dot(x{n - 1}, w), {DOT} x{n} = {X} dot(w, d{n}), {DOT}"
+
+    (loop,) = found(module(step, 12))
+    assert loop.block == 2
+
+
 def test_blocks_of_several_shapes_are_several_loops_or_none() -> None:
     def growing(n: int) -> str:
         size = 8 + n

@@ -52,3 +52,23 @@ ENTRY e {{
   ROOT w = {state} while(state), condition=condition, body=body{config}
 }}
 """
+
+
+def in_two_loops(inner: str, *shapes: str, limit: str = "constant(10)") -> str:
+    """The module of `in_loop`, of state `shapes`, as the body of another loop around it."""
+    state = f"(s32[], {', '.join(shapes)})"
+    called = inner.partition("\n")[2].replace("ENTRY e", "inner")
+    numbers = range(1, len(shapes) + 1)
+    for n in numbers:
+        called = called.replace(f" a{n}", f" e{n}")
+    given = ", ".join(f"v{n}" for n in numbers)
+    work = f"r = {state} call({given}), to_apply=inner\n" + "\n".join(
+        f"  l{n} = {shape} get-tuple-element(r), index={n}"
+        for n, shape in zip(numbers, shapes, strict=True)
+    )
+    results = ", ".join(f"l{n}" for n in numbers)
+    text = in_loop(work, results, *shapes, computations=called, limit=limit)
+    for name in ("body", "condition"):
+        first, _, last = text.rpartition(f"\n{name} {{")
+        text = f"{first}\nouter_{name} {{" + last.replace(f"{name}={name}", f"{name}=outer_{name}")
+    return text

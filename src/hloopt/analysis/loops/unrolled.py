@@ -94,10 +94,8 @@ class _Labels:
         return int(instruction.opcode not in _PLUMBING)
 
     def is_anchor(self, instruction: Instruction) -> bool:
-        opcode = instruction.opcode
-        return opcode in _ANCHORS or (
-            opcode is not Opcode.WHILE
-            and any(callee in self._with_anchor for callee in instruction.called)
+        return instruction.opcode in _ANCHORS or any(
+            callee in self._with_anchor for callee in instruction.called
         )
 
     def _label(self, order: Sequence[Instruction], rounds: int) -> None:
@@ -149,12 +147,10 @@ class _Graph:
         number = {instruction: node for node, instruction in enumerate(order)}
         self._operands = [[number[each] for each in node.operands] for node in order]
         self._users = [0] * len(order)
-        """Operands that a node is, with repetition; a root has one user more."""
+        """The number of operands that each node is."""
         for operands in self._operands:
             for operand in operands:
                 self._users[operand] += 1
-        for node, instruction in enumerate(order):
-            self._users[node] += instruction.is_root
 
     def longest_chain(self, members: Sequence[int]) -> list[int]:
         """The most of some nodes of which each depends on the one before. O(nodes)."""

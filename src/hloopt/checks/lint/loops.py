@@ -40,7 +40,7 @@ def repeated_loops(view: View) -> dict[Instruction, int]:
 def runs_again(view: View, instruction: Instruction) -> bool:
     """Whether an instruction runs twice in one run of the module, or nobody knows how often."""
     runs = view.runs(instruction)
-    return runs.times > 1 or (runs.times > 0 and not runs.is_known)
+    return runs.times > 1 or not runs.is_known
 
 
 def loop_runs_text(view: View, instruction: Instruction) -> str:

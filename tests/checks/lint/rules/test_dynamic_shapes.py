@@ -85,6 +85,18 @@ def test_what_runs_once_is_not_found() -> None:
     assert found_names(CODE, text) == []
 
 
+def test_what_is_called_twice_is_not_in_a_loop() -> None:
+    text = """HloModule m
+called { c = f32[<=8] parameter(0) ROOT x = f32[<=8] negate(c) }
+ENTRY e {
+  p = f32[<=8] parameter(0)
+  y = f32[<=8] call(p), to_apply=called
+  ROOT z = f32[<=8] call(y), to_apply=called
+}
+"""
+    assert found_names(CODE, text) == []
+
+
 def test_a_loop_of_unknown_trips_is_found() -> None:
     (found,) = violations(CODE, dynamic(CUT, limit="get-tuple-element(q), index=1"))
     assert "first %x, in a loop whose trip count is not known" in found.message

@@ -78,6 +78,8 @@ def test_what_waits_for_the_host_is_found_whatever_its_size(
         'x = f32[4]{0} custom-call(v1), custom_call_target="f"',
         "a = token[] after-all() x = (f32[4]{0}, u32[], token[]) send(v1, a), channel_id=1 "
         "z = token[] send-done(x), channel_id=1",
+        "a = token[] after-all() x = (f32[4]{0}, u32[], token[]) recv(a), channel_id=1 "
+        "z = (f32[4]{0}, token[]) recv-done(x), channel_id=1",
         "x = f32[4]{0} copy(v1)",
     ],
 )
@@ -191,6 +193,19 @@ def test_what_runs_once_is_not_found() -> None:
     assert named(*copy, limit="constant(0)") == []
     text = f"HloModule m, is_scheduled=true ENTRY e {{ p = {DEVICE} parameter(0) "
     assert found_names(CODE, text + f"ROOT x = {HOST} copy(p) }}") == []
+
+
+def test_what_is_called_twice_is_not_in_a_loop() -> None:
+    text = f"""HloModule m, is_scheduled=true
+called {{ c = {DEVICE} parameter(0) ROOT x = {HOST} copy(c) }}
+ENTRY e {{
+  p = {DEVICE} parameter(0)
+  y = {HOST} call(p), to_apply=called
+  z = {HOST} call(p), to_apply=called
+  ROOT t = ({HOST}, {HOST}) tuple(y, z)
+}}
+"""
+    assert found_names(CODE, text) == []
 
 
 def test_a_loop_of_unknown_trips_counts_for_one() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.checks.lint.linting import check, found_names, violations
-from tests.checks.lint.loops import UNKNOWN_LIMIT, in_loop
+from tests.checks.lint.loops import UNKNOWN_LIMIT, in_loop, in_two_loops
 
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.checks.results import Verdict
@@ -84,11 +84,14 @@ def test_copies_at_either_end_of_a_trip_are_found(work: str, results: str) -> No
     [
         (f"k = {LARGE} negate(v1) x = {LARGE} copy(k) "
          f"y = {LARGE} fusion(x), kind=kLoop, calls=negated", "y, v2", LARGE),
+        (f'k = ({LARGE}, {LARGE}) custom-call(v1), custom_call_target="f" '
+         f"l = {LARGE} get-tuple-element(k), index=0 x = {LARGE} copy(l) "
+         f"y = {LARGE} fusion(x), kind=kLoop, calls=negated", "y, v2", LARGE),
         (f"k = {OTHER} copy(v1) y = {LARGE} copy(k)", "v1, v2", LARGE),
         (f"k = {HOST} copy(v1)", "v1, v2", LARGE),
         (f"y = {LARGE} fusion(v1), kind=kLoop, calls=negated", "y, v2", LARGE),
     ],
-    ids=["within a trip", "layout", "memory", "none"],
+    ids=["within a trip", "of another tuple", "layout", "memory", "none"],
 )  # fmt: skip
 def test_other_copies_are_not_of_the_state(work: str, results: str, shape: str) -> None:
     assert found_names(CODE, copying(work, results, shape)) == []
@@ -106,6 +109,15 @@ def test_small_arrays_do_not_count() -> None:
 def test_a_loop_of_one_trip_is_not_looked_at(limit: str) -> None:
     assert found_names(CODE, copying(SWAPPED, "y, x", limit="constant(2)")) == ["w"]
     assert found_names(CODE, copying(SWAPPED, "y, x", limit=limit)) == []
+
+
+def test_a_loop_that_runs_several_times_counts_as_often() -> None:
+    inner = copying(SWAPPED, "y, x")
+    (found,) = violations(CODE, in_two_loops(inner, LARGE, LARGE))
+    assert "in each of its 10 trips, " in found.message
+    assert found.impact.moved == 20 * MOVED
+    never = in_two_loops(inner, LARGE, LARGE, limit="constant(0)")
+    assert found_names(CODE, never, share=0.0) == []
 
 
 def test_trips_that_are_not_known_allow_no_verdict() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.checks.expecting import UNPARTITIONED
 from tests.checks.lint.linting import check, found_names, violations
-from tests.checks.lint.loops import UNKNOWN_LIMIT, in_loop
+from tests.checks.lint.loops import UNKNOWN_LIMIT, in_loop, in_two_loops
 
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.checks.results import Verdict
@@ -114,27 +114,11 @@ def test_a_loop_of_unknown_trips_is_left_out() -> None:
 
 
 def test_of_loops_in_loops_each_run_computes_once() -> None:
-    state = f"(s32[], {SQUARE}, {SQUARE})"
-    inner = repeating(f"{CONVERTED} {USE}").replace("ENTRY e", "inner").partition("m, is_sch")[2]
-    inner = inner.partition("\n")[2]
-    for number in (1, 2):
-        inner = inner.replace(f" a{number}", f" e{number}")
-    outer = in_loop(
-        f"r = {state} call(v1, v2), to_apply=inner l = {SQUARE} get-tuple-element(r), index=2",
-        *("v1, l", SQUARE, SQUARE),
-        computations=inner,
-    )
-    outer = _second(_second(outer, "body"), "condition")
-    (found,) = violations(CODE, outer)
+    inner = repeating(f"{CONVERTED} {USE}")
+    (found,) = violations(CODE, in_two_loops(inner, SQUARE, SQUARE))
     assert found.location.instruction == "x"
     assert "in each of the 10 trips of" in found.message
     assert found.impact.moved == 90 * MOVED
-
-
-def _second(text: str, name: str) -> str:
-    """Give the last of two computations of a name, and its call, another name."""
-    first, _, rest = text.rpartition(f"\n{name} {{")
-    return f"{first}\nouter_{name} {{" + rest.replace(f"{name}={name}", f"{name}=outer_{name}")
 
 
 def test_the_share_is_an_option() -> None:

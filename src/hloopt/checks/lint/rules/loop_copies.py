@@ -116,7 +116,5 @@ def _copies_that_stay(view: View) -> dict[str, str] | None:
     except HloError:
         return None
     return {
-        remark.instruction: remark.reason.removeprefix("it stays: ")
-        for remark in context.remarks
-        if remark.kind == "missed"
+        remark.instruction: remark.reason.removeprefix("it stays: ") for remark in context.remarks
     }

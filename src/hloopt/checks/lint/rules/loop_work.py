@@ -22,9 +22,7 @@ from hloopt.options import Bytes, Share, option
 from hloopt.reports.console.units import human_bytes, human_share
 
 _MIB = 1 << 20
-_NEVER_HOISTED = frozenset(
-    (*COLLECTIVES, *ASYNC, Opcode.COPY_START, Opcode.COPY_DONE, Opcode.RESHAPE)
-)
+_NEVER_HOISTED = frozenset((*COLLECTIVES, *ASYNC, Opcode.RESHAPE))
 """Opcodes that other rules look at, that are in two parts, or that may turn out to be bitcasts."""
 
 
