@@ -1,1 +1,1 @@
-"""The rules, by subject: each module holds some, made by `hloopt.checks.lint.model.rule`."""
+"""The rules, by subject: modules and packages, made by `hloopt.checks.lint.model.rule`."""

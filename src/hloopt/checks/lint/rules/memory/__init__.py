@@ -1,0 +1,1 @@
+"""Rules about arguments, buffers and constants."""

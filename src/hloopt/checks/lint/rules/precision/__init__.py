@@ -1,0 +1,1 @@
+"""Rules about element types and layouts."""
