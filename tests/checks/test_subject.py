@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hloopt import parse_module
+from pathlib import Path
+
+from hloopt import load, parse_module
 from hloopt.checks.results import Location
 from hloopt.checks.subject import Subject
 from hloopt.cost_models import CostModelChoice
@@ -51,3 +53,17 @@ def test_reports_are_made_once() -> None:
     assert subject.costs.module().flops == 8
     assert subject.loops == []
     assert subject.stage.scheduled.holds
+
+
+def test_places_are_those_of_the_module(root: Path) -> None:
+    for path in sorted((root / "testdata").glob("*_8dev.*.hlo"))[:6]:
+        module = load(str(path))
+        subject = Subject(str(path), module)
+        assert module.source is not None
+        for instruction in list(module.instructions())[
+            :: max(1, module.instruction_count() // 200)
+        ]:
+            span, found = module.span_of(instruction), subject.location_of(instruction)
+            assert span is not None
+            assert (found.line, found.column) == span.location
+            assert found.end_column == module.source.location(span.end)[1]

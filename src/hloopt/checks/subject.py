@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,9 +12,15 @@ from hloopt.analysis.source_lines import SourceLines
 from hloopt.analysis.stage import Stage
 from hloopt.checks.results import Location
 from hloopt.cost_models import CostModelChoice
+from hloopt.diagnostics import Span
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.sources.source_stacks import op_name_of
+from hloopt.patterns import pattern
+
+_DEFINITION = pattern(r"^[ \t]*(?:ROOT[ \t]+)?(%?([\w.\-]+)[ \t]+=[ \t][^\n]*)", re.MULTILINE)
+"""An instruction on a line of its own, as XLA prints it: its text and its name."""
 
 if TYPE_CHECKING:
     from hloopt.analysis.cost import CostAnalysis
@@ -99,7 +106,7 @@ class Subject:
     # -- places -----------------------------------------------------------------------------------
 
     def location_of(self, instruction: Instruction) -> Location:
-        """The place of an instruction. O(its computation), and O(text) once."""
+        """The place of an instruction. O(its computation) once, and O(text) once."""
         frame = self._lines.of(instruction).frame
         here = Location(
             self.file,
@@ -108,12 +115,29 @@ class Subject:
             op_name=op_name_of(instruction),
             source="" if frame is None else frame.text,
         )
-        span = self.module.span_of(instruction)
+        span = self._span_of(instruction)
         if span is None:
             return here
         line, column = self._place(span.start)
         end_line, end_column = self._place(span.end)
         return replace(here, line=line, column=column, end_line=end_line, end_column=end_column)
+
+    def _span_of(self, instruction: Instruction) -> Span | None:
+        """As `Module.span_of`, with one look at each computation however many are asked for."""
+        computation, source = instruction.parent, self.module.source
+        if source is None or computation.source_range is None:
+            return self.module.span_of(instruction)
+        spans = self._spans.get(computation)
+        if spans is None:
+            lines = _DEFINITION.finditer(source.text, *computation.source_range)
+            spans = {match[2]: Span(source, match.start(1), match.end(1)) for match in lines}
+            self._spans[computation] = spans
+        name = self.module.read_names.get(instruction, instruction.name)
+        return spans.get(name) or self.module.span_of(instruction)
+
+    @cached_property
+    def _spans(self) -> dict[Computation, dict[str, Span]]:
+        return {}
 
     def _place(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset into the source, both from 1."""
