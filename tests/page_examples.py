@@ -28,7 +28,9 @@ def assert_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Run the commands of a console block; what is shown is printed, in order, but for `⋮`."""
     for example in page.replace(" \\\n", " ").split("$ hloopt ")[1:]:
         command, _, shown = example.partition("\n")
-        assert main(command.split()) == int(command.startswith("diff "))  # it finds differences
+        assert main(command.split()) == int(
+            command.startswith(("diff ", "lint "))
+        )  # these find things
         printed = "\n".join(map(_without_times, "".join(capsys.readouterr()).splitlines()))
         for part in filter(str.strip, shown.split("⋮")):
             lines = "\n".join(map(_without_times, part.strip("\n").splitlines()))

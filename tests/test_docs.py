@@ -16,6 +16,8 @@ from tests.page_examples import assert_printed, blocks, work_in
 
 import hloopt
 from hloopt.analysis.replication import ReplicationAnalysis
+from hloopt.checks.configuration import read_section
+from hloopt.checks.lint.configuration import settings_of
 from hloopt.cli import main
 from hloopt.diagnostics import Source
 from hloopt.interpreter.kernels import custom_call
@@ -46,6 +48,22 @@ def test_the_readme_shows_what_is_printed(
 ) -> None:
     work_in(tmp_path, root, monkeypatch)
     assert_printed(blocks(root, "../README.md", "console")[number], capsys)
+
+
+def test_the_page_of_lint_shows_what_is_printed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work_in(tmp_path, root, monkeypatch)
+    assert_printed(blocks(root, "lint.md", "console")[0], capsys)
+
+
+def test_the_settings_of_lint_on_its_page_are_some(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(blocks(root, "lint.md", "toml")[0], encoding="utf-8")
+    settings = settings_of(read_section(str(path), "lint"))
+    assert settings.target == "h100_sxm"
+    assert settings.ignore == ("HLL402",)
+    assert len(settings.per_op_name_ignores) == len(settings.per_module_ignores) == 1
 
 
 def test_the_example_pipeline_is_one(root: Path) -> None:
