@@ -81,11 +81,11 @@ def arguments(*shardings: str, sizes: tuple[int, ...] = (1024, 1024), devices: i
 
 
 def test_a_replicated_argument_beside_sharded_ones() -> None:
-    (found,) = violations("HLL202", arguments("{replicated}", SHARDED), least=SIZE)
+    (found,) = violations("HLL202", arguments("{replicated}", SHARDED), size=SIZE)
     assert found.location.instruction == "p0"
     assert found.severity is Severity.NOTE
     assert found.impact == Impact(memory=SIZE - SIZE // 4)
-    assert found_names("HLL202", arguments("{replicated}", SHARDED), least=SIZE + 1) == []
+    assert found_names("HLL202", arguments("{replicated}", SHARDED), size=SIZE + 1) == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_replicated_argument_beside_sharded_ones() -> None:
     ],
 )
 def test_nothing_sharded_nothing_replicated_or_a_small_batch_are_fine(text: str) -> None:
-    assert found_names("HLL202", text, least=SIZE) == []
+    assert found_names("HLL202", text, size=SIZE) == []
 
 
 def test_a_tuple_of_arguments_is_taken_apart() -> None:
@@ -110,5 +110,5 @@ ENTRY e {{
   ROOT p = (f32[1024], f32[1024]) parameter(0), sharding={{{{replicated}}, {SHARDED}}}
 }}
 """
-    (found,) = violations("HLL202", text, least=SIZE)
+    (found,) = violations("HLL202", text, size=SIZE)
     assert "argument 0, %p" in found.message

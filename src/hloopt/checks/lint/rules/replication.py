@@ -49,7 +49,7 @@ def replicated_compute(view: View, options: ReplicatedOptions) -> Iterator[Findi
 class ReplicatedArgumentOptions(RuleOptions):
     """Options of `replicated-argument`."""
 
-    least: Bytes = option(256 * 1024**2, "the least bytes of an argument")
+    size: Bytes = option(256 * 1024**2, "the least bytes of an argument")
 
 
 @rule(
@@ -65,10 +65,10 @@ def replicated_argument(view: View, options: ReplicatedArgumentOptions) -> Itera
     arrays = arrays_of(view.subject.module.entry.parameters)
     devices = view.subject.stage.devices
     sharded = [each for each in arrays if each.sharding and not is_replicated(each.sharding)]
-    if devices <= 1 or not any(each.size * devices >= options.least for each in sharded):
+    if devices <= 1 or not any(each.size * devices >= options.size for each in sharded):
         return
     for array in arrays:
-        if array.sharding and is_replicated(array.sharding) and array.size >= options.least:
+        if array.sharding and is_replicated(array.sharding) and array.size >= options.size:
             yield Finding(
                 f"every one of {counted(devices, 'device')} holds all {human_bytes(array.size)} of "
                 f"argument {array.number}, %{array.instruction.name}, and others are sharded",

@@ -12,7 +12,7 @@ from hloopt.text import parse_module
 
 GROUPS = "replica_groups={{0,1,2,3}}"
 SUM = "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
-ALL = {"least": 0}
+ALL = {"size": 0}
 
 
 def program(*lines: str, more: str = SUM) -> str:
@@ -132,8 +132,8 @@ def test_only_the_operands_that_were_converted_count() -> None:
 
 def test_small_collectives_are_left_out() -> None:
     text = converted("bf16", "f32")
-    assert found_names("HLL112", text, least=1024) == ["g"]
-    assert found_names("HLL112", text, least=1025) == []
+    assert found_names("HLL112", text, size=1024) == ["g"]
+    assert found_names("HLL112", text, size=1025) == []
     assert found_names("HLL112", text) == []
     assert check("HLL112", UNPARTITIONED).verdict is Verdict.NONE
 
@@ -176,7 +176,7 @@ def test_the_note_claims_what_the_narrow_type_sends_less() -> None:
     (found,) = violations("HLL113", text, **ALL)
     assert found.severity is Severity.NOTE
     assert found.impact.moved == wire(text) // 2
-    assert check("HLL113", text, least=0).verdict is Verdict.PASSED
+    assert check("HLL113", text, size=0).verdict is Verdict.PASSED
     assert found_names("HLL113", text) == []
     alone = reduced("ROOT n = bf16[64] convert(r)", groups="replica_groups={{0},{1},{2},{3}}")
     assert found_names("HLL113", alone, **ALL) == []

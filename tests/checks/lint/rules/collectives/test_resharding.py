@@ -11,7 +11,7 @@ from hloopt.checks.results import Impact, Verdict
 from hloopt.text import parse_module
 
 GATHER = "replica_groups={{0,1,2,3}}, dimensions={0}, channel_id=1, use_global_device_ids=true"
-BIG = {"least": 0}
+BIG = {"size": 0}
 
 
 def program(*lines: str, more: str = "", gather: str = "") -> str:
@@ -121,8 +121,8 @@ def test_in_a_fusion_other_reads_count_too() -> None:
 
 
 def test_small_and_degenerate_gathers_are_left_out() -> None:
-    assert found_names("HLL108", program(MINE), least=256 * 64 * 4) == ["whole"]
-    assert found_names("HLL108", program(MINE), least=256 * 64 * 4 + 1) == []
+    assert found_names("HLL108", program(MINE), size=256 * 64 * 4) == ["whole"]
+    assert found_names("HLL108", program(MINE), size=256 * 64 * 4 + 1) == []
     alone = (
         program(MINE)
         .replace("{{0,1,2,3}}", "{{0},{1},{2},{3}}")
@@ -133,3 +133,9 @@ def test_small_and_degenerate_gathers_are_left_out() -> None:
 
 def test_before_the_partitioner_there_is_no_verdict() -> None:
     assert check("HLL108", UNPARTITIONED).verdict is Verdict.NONE
+
+
+def test_the_rule_about_slices_leaves_these_to_this_one() -> None:
+    assert found_names("HLL105", program(MINE), size=0, share=0.0) == []
+    alike = f"ROOT mine = f32[256,16] dynamic-slice(whole, zero, zero), {SLICE}"
+    assert found_names("HLL105", program(alike), size=0, share=0.0) == ["whole"]

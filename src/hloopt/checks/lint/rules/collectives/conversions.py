@@ -34,14 +34,14 @@ _HANDS_ON = frozenset(
 class ConversionOptions(RuleOptions):
     """Options of the rules about conversions beside collectives."""
 
-    least: Bytes = option(64 * 1024, "the least bytes that a collective is about")
+    size: Bytes = option(64 * 1024, "the least bytes that a collective is about")
 
 
 @rule("HLL112", "convert-before-collective", not_partitioned, options=ConversionOptions)
 def convert_before_collective(view: View, options: ConversionOptions) -> Iterator[Finding]:
     """Data that is converted to a wider type and then moved. O(instructions)."""
     for each in collectives(view):
-        if each.kind not in _MOVING or not each.wire or each.payload < options.least:
+        if each.kind not in _MOVING or not each.wire or each.payload < options.size:
             continue
         wide, narrow = 0, 0
         converts: list[Instruction] = []
@@ -77,7 +77,7 @@ def convert_before_collective(view: View, options: ConversionOptions) -> Iterato
 def narrowed_after_reduce(view: View, options: ConversionOptions) -> Iterator[Finding]:
     """All-reduces and reduce-scatters whose result is only read in a narrower type."""
     for each in collectives(view):
-        if each.kind not in _REDUCING or not each.wire or each.payload < options.least:
+        if each.kind not in _REDUCING or not each.wire or each.payload < options.size:
             continue
         results = results_of(each)
         readers = [user for result in results for user in result.users]

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hloopt.analysis.cost.sizes import leaf_bytes
+from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.inventory.collectives import Collective, Form
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.checks.doubts import not_fused, not_partitioned
 from hloopt.checks.lint.costs import collectives, exposed_seconds, runners, runs_text
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
+from hloopt.checks.lint.rules.collectives.resharding import parts_of_devices
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
 from hloopt.ir.devices.collective_mode import CollectiveMode, collective_mode
@@ -45,9 +47,12 @@ class SlicedOptions(RuleOptions):
 @rule("HLL105", "sliced-all-gather", not_fused, options=SlicedOptions)
 def sliced_all_gather(view: View, options: SlicedOptions) -> Iterator[Finding]:
     """All-gathers of whose results only slices are read. O(instructions)."""
+    values = DeviceValues(device_counts(view.subject.module))
     for each in collectives(view):
         if each.kind is not Opcode.ALL_GATHER or not each.wire:
             continue
+        if parts_of_devices(each, values):
+            continue  # HLL108 says what to do about these
         for runner in runners(each):
             value = _result(each.instruction if each.form is Form.FUSED else runner)
             whole, read = leaf_bytes(value.shape), _bytes_read(value)

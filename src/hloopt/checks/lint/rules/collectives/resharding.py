@@ -31,7 +31,7 @@ _HANDS_ON = frozenset(
 class ReshardingOptions(RuleOptions):
     """Options of `gather-then-slice`."""
 
-    least: Bytes = option(64 * 1024, "the least bytes that an all-gather leaves")
+    size: Bytes = option(64 * 1024, "the least bytes that an all-gather leaves")
 
 
 @rule("HLL108", "gather-then-slice", not_partitioned, options=ReshardingOptions)
@@ -42,9 +42,9 @@ def gather_then_slice(view: View, options: ReshardingOptions) -> Iterator[Findin
     """
     values = DeviceValues(device_counts(view.subject.module))
     for each in collectives(view):
-        if each.kind is not Opcode.ALL_GATHER or not each.wire or each.payload < options.least:
+        if each.kind is not Opcode.ALL_GATHER or not each.wire or each.payload < options.size:
             continue
-        slices = _slices(each, values)
+        slices = parts_of_devices(each, values)
         if not slices:
             continue
         start = each.instruction
@@ -59,7 +59,7 @@ def gather_then_slice(view: View, options: ReshardingOptions) -> Iterator[Findin
         )
 
 
-def _slices(gather: Collective, values: DeviceValues) -> list[Instruction]:
+def parts_of_devices(gather: Collective, values: DeviceValues) -> list[Instruction]:
     """The slices, other ones on each device, that all that is read of a result goes through.
 
     None where anything else reads it.
