@@ -168,6 +168,13 @@ ENTRY e {
     assert not found_messages(text)
 
 
+def test_an_operand_of_a_fusion_that_nothing_reads() -> None:
+    fusion = "fusion(p, q), kind=kLoop, calls=f"
+    dead = CALL.format(root="negate(a)", call=fusion)
+    assert found_messages(dead) == ["%c hands over %b of %f (32 B), which nothing in there reads"]
+    assert not found_messages(CALL.format(root="add(a, b)", call=fusion))
+
+
 def test_an_operand_of_an_asynchronous_call_that_nothing_reads() -> None:
     text = CALL.format(root="negate(a)", call="call(p, q), to_apply=f").replace(
         "ROOT c = f32[8] call(p, q), to_apply=f",

@@ -194,6 +194,11 @@ def test_converts_and_products_in_fusions() -> None:
     assert not found_upcasts(several.replace("index={}", "index=0"))
 
 
+def test_the_operand_of_a_call_is_not_looked_through() -> None:
+    text = product(dot="f32[2048,2048] call(x, y), to_apply=multiply", computations=WIDEN)
+    assert not found_upcasts(text)
+
+
 def test_converts_that_are_kernels_make_the_product_read_more() -> None:
     fused = "f32[2048,2048] fusion(a), kind=kLoop, calls=widen"
     text = product(

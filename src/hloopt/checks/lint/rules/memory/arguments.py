@@ -24,9 +24,8 @@ from hloopt.options import Bytes, option
 from hloopt.reports.console.units import human_bytes
 
 MIB = 1 << 20
-_HANDING = frozenset((Opcode.CALL, Opcode.ASYNC_START, Opcode.CONDITIONAL))
-"""Opcodes that hand their operands to the computations they call, one by one, and may hand over
-what nothing reads: in a fusion the verifier does not let that pass."""
+_HANDING = frozenset((Opcode.CALL, Opcode.FUSION, Opcode.ASYNC_START, Opcode.CONDITIONAL))
+"""Opcodes that hand their operands to the computations they call, one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -174,9 +174,8 @@ def _source(value: Instruction) -> Instruction | None:
         operand = value.operands[0]
         return operand if operand.shape.element_type is value.shape.element_type else None
     if value.opcode is Opcode.PARAMETER:
-        callers = list(value.parent.callers)
-        if len(callers) == 1 and callers[0].opcode is Opcode.FUSION:
-            return callers[0].operands[value.parameter_number]
+        fusion = next((c for c in value.parent.callers if c.opcode is Opcode.FUSION), None)
+        return None if fusion is None else fusion.operands[value.parameter_number]
     if value.opcode is Opcode.FUSION and not value.shape.is_tuple:
         return value.called[0].root
     if value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.FUSION:
