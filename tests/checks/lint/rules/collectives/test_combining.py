@@ -221,3 +221,20 @@ def _times(text: str, *, combine: bool = False) -> tuple[float, float]:
 def test_a_module_that_is_not_scheduled_has_no_verdict() -> None:
     body = two(f"f32[1024] all-reduce(p), {REDUCE}", f"f32[1024] all-reduce(q), {REDUCE}")
     assert "not scheduled" in check("HLL104", module(body, header="")).reason
+
+
+@pytest.mark.parametrize(("size", "is_found"), [(1024, True), (1 << 30, False)])
+def test_what_other_work_hides_is_left_alone(size: int, is_found: bool) -> None:
+    work = (
+        f"large {{\n  l = f32[{size}] parameter(0)\n  ROOT m = f32[{size}] negate(l)\n}}\n\nENTRY"
+    )
+    body = f"""big = f32[{size}] parameter(2)
+  x.start = f32[1024] all-reduce-start(p), {REDUCE}
+  y.start = f32[1024] all-reduce-start(q), {REDUCE}
+  w = f32[{size}] fusion(big), kind=kLoop, calls=large
+  x.done = f32[1024] all-reduce-done(x.start)
+  y.done = f32[1024] all-reduce-done(y.start)
+  ROOT t = (f32[1024], f32[1024], f32[{size}]) tuple(x.done, y.done, w)"""
+    text = module(body).replace("ENTRY", work)
+    assert bool(found_names("HLL104", text)) == is_found
+    assert found_names("HLL104", text, target=None) == ["x.start"]

@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from hloopt.analysis.inventory.collectives import Collective
 from hloopt.analysis.latency.model import ErrorClass
-from hloopt.checks.lint.costs import collectives, has_times, runners, runs_text
+from hloopt.checks.lint.costs import (
+    collectives,
+    exposed_seconds,
+    has_times,
+    runners,
+    runs_text,
+)
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.lint.needs import not_scheduled
 from hloopt.checks.lint.synchronous import SynchronousCopy, synchronous_copy
@@ -57,18 +63,22 @@ def uncombined_collectives(view: View, options: CombiningOptions) -> Iterator[Fi
     """Groups of small collectives that a combiner makes one of.
 
     The combiners of XLA:GPU decide, on a copy of a module that has several collectives of a kind in
-    a computation. O(edges) for each kind and computation that have.
+    a computation. Those that the program does not wait for are left alone: other work hides them.
+    O(edges) for each kind and computation that have.
     """
     if not _has_several(view, options.size):
         return
     for merged in _merged(view, options.size):
         first, *others = merged.members
+        waits = sum(exposed_seconds(view, member) for member in merged.members)
+        if has_times(view) and not waits:
+            continue
         runs = view.runs(first).times
         yield Finding(
             f"%{first.name} and {counted(len(others), 'other')} of its kind could be one, of "
             f"{human_bytes(merged.byte_count)}{runs_text(view, first)}",
             first,
-            Impact(merged.seconds * runs),
+            Impact(min(merged.seconds * runs, waits)),
             related=tuple(others),
         )
 
