@@ -61,12 +61,14 @@ class Section:
         """Raise ConfigurationError for a key that is not known."""
         for key in self.values:
             if key not in known:
-                help = did_you_mean(key, known) or f"there are {', '.join(known)}"
-                raise self.error(f"[{'.'.join(self.path)}] has no key '{key}'", key, help)
+                help = did_you_mean(key, known) or f"known: {', '.join(known)}"
+                table = f"[{'.'.join(self.path)}] has" if self.path else "the settings have"
+                raise self.error(f"{table} no key '{key}'", key, help)
 
     def error(self, message: str, key: str, help: str | None = None) -> ConfigurationError:
         """An error about the value of a key."""
-        return ConfigurationError(message, span=self._span(key), help=help)
+        error = ConfigurationError(message, span=self._span(key), help=help)
+        return error.in_file(self.source.name)
 
     def _span(self, key: str) -> Span | None:
         """The place of a key, or of the header of its own table; None for other spellings."""

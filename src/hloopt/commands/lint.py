@@ -184,6 +184,7 @@ class _Past:
         if is_update and read is None:
             raise click.UsageError("--update-baseline needs --baseline FILE")
         before = {} if read is None else read_baseline(read)
+        _check_figures(before, read)
         return cls(read or written, is_update or written is not None, before)
 
     def lint(self, key: str, view: View, settings: LintSettings) -> CheckedModule:
@@ -206,6 +207,21 @@ class _Past:
         assert self.path is not None  # is_written says that there is one
         write_baseline(self.path, {**self.before, **self.now})
         say(f"wrote {counted(len(self.now), 'module')} to {self.path}")
+
+
+def _check_figures(baseline: Baseline, path: str | None) -> None:
+    """Raise HloError for a text that is not a figure, such as one of a rule that there is not."""
+    from hloopt.checks.baselines.figures import figure_of
+    from hloopt.checks.baselines.files import BaselineError
+    from hloopt.diagnostics import HloError
+
+    for text in {text for figures in baseline.values() for text in figures}:
+        try:
+            figure_of(text)
+        except HloError as error:
+            help = "write it again with this version of hloopt: --write-baseline FILE"
+            message = f"'{text}' is not a figure: {error.message}"
+            raise BaselineError(message, help=help).in_file(path or "") from None
 
 
 def _list_rules(output_format: str, color: str) -> None:

@@ -215,8 +215,11 @@ def test_the_command_line_goes_before_the_settings(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
+        ("x = 1\n", "\n", "the settings have no key 'x'"),
+        ("[[lint]]\nselect = ['ALL']\n", "\n", "'lint' is not a table"),
+        ("[lint]\nrules = {HLL003 = 3}\n", "\n", "'HLL003' is not a table"),
         ("[lint\n", ":1:", "not TOML"),
-        ("[lnit]\n", ":1:2", "has no key 'lnit'"),
+        ("[lnit]\n", ":1:2", "have no key 'lnit'"),
         ('[lint]\nselct = ["HLL001"]\n', ":2:1", "did you mean 'select'?"),
         ('[lint]\nselect = "HLL001"\n', ":2:1", "'select' is not a list of strings"),
         ('[lint]\nselect = ["HLL9"]\n', ":2:1", "no rule is called 'HLL9'"),
@@ -273,6 +276,17 @@ def test_a_module_that_the_baseline_does_not_have_is_new(capsys: Capture) -> Non
     assert main(line) == 1
     assert main([*line, "--update-baseline"]) == 0
     assert json.loads(Path("base.json").read_text())["modules"].keys() == {"other", "step"}
+
+
+@pytest.mark.parametrize("text", ["findings(rule=HLL999).count", "memory.peek", ""])
+def test_a_baseline_of_other_figures_is_refused(text: str, capsys: Capture) -> None:
+    Path("base.json").write_text(
+        json.dumps({"hloopt_baseline": 1, "modules": {"step": {text: 1}}}), encoding="utf-8"
+    )
+    assert main(["lint", "step.hlo", *TWO, "--baseline", "base.json"]) == 2
+    err = capsys.readouterr().err
+    assert f"'{text}' is not a figure" in err
+    assert "base.json" in err
 
 
 def test_findings_are_figures_of_expectations(capsys: Capture) -> None:
