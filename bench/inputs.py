@@ -1,4 +1,4 @@
-"""What is measured: the files and the pipeline."""
+"""Inputs of the benchmarks: the files and the pipeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 PIPELINE = "simplify"
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_FILE = ROOT / "testdata" / "mlp_psum_8dev.after_optimizations.hlo"
-"""What each process reads first, untimed."""
+"""The file that each process reads first, untimed."""
 WHOLE_STEP = ROOT / "testdata" / "transformer_scan_8dev.after_spmd_partitioning.hlo"
 MATMUL_SIZE = 1000
 

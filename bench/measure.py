@@ -144,7 +144,7 @@ def _measure_pass(name: str, path: Path, xla_parse: float) -> PassFigures:
 
 
 def xla_pass_seconds(name: str, path: Path) -> float:
-    """What a run of XLA's pass took, by the record of a compilation of `path`; 0 without one."""
+    """Time of XLA's pass, by the record of a compilation of `path`; 0 without one."""
     for record in (shared_folder() / "oracle" / "gpu").glob("*/default/pass_times.json"):
         if path.name.startswith(record.parent.parent.name) and name in TIMED_BY_XLA:
             passes = json.loads(record.read_text(encoding="utf-8"))["passes"]

@@ -26,7 +26,7 @@ class _Direction(NamedTuple):
     moves: str
     """The opcode of what is moved."""
     flag: str
-    """What makes XLA:GPU do so."""
+    """The flag of XLA:GPU that makes it move them."""
 
 
 _DIRECTIONS = {
@@ -67,7 +67,7 @@ def _pipeline(direction: str, module: Module) -> None:
 
 
 def _xla_seconds(text: str, direction: str) -> float:
-    """What XLA:GPU says its pass took; 0 where it is not installed."""
+    """Time of XLA:GPU's own pass; 0 where it is not installed."""
     sys.path.insert(0, str(shared_folder() / "oracle"))
     name = f"collective-pipeliner-{direction}"
     flags = [_DIRECTIONS[direction].flag, "--xla_gpu_enable_pipelined_reduce_scatter=false"]

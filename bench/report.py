@@ -167,7 +167,7 @@ _LONG_ENOUGH = 0.01
 
 
 def bars(figures: Figures) -> list[Bar]:
-    """What the project promises, against what was measured."""
+    """The promises of the project beside the measured figures."""
     startup = figures.startup
     bare, version = startup["python -c pass"], startup.get("hloopt --version", 0.0)
     jaxlib, opt = startup.get("python, jaxlib", 0.0), startup.get("hloopt opt, dce", 0.0)

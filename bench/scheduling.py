@@ -86,7 +86,7 @@ def _schedule(module: Module, options: dict[str, Any]) -> None:
 
 
 def _xla_seconds(text: str) -> list[float]:
-    """What XLA:GPU says its pass took, once; nothing where it is not installed."""
+    """Time of XLA:GPU's own pass, once; nothing where it is not installed."""
     sys.path.insert(0, str(shared_folder() / "oracle"))
     try:
         lhs = import_module("xla_gpu").schedule(text, target="h100_sxm").lhs

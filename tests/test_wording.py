@@ -86,3 +86,16 @@ def test_a_count_with_its_noun(number: int, said: str) -> None:
 def test_what_takes_more_than_an_s() -> None:
     assert counted(1, "value is", "values are") == "1 value is"
     assert counted(2, "value is", "values are") == "2 values are"
+
+
+def test_docstrings_say_what_a_thing_is(root: Path) -> None:
+    """A verb or a noun phrase comes first, never a clause with "What"."""
+    folders = [root / "src" / "hloopt", root / "tools", root / "bench"]
+    found = [
+        f"{path.relative_to(root)}:{number}"
+        for folder in folders
+        for path in sorted(folder.rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.match(r'\s*(?:[rf]?""")What\b(?!\'s)', line)
+    ]
+    assert found == []

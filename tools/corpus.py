@@ -16,7 +16,7 @@ class CorpusEntry:
 
     id: str
     verdict: str
-    """What XLA says to it: "ok" or "error"."""
+    """XLA's verdict: "ok" or "error"."""
     path: Path
     facts: dict[str, Any]
 

@@ -40,7 +40,7 @@ RECORDED = "h100_sxm"
 Ask = Callable[[str], Costs]
 """XLA's answer to a text."""
 Answers = Callable[[Path, str], Costs]
-"""What XLA says of a recorded module, by its folder and its text."""
+"""Gives XLA's costs of a recorded module, by its folder and its text."""
 BAR = 0.05
 """The largest median relative error, of instructions and of collectives."""
 SUM_BAR = 0.02

@@ -55,7 +55,7 @@ _STATEFUL = frozenset((Opcode.RNG, Opcode.RNG_GET_AND_UPDATE_STATE))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What to run on each module, and how to compare; picklable."""
+    """The passes to run on each module, and the way to compare; picklable."""
 
     oracle: Path
     """The folder of xla_oracle.py."""

@@ -1,4 +1,4 @@
-"""What the speed-of-light estimator of XLA:GPU's compiler says when asked; needs no GPU."""
+"""Costs by the speed-of-light estimator of XLA:GPU's compiler; needs no GPU."""
 
 from __future__ import annotations
 

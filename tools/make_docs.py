@@ -76,7 +76,7 @@ def pages() -> dict[Path, str]:
 
 
 def commands_page() -> str:
-    """What each command does, its arguments and options."""
+    """The help of each command, with its arguments and options."""
     parts = [NOTE, "# Commands", _prose(cli.help)]
     for name, command in _commands(cli, "hloopt"):
         arguments = [p for p in command.params if isinstance(p, click.Argument)]

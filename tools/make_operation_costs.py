@@ -32,7 +32,7 @@ LENGTH = 64
 """Operations of one kernel, one after another."""
 DEFAULT = 3
 _CLEAR = 10
-"""What a cost has to exceed to be told from memory's time."""
+"""The least cost that can be told from memory's time."""
 
 _INTEGERS = ("s8", "u8", "s16", "s32", "u32", "s64", "u64")
 _FLOATS = ("f16", "bf16", "f32", "f64")

@@ -51,7 +51,7 @@ whether the files here are what it makes.
 
 
 class MakeError(Exception):
-    """What went wrong, in a sentence."""
+    """The error, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _modules(corpus: Path) -> list[CorpusEntry]:
-    """What XLA accepts. Elided constants differ from parse to parse."""
+    """True for a text that XLA accepts. Elided constants differ from parse to parse."""
     return [
         entry
         for entry in read_corpus(corpus)

@@ -28,7 +28,7 @@ from schedule_lib.search import Figures, SearchResult, search_recorded
 _DOCUMENT = DOCUMENTS / "schedule_search.md"
 _BAR = 0.7
 _LEAST_RATIO = 0.1
-"""What smaller ratios count as in the geometric mean: one 0 would make it 0."""
+"""The floor of ratios in the geometric mean: one 0 would make it 0."""
 _HEAD = (
     "module",
     "instructions",

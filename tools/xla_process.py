@@ -62,7 +62,7 @@ for line in sys.stdin:
 
 
 class Answer(NamedTuple):
-    """What XLA makes of a text or proto."""
+    """XLA's verdict on a text or proto."""
 
     error: str | None = None
     """The reason why it refuses: its message, or DIED; None where it does not."""
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
     from_proto: str | None = None
     """The print of what it reads from that proto."""
     cost: dict[str, float] | None = None
-    """What its HloCostAnalysis says of the entry, by its own keys; what is 0 is left out."""
+    """The figures of its HloCostAnalysis for the entry, by its own keys; zeros are left out."""
 
 
 class XlaProcess:

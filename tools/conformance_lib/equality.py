@@ -15,14 +15,14 @@ from hloopt.ir.ordering import post_order
 _INSTRUCTION_NAMES = frozenset(("names", "instruction names"))
 _COMPUTATION_NAMES = frozenset(("names", "computation names"))
 _ALWAYS_EQUAL = frozenset(("ids", "async call syntax sugar"))
-"""What has no counterpart here: the reader builds one form, without ids."""
+"""Words without a counterpart here: the reader builds one form, without ids."""
 _ATTRIBUTES = frozenset(("metadata", "backend_config"))
 _REMARKS = frozenset(("", "instruction order is the schedule and is compared"))
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What may differ between modules that count as equal."""
+    """Differences that modules may have and still count as equal."""
 
     instruction_names: bool = False
     computation_names: bool = False
@@ -30,7 +30,7 @@ class Tolerance:
 
     @classmethod
     def parse(cls, modulo: str) -> Tolerance:
-        """What a table's `modulo` lists. Raises RecordError for what it should not."""
+        """Read a table's `modulo`. Raises RecordError for a word that it should not list."""
         if modulo == "nothing" or modulo.startswith("nothing:"):
             return cls()
         listed, _, remark = modulo.partition(";")

@@ -1,4 +1,4 @@
-"""What ends the check of one record."""
+"""Exceptions that end the check of one record."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _all_companions() -> set[str]:
 
 
 def mismatches(scene: Scene, expected: Mapping[str, Any]) -> list[str]:
-    """What in `scene` is not as one expectation says; empty where all is.
+    """Mismatches of `scene` with one expectation; empty where there are none.
 
     Raises RecordError for an expectation with words that nothing here knows, NotModelled where
     hloopt has nothing that could answer.

@@ -20,7 +20,7 @@ _POLICIES = ("allow_inline", "prohibit_inline", "allow_ignore_frontend_attribute
 def pass_options(
     pass_name: str, options: Mapping[str, Any], config: Mapping[str, Any]
 ) -> dict[str, object]:
-    """What `create_pass` takes for a record's options and configuration.
+    """Arguments of `create_pass` for a record's options and configuration.
 
     Raises RecordError for a description in words that this module does not know. Options that a
     pass does not have are found by `create_pass`.

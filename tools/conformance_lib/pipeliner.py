@@ -22,7 +22,7 @@ _HOOKS = ("postprocess_backward_peeled_op", "postprocess_backward_rotated_op")
 
 
 def pipeliner_options(options: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, object]:
-    """What the pass takes for a record's options and configuration.
+    """The pass's arguments for a record's options and configuration.
 
     Raises RecordError for unknown descriptions.
 

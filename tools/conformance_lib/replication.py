@@ -30,7 +30,7 @@ _QUESTION = re.compile(r"([^{]+)(?:\{([\d,]*)\})?")
 
 
 def check_replication(record: Record) -> list[str]:
-    """What is not as the record says. Raises RecordError for what has no meaning here."""
+    """Mismatches with the record. Raises RecordError for a field that has no meaning here."""
     record.check_fields()
     if "also_run" in record.fields:
         raise RecordError("nothing can run beside the replication analysis")

@@ -45,7 +45,7 @@ _COUNTS = ("replica_count", "num_partitions")
 
 
 class Pass(Protocol):
-    """What runs on a module and reports whether it changed."""
+    """Runs on a module and reports whether it changed."""
 
     def run(self, module: Module, context: PassContext) -> bool: ...
 
@@ -55,7 +55,7 @@ CreatePass = Callable[[str, Mapping[str, object]], Pass]
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one record."""
+    """The outcome of one record."""
 
     record: Record
     failures: list[str] = field(default_factory=list)
@@ -63,12 +63,12 @@ class Outcome:
     result: str = ""
     """The module at the end, as text; empty where it was not read."""
     remarks: list[str] = field(default_factory=list)
-    """What is worth knowing of a record that passed."""
+    """Remarks on a record that passed."""
     difference: str | None = None
     """The reason why something else is expected of hloopt than of XLA; None where it is the
     same."""
     not_modelled: str | None = None
-    """What the record is about that hloopt does not have; None where it was run."""
+    """The feature of the record that hloopt does not have; None where it was run."""
     has_xla_words: bool | None = None
     """Whether a refusal has the words of the table; None where it is of no interest."""
 
@@ -323,7 +323,7 @@ def _library_call(
 
 
 def _on_instruction(name: str, edit: Callable[[Instruction], object]) -> Callable[[Module], None]:
-    """What makes an edit at the instruction called `name`."""
+    """The function for an edit at the instruction called `name`."""
 
     def run(module: Module) -> None:
         found = next((i for i in module.instructions() if i.name == name), None)

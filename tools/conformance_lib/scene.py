@@ -1,4 +1,4 @@
-"""What an expectation is checked on."""
+"""The state that an expectation is checked on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Scene:
     run_again: Callable[[], bool | None]
     """Run the record's own pass once more; whether it reports a change."""
     changed: bool | None = None
-    """What the pass reported; None where nothing reports."""
+    """The result that the pass reported; None where nothing reports."""
     reference: Callable[[Mapping[str, Any] | None], Module] | None = None
     """The record's module as it was, or after the record's pass with other options."""
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -37,7 +37,7 @@ _ALL_UNBOUNDED = {"supported_unbounded_dynamic_ops": "all"}
 
 
 def run_shape_inference(record: Record) -> tuple[list[str], list[str]]:
-    """What is not as the record says, and remarks. Raises RecordError for an unknown field."""
+    """Mismatches with the record, and remarks. Raises RecordError for an unknown field."""
     record.check_fields(FIELDS)
     fields = record.fields
     if fields.get("options", {}) not in ({}, _ALL_UNBOUNDED):

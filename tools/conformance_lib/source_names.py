@@ -102,7 +102,7 @@ def _defined_names(computation: Computation) -> list[str] | None:
 
 
 def _outermost(text: str) -> str:
-    """What stands in the outer braces of `text`, without inner braces, strings and comments."""
+    """The text in the outer braces of `text`, without inner braces, strings and comments."""
     kept: list[str] = []
     depth = position = 0
     for piece in _PIECE.finditer(text):

@@ -28,7 +28,7 @@ _COUNTS = ("replica_count", "num_partitions")
 
 
 def check_verdict(record: Record) -> tuple[list[str], bool | None]:
-    """What is not as the record says; and whether a refusal has XLA's words, None where none was
+    """Mismatches with the record; and whether a refusal has XLA's words, None where none was
     wanted or given.
 
     A refusal by the parser counts where the record expects a `parse_error` only: an `error` has

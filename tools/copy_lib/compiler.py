@@ -1,4 +1,4 @@
-"""What XLA:CPU's compiler does around its own copy insertion."""
+"""The passes of XLA:CPU's compiler around its own copy insertion."""
 
 from __future__ import annotations
 

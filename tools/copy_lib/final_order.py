@@ -26,7 +26,7 @@ class FinalOrder:
         self._class_of: dict[Instruction, int] = {}
         self._of_computation: dict[Computation, int] = {}
         self.unmatched: list[Instruction] = []
-        """What nothing stands for: it is put right before its first user."""
+        """An instruction without a counterpart: it is put right before its first user."""
 
     def orders(self) -> Orders:
         """An order for every computation of the module."""
@@ -104,7 +104,7 @@ class FinalOrder:
 
 
 def _real(instruction: Instruction) -> Instruction:
-    """What a copy copies."""
+    """The source of a copy."""
     while instruction.opcode is Opcode.COPY and instruction.shape is instruction.operands[0].shape:
         instruction = instruction.operands[0]
     return instruction

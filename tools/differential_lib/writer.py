@@ -28,7 +28,7 @@ class Program:
         self.matrix = f"{self.element}[{ROWS},{COLUMNS}]"
         self.scalar = f"{self.element}[]"
         self.theme = dice.choice(("", "", "sums", "stores", "permutes"))
-        """What most loops do: what only nested loops of one kind show is rare otherwise."""
+        """The options of most loops: defects of nested loops of one kind are rare otherwise."""
         self.is_scheduled = dice.random() < 0.25
         self.computations: list[str] = []
         self.instructions = 0

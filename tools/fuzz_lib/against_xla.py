@@ -40,7 +40,7 @@ def compare(
 
 
 def _verdict(text: str, refusal: str | None) -> tuple[str, str] | None:
-    """What differs, and the message of whoever refuses; None where both agree."""
+    """The difference, and the message of the side that refuses; None where both agree."""
     try:
         errors: list[HloError] = verify_module(parse_module(text))
         syntax = False

@@ -1,4 +1,4 @@
-"""What must hold for any text: an answer or an HloError, and prints that come back."""
+"""Promises for any text: an answer or an HloError, and prints that come back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class State:
 
 
 def check(text: str, *, thorough: bool) -> tuple[str, Problem | None]:
-    """What became of `text` (refused, invalid, valid), and the first promise that is broken.
+    """The outcome of `text` (refused, invalid, valid), and the first promise that is broken.
 
     `thorough` runs all passes and analyses as well.
     """

@@ -24,7 +24,7 @@ class CpuResult:
 
     id: str
     wrong: list[str] = field(default_factory=list)
-    """What differs apart from offsets."""
+    """Differences other than offsets."""
     has_statistics: bool = False
     """Whether XLA:CPU could compile the module: else no statistics and traces are recorded."""
     offsets: int = 0

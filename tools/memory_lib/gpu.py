@@ -37,7 +37,7 @@ class GpuResult:
     is_final: bool
     """Whether the text is what XLA assigned: the last one, or one with all values XLA placed."""
     changes: str
-    """What later passes did to an earlier text."""
+    """Edits of later passes to an earlier text."""
     right_offsets: int
     offsets: int
     overlaps: int

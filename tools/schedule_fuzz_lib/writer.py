@@ -32,7 +32,7 @@ def vector(size: int) -> str:
 
 
 class Theme(NamedTuple):
-    """What was decided for the whole of a module."""
+    """Settings drawn for the whole of a module."""
 
     sizes: tuple[int, ...]
     """Elements that arrays have."""

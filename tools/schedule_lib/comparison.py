@@ -22,7 +22,7 @@ from hloopt.text import parse_module
 
 @dataclass(slots=True)
 class Result:
-    """What came of one setting."""
+    """The outcome of one setting."""
 
     module: str
     setting: str
@@ -125,7 +125,7 @@ def _compare_statistics(
 
 
 class ComputationFigures(NamedTuple):
-    """What XLA reports of a scheduled computation."""
+    """XLA's report of a scheduled computation."""
 
     statistics: ScheduleStatistics
     peak: int

@@ -1,4 +1,4 @@
-"""What is printed is read again, verifies, and prints the same."""
+"""Law of prints: they are read again, verify, and print the same."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Impact:
-    """What a violation costs one device in one run of the module; 0 where that is not known.
+    """The cost of a violation to one device in one run of the module; 0 where it is not known.
 
     Impacts are ordered by time, then by bytes.
     """

@@ -176,7 +176,7 @@ class _Past:
 
     @classmethod
     def of(cls, written: str | None, read: str | None, is_update: bool) -> _Past:
-        """What the options ask for. Raises UsageError, and HloError for a file that is none."""
+        """Read the baseline that the options name. Raises UsageError and HloError."""
         from hloopt.checks.baselines.files import read_baseline
 
         if written is not None and read is not None:
@@ -197,7 +197,7 @@ class _Past:
             self.now[key] = figures_of(view, checked)
             return checked
         before = self.before.get(key, {})
-        return without_known(lint(view, with_limits(settings, before)), before)
+        return without_known(lint(view, with_limits(settings, before, view.cost_model)), before)
 
     def write(self) -> None:
         """Write what was found; modules that were not looked at stay. Raises HloError."""

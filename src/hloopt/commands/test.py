@@ -123,7 +123,7 @@ def _shown(results: Iterator[Result], total: int) -> Iterator[Result]:
 
 
 def _render(results: Sequence[Result], console: Console) -> None:
-    """What did not pass with its account, then the counts."""
+    """Print each test that did not pass with its output, then the counts."""
     from collections import Counter
 
     from rich.text import Text

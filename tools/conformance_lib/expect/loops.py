@@ -80,7 +80,7 @@ def operand_chain(scene: Scene, expected: dict[str, Any], more: More) -> Iterato
 
 
 def _nearest(instruction: Instruction, opcode: str) -> Instruction | None:
-    """What has an opcode, of all that `instruction` is computed from, the fewest steps away."""
+    """The nearest instruction with an opcode among those that `instruction` is computed from."""
     seen = dict.fromkeys(instruction.operands)
     waiting = list(seen)
     for value in waiting:

@@ -165,7 +165,7 @@ def _latency_between(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _missing(fields: Mapping[str, Any]) -> Iterator[str]:
-    """What an empty profile does not know."""
+    """The instructions that an empty profile does not know."""
     entry = parse_module(text_of(fields)).entry
     model = ProfileModel(Profile(), GpuFixedModel())
     find = missing_nodes if fields["unit"] == "gpu_profile_missing_costs" else missing_edges

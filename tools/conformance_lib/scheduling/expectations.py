@@ -72,7 +72,7 @@ EXPECTATIONS = list_of(Form(expectation_problem))
 def failures(
     outcome: RunOutcome, expected: Mapping[str, Any], scope: str | None = None
 ) -> Iterator[str]:
-    """What of one expectation does not hold. Raises RecordError for one that is not known."""
+    """Mismatches with one expectation. Raises RecordError for one that is not known."""
     scope = expected.get("in", scope)
     if reason := expectation_problem(expected):
         raise RecordError(reason)
@@ -104,7 +104,7 @@ ACROSS = keys(
 def differences_across(
     outcomes: Mapping[str, RunOutcome], expected: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What of an expectation about several runs does not hold. Raises RecordError."""
+    """Mismatches with an expectation about several runs. Raises RecordError."""
     if reason := ACROSS.problem(expected):
         raise RecordError(reason)
     named = [name for fact in expected.values() for name in _runs(fact)]

@@ -88,7 +88,7 @@ def _schedule(
 
 
 def gpu_post_process(module: Module) -> None:
-    """What follows the memory scheduler, for the order that the module has."""
+    """The passes after the memory scheduler, for the order that the module has."""
     for computation in module.computations.values():
         if not computation.is_fusion:
             computation.reorder(arrange_for_gpu(list(computation.instructions)))

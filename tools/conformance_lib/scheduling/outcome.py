@@ -1,4 +1,4 @@
-"""What a run of a scheduling record left behind, for expectations to look at."""
+"""The outcome of a scheduling record's run, for expectations to look at."""
 
 from __future__ import annotations
 

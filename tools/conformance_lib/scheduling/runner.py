@@ -46,7 +46,7 @@ def is_scheduling_record(record: Record) -> bool:
 
 
 def run_scheduling(record: Record) -> list[str]:
-    """What is not as the record says.
+    """Mismatches with the record.
 
     Raises RecordError for what has no meaning here, NotModelled for what hloopt does not have.
     """

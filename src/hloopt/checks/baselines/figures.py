@@ -14,6 +14,7 @@ from hloopt.checks.expectations.model import Attribute, Figure
 from hloopt.checks.expectations.names import GROUPS, TABLES
 from hloopt.checks.expectations.units import Number
 from hloopt.checks.view import View
+from hloopt.cost_models import CostModelChoice
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.patterns import pattern
 
@@ -52,12 +53,17 @@ def figure_of(text: str) -> Figure:
 
 def _texts_of(view: View) -> list[str]:
     texts = [f"{group}.{name}" for group, names in _SINGLE.items() for name in names]
-    model = view.cost_model
-    if model.target is not None:
-        named = "" if model.name is None else f", cost_model={model.name}"
-        chosen = f"schedule(target={quoted(model.target)}{named})"
+    if (chosen := schedule_text(view.cost_model)) is not None:
         texts += [f"{chosen}.{name}" for name in _TIMES]
     return [*texts, *_selected(view)]
+
+
+def schedule_text(model: CostModelChoice) -> str | None:
+    """The group of the times by a cost model; None without a target: there are none in seconds."""
+    if model.target is None:
+        return None
+    named = "" if model.name is None else f", cost_model={model.name}"
+    return f"schedule(target={quoted(model.target)}{named})"
 
 
 def is_worse(text: str, *, is_more: bool) -> bool:

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hloopt.checks.baselines.figures import known, quoted, values_of
+from hloopt.checks.baselines.figures import known, quoted, schedule_text, values_of
 from hloopt.checks.expectations.units import Number
 from hloopt.checks.lint.registry import all_rules
 from hloopt.checks.lint.settings import LintSettings
 from hloopt.checks.results import Check, CheckedModule, Severity, Verdict, Violation
 from hloopt.checks.view import View
+from hloopt.cost_models import CostModelChoice
 from hloopt.diagnostics import counted
+from hloopt.options import Share
 
 LIMITS = {
     "HLL601": "memory.peak",
@@ -27,24 +29,40 @@ LIMITS = {
 
 
 def figures_of(view: View, checked: CheckedModule) -> dict[str, Number]:
-    """What a baseline holds of a module: its figures, and how many findings of each kind.
+    """The figures of a module for a baseline, and the count of its findings of each kind.
 
     Takes what the reports of the figures take.
     """
     return {**known(values_of(view)), **_counts(checked)}
 
 
-def with_limits(settings: LintSettings, before: Mapping[str, Number]) -> LintSettings:
-    """Settings whose limits are the figures of a baseline, where none are set."""
+def with_limits(
+    settings: LintSettings, before: Mapping[str, Number], cost_model: CostModelChoice
+) -> LintSettings:
+    """Settings whose limits are the figures of a baseline, where none are set.
+
+    Times of a baseline count if they are by the same cost model.
+    """
     options = dict(settings.options)
-    for code, figure in LIMITS.items():
-        if figure not in before:
-            continue
+    limits = {code: before[figure] for code, figure in LIMITS.items() if figure in before}
+    if (share := _exposed_share(before, cost_model)) is not None:
+        limits[_EXPOSED_TIME] = share
+    for code, limit in limits.items():
         rule = all_rules()[code]
         own = settings.options_of(rule)
         if getattr(own, rule.compares_with) is None:
-            options[code] = replace(own, **{rule.compares_with: before[figure]})
+            options[code] = replace(own, **{rule.compares_with: limit})
     return replace(settings, options=options)
+
+
+_EXPOSED_TIME = "HLL603"
+
+
+def _exposed_share(before: Mapping[str, Number], cost_model: CostModelChoice) -> Share | None:
+    """The share of the makespan that a baseline has as exposed."""
+    chosen = schedule_text(cost_model)
+    exposed, makespan = before.get(f"{chosen}.exposed"), before.get(f"{chosen}.makespan")
+    return Share(exposed / makespan) if exposed is not None and makespan else None
 
 
 def without_known(checked: CheckedModule, before: Mapping[str, Number]) -> CheckedModule:

@@ -69,7 +69,7 @@ def work_seconds(view: View, instruction: Instruction) -> float:
 
 
 def collective_impact(view: View, collective: Collective) -> Impact:
-    """What a collective costs: the wait for it, and the bytes that it sends."""
+    """The cost of a collective: its exposed time, and the bytes that it sends."""
     runs = view.runs(collective.instruction).times
     exposed = sum(exposed_seconds(view, each) for each in runners(collective))
     return Impact(exposed, collective.wire * runs)

@@ -56,7 +56,7 @@ class Rule:
     compares_with: str
     """The option without which it has nothing to compare with, so that it does not run; or ""."""
     find: Callable[[View, Any], Iterable[Finding]]
-    """What it finds in a module, by the options."""
+    """Yields the findings of the rule in a module, by the options."""
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""What rules need of a module, beside the doubts that all checks share."""
+"""Preconditions of rules on a module, beside the doubts that all checks share."""
 
 from __future__ import annotations
 

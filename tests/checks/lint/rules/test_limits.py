@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.checks.expecting import STEP, UNPARTITIONED, view_of
 from tests.checks.lint.linting import TARGET, check, violations
@@ -12,6 +14,7 @@ from hloopt.checks.lint.baseline import LIMITS, with_limits
 from hloopt.checks.lint.registry import all_rules
 from hloopt.checks.lint.settings import LintSettings
 from hloopt.checks.results import Impact, Severity, Verdict
+from hloopt.cost_models import CostModelChoice
 
 UNKNOWN = 's32[] custom-call(), custom_call_target="n"'
 CODES = ("HLL601", "HLL602", "HLL603", "HLL604", "HLL605", "HLL606")
@@ -124,11 +127,30 @@ ENTRY e { p = f32[] parameter(0) ROOT w = f32[] while(p), condition=more, body=b
     assert violations("HLL605", text, limit=1) == ()
 
 
+H100 = CostModelChoice(target=TARGET)
+TIMES = {f"schedule(target={TARGET}).exposed": 0.5, f"schedule(target={TARGET}).makespan": 2.0}
+
+
+def limit_of(settings: LintSettings, code: str) -> object:
+    return getattr(settings.options_of(all_rules()[code]), "limit")  # noqa: B009  # of one rule
+
+
 def test_figures_of_a_baseline_are_limits_where_none_is_set() -> None:
-    before = dict.fromkeys(LIMITS.values(), 7)
-    settings = with_limits(LintSettings(), before)
-    assert [settings.options[code].limit for code in LIMITS] == [7, 7, 7]  # type: ignore[attr-defined]
+    before = {**dict.fromkeys(LIMITS.values(), 7), **TIMES}
+    settings = with_limits(LintSettings(), before, H100)
+    assert [limit_of(settings, code) for code in LIMITS] == [7, 7, 7]
+    assert limit_of(settings, "HLL603") == 0.25
     rule = all_rules()["HLL601"]
     own = LintSettings(options={"HLL601": rule.options(**{"limit": 3})})
-    assert with_limits(own, before).options_of(rule) == rule.options(**{"limit": 3})
-    assert with_limits(LintSettings(), {}).options == {}
+    assert limit_of(with_limits(own, before, H100), "HLL601") == 3
+    assert with_limits(LintSettings(), {}, H100).options == {}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [CostModelChoice(), CostModelChoice(target="b200"), replace(H100, name="roofline")],
+)
+def test_times_of_another_cost_model_are_no_limits(model: CostModelChoice) -> None:
+    assert with_limits(LintSettings(), TIMES, model).options == {}
+    no_time = {f"schedule(target={TARGET}).exposed": 0.0, f"schedule(target={TARGET}).makespan": 0}
+    assert with_limits(LintSettings(), no_time, H100).options == {}

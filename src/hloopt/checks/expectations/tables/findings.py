@@ -19,7 +19,7 @@ from hloopt.query.terms import Term
 
 
 def _rows(view: View) -> list[Row]:
-    """What the rules find that have a verdict; those about a module at the root of its entry."""
+    """Findings of the rules that have a verdict; one about a module is at the root of its entry."""
     module = view.subject.module
     settings = LintSettings()
     return [

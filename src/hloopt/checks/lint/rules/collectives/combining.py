@@ -55,7 +55,7 @@ class _Merged(NamedTuple):
     """Those of the module."""
     byte_count: int
     seconds: float
-    """What one run saves, by the cost model; 0 without a verdict on times."""
+    """Seconds that one run saves, by the cost model; 0 without a verdict on times."""
 
 
 @rule("HLL104", "uncombined-collectives", not_scheduled, options=CombiningOptions)

@@ -40,7 +40,7 @@ def channel_shared(view: View, options: RuleOptions) -> Iterator[Finding]:
 
 
 def _meets(collective: Collective) -> tuple[object, ...]:
-    """What copies of a collective on one channel have in common."""
+    """The kind and the devices of a collective: equal for all copies of it on one channel."""
     attributes = collective.instruction.attributes
     devices = attributes.get("source_target_pairs") or attributes.get("replica_groups", "{}")
     return collective.kind, devices.replace(" ", "")
@@ -103,7 +103,7 @@ def _channels(transfers: list[Instruction], opcode: Opcode) -> set[int | None]:
 
 
 def _deadlocks(view: View, transfers: list[Instruction]) -> Iterator[Finding]:
-    """What the verifier says with `verify_no_collective_deadlocks`; it looks at schedules only."""
+    """The errors of the verifier with `verify_no_collective_deadlocks`; only schedules have any."""
     from hloopt.verifier.deadlocks import check_deadlocks
     from hloopt.verifier.options import ANY_TARGET, Setting
 

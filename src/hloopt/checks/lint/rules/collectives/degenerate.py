@@ -15,7 +15,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import PERMUTING, Opcode
 
 _COUNTS = frozenset(("replica_count", "num_partitions"))
-"""What the header says of devices."""
+"""Attributes of the module's header that count devices."""
 
 
 @rule("HLL101", "degenerate-collective", not_partitioned)

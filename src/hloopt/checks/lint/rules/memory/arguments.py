@@ -125,7 +125,7 @@ def _unread(parameter: Instruction) -> Iterator[_Dead]:
 
 
 def _elements_read(value: Instruction) -> dict[int, list[Instruction]] | None:
-    """What reads each element of a tuple that is read at all; None where it is read as a whole."""
+    """The users of each element of a tuple; None where a user reads the tuple whole."""
     found: dict[int, list[Instruction]] = {}
     for user in value.users:
         if user.opcode is not Opcode.GET_TUPLE_ELEMENT:
