@@ -145,7 +145,7 @@ def _permute(instruction: Instruction) -> list[InPlacePair]:
 
 
 def _annotated(instruction: Instruction) -> list[InPlacePair]:
-    text = instruction.attributes.get("output_to_operand_aliasing")
+    text = instruction.attribute("output_to_operand_aliasing")
     if not text:
         return []
     return [

@@ -97,6 +97,17 @@ class Instruction:
     def has_control_dependencies(self) -> bool:
         return bool(self.control_predecessors or self.control_successors)
 
+    def attribute(self, name: str) -> str | None:
+        """The text of an attribute, None without it.
+
+        Unlike `attributes` it splits what was read only where the name is in it, which is seldom
+        so: ask for a rare attribute of many instructions by this.
+        """
+        as_read = self.attribute_text
+        if as_read is not None and name not in as_read:
+            return None
+        return self.attributes.get(name)
+
     @property
     def tuple_index(self) -> int:
         """The element a get-tuple-element reads. Raises HloVerifyError."""

@@ -127,10 +127,7 @@ def channel(instruction: Instruction) -> Numbers:
 
 def attribute(attribute_name: str, instruction: Instruction) -> Texts:
     """An attribute's text without blanks; of a string what is between the quotes."""
-    as_read = instruction.attribute_text
-    if as_read is not None and attribute_name not in as_read:
-        return ()  # most have none: what they have is not split for that
-    text = instruction.attributes.get(attribute_name)
+    text = instruction.attribute(attribute_name)
     if text is None:
         return ()
     return (parse_string(text) if text.startswith(('"', "'")) else compact(text),)

@@ -28,7 +28,7 @@ def is_pipelined(instruction: Instruction) -> bool:
 
 
 def _collective_flag(instruction: Instruction, name: str) -> bool:
-    text = instruction.attributes.get("backend_config")
+    text = instruction.attribute("backend_config")
     if text is None or name not in text:
         return False
     collective = _parse(text).get("collective_backend_config", {})

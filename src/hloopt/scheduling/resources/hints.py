@@ -31,11 +31,11 @@ NO_HINTS = Hints()
 
 def hints_of(instruction: Instruction, *, is_start: bool, is_done: bool) -> Hints:
     """The hints on an instruction. Raises PassRefused for a priority that is no integer."""
-    text = instruction.attributes.get("frontend_attributes")
-    if text is None or HINT not in text:
+    hint = frontend_attribute(instruction, HINT)
+    if hint is None:
         return NO_HINTS
     attributes = frontend_attributes(instruction)
-    match attributes.get(HINT):
+    match hint:
         case "force_early" if instruction.opcode is Opcode.CUSTOM_CALL:
             return Hints(force_early=True)
         case "force_delay" if instruction.opcode in _DELAYED:
