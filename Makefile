@@ -161,7 +161,7 @@ same-outputs: $(DEV) ## what all commands write for testdata/, and what commit R
 
 .PHONY: golden-update
 golden-update: $(DEV) ## write the CHECK lines of golden tests again
-	$(BIN)/python -m pytest tests/golden --update-golden
+	$(BIN)/hloopt test tests/golden --update
 
 .PHONY: testdata
 testdata: $(XLA) ## make testdata/ again with JAX and XLA

@@ -26,14 +26,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update-golden",
-        action="store_true",
-        help="write the CHECK lines of marked golden tests again, from what their commands print",
-    )
-
-
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

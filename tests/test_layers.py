@@ -27,9 +27,10 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("reports",),
     ("checks",),
     ("defects", "driver", "testing"),
-    ("commands",),
+    ("commands", "pytest_plugin"),
     ("cli",),
     ("__main__",),
+    ("hlo_opt",),
 )
 """The packages and top-level modules: each imports only what stands in lines above its own.
 

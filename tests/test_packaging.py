@@ -38,11 +38,7 @@ def test_the_console_script_exists(project: dict[str, Any]) -> None:
 
 def test_every_import_is_of_a_declared_dependency(root: Path, project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
-    # The package of golden tests is asked for where it is missing; the rest of `dev` is not.
-    optional = [
-        *(*extras["xla"], *extras["proto"]),
-        *(name for name in extras["dev"] if name.startswith("filecheck")),
-    ]
+    optional = [*extras["xla"], *extras["proto"], *extras["golden"]]
     requirements = [*project["dependencies"], *optional]
     declared = {re.split(r"[^\w-]", text)[0].lower() for text in requirements}
     imported = {

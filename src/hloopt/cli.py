@@ -87,11 +87,22 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: this process's) and return its exit code."""
+    return _guarded(cli, "hloopt", arguments)
+
+
+def hlo_opt(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line of `hlo-opt` and return its exit code."""
+    from hloopt.commands.hlo_opt import command
+
+    return _guarded(command, "hlo-opt", arguments)
+
+
+def _guarded(command: click.Command, name: str, arguments: Sequence[str] | None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
         _prepare_process()
     try:
-        return _run(arguments)
+        return _run(command, name, arguments)
     except (BrokenPipeError, _OutputClosed):
         _silence_output()
         return EXIT_BROKEN_PIPE
@@ -112,9 +123,9 @@ def _prepare_process() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(command: click.Command, name: str, arguments: Sequence[str]) -> int:
     try:
-        result = cli.main(list(arguments), prog_name="hloopt", standalone_mode=False)
+        result = command.main(list(arguments), prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:

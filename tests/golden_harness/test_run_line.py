@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from hloopt.diagnostics import Source
-from hloopt.golden.run_line import Command, GoldenError, Substitutions, parse_run_lines
+from hloopt.golden.errors import GoldenError
+from hloopt.golden.run_line import Command, parse_run_lines
+from hloopt.golden.substitutions import Substitutions
 
 
 def commands(text: str) -> list[list[Command]]:
     """The pipelines of a test's RUN lines."""
     run_lines = parse_run_lines(Source("test.hlo", text))
-    return [list(pipeline) for run_line in run_lines for pipeline in run_line.pipelines]
+    return [list(step.pipeline) for run_line in run_lines for step in run_line.steps]
 
 
 def test_a_pipe_connects_commands() -> None:
@@ -68,11 +70,57 @@ def test_a_command_prints_as_a_shell_reads_it() -> None:
 
 
 def test_substitutions_hold_in_every_word_and_only_once() -> None:
-    substitutions = Substitutions(Path("/my tests/%t.hlo"), Path("/tmp/x.tmp"))
-    [[command]] = commands("// RUN: hloopt %s %S/in.hlo %%s %p.1 > %t.out")
-    assert command.substituted(substitutions) == Command(
-        ("hloopt", "/my tests/%t.hlo", "/my tests/in.hlo", "%s", "%p.1"), stdout="/tmp/x.tmp.out"
+    substitutions = Substitutions(
+        Path("/my tests/%t.hlo"), Path("/tmp/x.tmp"), {"GPU": "%s", "s": "v"}
     )
+    [[command]] = commands("// RUN: hloopt %s %S/in.hlo %%s %p.1 %T %{GPU}/%{s} > %t.out")
+    assert command.substituted(substitutions) == Command(
+        (
+            *("hloopt", "/my tests/%t.hlo", "/my tests/in.hlo", "%s"),
+            *("/my tests.1", "/tmp", "%s/v"),
+        ),
+        stdout="/tmp/x.tmp.out",
+    )
+
+
+def test_a_parameter_without_a_value_names_the_nearest() -> None:
+    substitutions = Substitutions(Path("a"), Path("b"), {"GPU": "h100"})
+    with pytest.raises(GoldenError, match=r"%\{GPV\} has no value") as error:
+        substitutions.apply("%{GPV}")
+    assert error.value.help == "did you mean 'GPU'?"
+
+
+def test_joints_are_those_of_a_shell() -> None:
+    [line] = parse_run_lines(Source("t", "// RUN: a && b || c ; d | e >> f\n"))
+    assert [step.joint for step in line.steps] == [";", "&&", "||", ";"]
+    assert line.steps[3].pipeline[1] == Command(("e",), stdout="f", appends=True)
+    assert str(line.steps[3].pipeline[1]) == "e >> f"
+
+
+def test_not_not_is_nothing() -> None:
+    [[command]] = commands("// RUN: not not hloopt a")
+    assert command == Command(("hloopt", "a"))
+
+
+@pytest.mark.parametrize(
+    ("features", "chosen"),
+    [((), ["b"]), (("x",), ["a"]), (("x", "y"), ["a", "c"])],
+)
+def test_parts_of_if_are_chosen_by_features(features: tuple[str, ...], chosen: list[str]) -> None:
+    text = "// RUN: %if x %{ a %if y %{ && c %} %} %else %{ b %}\n"
+    [line] = parse_run_lines(Source("t", text), frozenset(features))
+    assert [step.pipeline[0].words[0] for step in line.steps] == chosen
+
+
+def test_a_line_of_which_no_part_is_chosen_runs_nothing() -> None:
+    [line] = parse_run_lines(Source("t", "// RUN: %if x %{ a %}\n"))
+    assert line.steps == ()
+
+
+def test_ifs_in_each_other_have_a_limit() -> None:
+    text = "// RUN: " + "%if true %{ " * 30 + "a" + " %}" * 30
+    with pytest.raises(GoldenError, match="more than 20 %if in each other"):
+        parse_run_lines(Source("t", text))
 
 
 @pytest.mark.parametrize(
@@ -80,9 +128,11 @@ def test_substitutions_hold_in_every_word_and_only_once() -> None:
     [
         ("HloModule m\n", 1, "no RUN line"),
         ("\n// RUN: hloopt opt 'x\n", 2, "unbalanced quote in RUN line: 'x"),
-        ("// RUN: hloopt opt || true\n", 1, r"RUN lines have no '\|\|'"),
-        ("// RUN: hloopt opt; true\n", 1, "RUN lines have no ';'"),
-        ("// RUN: hloopt >> x\n", 1, "RUN lines have no '>>'"),
+        ("// RUN: hloopt opt & true\n", 1, "RUN lines have no '&'"),
+        ("// RUN: hloopt ||\n", 1, "a command is missing"),
+        ("// RUN: hloopt >>\n", 1, "'>>' needs a file name"),
+        ("// RUN: %if a && %{ hloopt %}\n", 1, "a condition has the end"),
+        ("// RUN: %if a %{ hloopt\n", 1, "a part of %if has no end"),
         ("// RUN: hloopt opt |\n", 1, "a command is missing"),
         ("// RUN: not | filecheck\n", 1, "a command is missing"),
         ("// RUN:\n", 1, "a command is missing"),

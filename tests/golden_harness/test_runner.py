@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hloopt.golden import GoldenError, run_test
-from hloopt.golden.programs import Program, check_prefixes, run_program, without_directives
+from hloopt.golden.filecheck import check_prefixes, without_directives
+from hloopt.golden.programs import Program, run_program
 
 Programs = Mapping[str, Program]
 WriteTest = Callable[[str], Path]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hloopt.golden.run_line import Substitutions, parse_run_lines
+from hloopt.golden.run_line import parse_run_lines
 from hloopt.golden.runner import read_test, run_pipelines
+from hloopt.golden.substitutions import Substitutions
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.runner import PipelineRunner
@@ -48,7 +49,7 @@ def example(root: Path, name: str) -> Example:
     shown = Substitutions(path.relative_to(root), Path("out.hlo"))
     return Example(
         " ".join(about),
-        str(run_line.pipelines[0][0].substituted(shown)),
+        str(run_line.steps[0].pipeline[0].substituted(shown)),
         "".join(lines[len(comments) :]).strip(),
         _without_comments(outcome.stdout.decode()),
     )
@@ -76,7 +77,8 @@ def reasons(root: Path, name: str) -> list[Reason]:
 def _passes_run(path: Path, name: str) -> Iterator[str]:
     """The different `--passes` with this pass that a test's commands run on the test itself."""
     run_lines = parse_run_lines(read_test(path))
-    commands = [p[0] for line in run_lines for p in line.pipelines if not p[0].must_fail]
+    firsts = [step.pipeline[0] for line in run_lines for step in line.steps]
+    commands = [command for command in firsts if not command.must_fail]
     on_test = [c.words for c in commands if c.words[:3] == ("hloopt", "opt", "%s")]
     texts = [w[w.index("--passes") + 1] for w in on_test if "--passes" in w]
     for text in dict.fromkeys(texts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,8 @@ from hloopt.commands.shared.common import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hloopt.golden.session import Result
+    from hloopt.golden.session import Result, Update
+    from hloopt.golden.settings import TestSettings
 
 
 @click.command(cls=HloCommand)
@@ -37,20 +38,35 @@ if TYPE_CHECKING:
 )
 @click.option("--lf", "only_failed", is_flag=True, help="only tests that did not pass last time")
 @click.option("--update", is_flag=True, help="write the CHECK lines below markers again")
+@click.option(
+    "--update-all", is_flag=True, help="write all CHECK lines again, those written by hand, too"
+)
+@click.option(
+    "--feature", "features", multiple=True, metavar="NAME", help="REQUIRES and %if may ask for it"
+)
+@click.option("-D", "parameters", multiple=True, metavar="NAME=VALUE", help="the value of %{NAME}")
+@click.option(
+    "--shell", is_flag=True, help="bash runs the RUN lines: for xargs, sort, loops; slower"
+)
+@click.option(
+    "--init",
+    metavar="FILE",
+    help="make a test of a module: add a RUN line with --passes or -p, and CHECK lines",
+)
+@click.option("--passes", default="", metavar="TEXT", help="passes of the test that --init makes")
+@click.option(
+    *("-p", "--pipeline", "pipelines"),
+    multiple=True,
+    metavar="NAME",
+    help="a pipeline of the test that --init makes",
+)
+@click.option(
+    "--lit-config", is_flag=True, help="write a lit.cfg.py, with which LLVM's lit runs the tests"
+)
 @click.option("--junit-xml", metavar="FILE", help="write the results as JUnit's XML, too")
 @format_option
 @color_option
-def command(
-    paths: tuple[str, ...],
-    words: str | None,
-    stops: bool,
-    jobs: int | None,
-    only_failed: bool,
-    update: bool,
-    junit_xml: str | None,
-    output_format: str,
-    color: str,
-) -> int:
+def command(paths: tuple[str, ...], **options: Any) -> int:
     """Run golden tests; exit 1 if one fails, 2 if one cannot be run or there is none.
 
     A test is a file with lines `// RUN: hloopt opt %s --passes dce | filecheck %s` and `// CHECK:
@@ -61,41 +77,119 @@ def command(
     hloopt test tests/golden
     hloopt test tests/golden -k pipeliner -x
     hloopt test tests/golden --update
+    hloopt test --init step.hlo --passes dce,cse
     """
+    from hloopt.golden.last_failed import write_failed
+
+    if options["lit_config"]:
+        return _write_lit_config(paths)
+    if options["init"] is not None:
+        paths = (_begin(options["init"], options),)
+    elif options["passes"] or options["pipelines"]:
+        raise click.UsageError("--passes and -p are those of --init FILE")
+    tests = _chosen(paths, options)
+    settings = _settings(options)
+    running = _run(tests, options["jobs"] or os.cpu_count() or 1, settings, _update(options))
+    results = list(_until_first(_shown(running, len(tests)), options["stops"]))
+    write_failed({os.path.abspath(r.path): r.is_bad for r in results})
+    if options["junit_xml"] is not None:
+        from hloopt.files import write_whole
+        from hloopt.golden.junit import write_junit
+
+        write_whole(options["junit_xml"], write_junit(results))
+    if options["output_format"] == "json":
+        print_json([result._asdict() for result in results])
+    else:
+        _render(results, make_console(options["color"]))
+    if any(result.outcome == "error" for result in results):
+        return EXIT_USAGE
+    return EXIT_FOUND if any(result.is_bad for result in results) else 0
+
+
+def _chosen(paths: tuple[str, ...], options: dict[str, Any]) -> list[str]:
+    """The tests that run. Raises UsageError where there are none."""
     from hloopt.golden.collection import find_tests
-    from hloopt.golden.last_failed import read_failed, write_failed
+    from hloopt.golden.last_failed import read_failed
 
     tests = [str(path) for path in find_tests(paths or (os.curdir,))]
-    if words is not None:
-        tests = [test for test in tests if words in test]
-    if only_failed and (failed := read_failed()):
+    if options["words"] is not None:
+        tests = [test for test in tests if options["words"] in test]
+    if options["only_failed"] and (failed := read_failed()):
         tests = [test for test in tests if os.path.abspath(test) in failed]
     if not tests:
         raise click.UsageError(
             "there is no test: none of the files has a RUN line, or -k fits none"
         )
-    count = jobs or os.cpu_count() or 1
-    results = list(_until_first(_shown(_run(tests, count, update), len(tests)), stops))
-    write_failed({os.path.abspath(r.path): r.is_bad for r in results})
-    if junit_xml is not None:
-        from hloopt.files import write_whole
-        from hloopt.golden.junit import write_junit
+    return tests
 
-        write_whole(junit_xml, write_junit(results))
-    if output_format == "json":
-        print_json([result._asdict() for result in results])
+
+def _settings(options: dict[str, Any]) -> TestSettings:
+    from hloopt.golden.settings import TestSettings
+
+    parameters = {}
+    for text in options["parameters"]:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise click.UsageError(f"-D {text}: write NAME=VALUE")
+        parameters[name] = value
+    return TestSettings(frozenset(options["features"]), parameters, options["shell"])
+
+
+def _update(options: dict[str, Any]) -> Update | None:
+    if options["update_all"] or options["init"] is not None:
+        wanted: Update = "all"
+    elif options["update"]:
+        wanted = "marked"
     else:
-        _render(results, make_console(color))
-    outcomes = {result.outcome for result in results}
-    return EXIT_USAGE if "error" in outcomes else EXIT_FOUND if "failed" in outcomes else 0
+        return None
+    if options["shell"]:
+        raise click.UsageError("CHECK lines are written without --shell only")
+    return wanted
 
 
-def _run(tests: Sequence[str], jobs: int, update: bool) -> Iterator[Result]:
+def _begin(name: str, options: dict[str, Any]) -> str:
+    """Make a test of a module, and check its passes first. Returns its path."""
+    from pathlib import Path
+
+    from hloopt.driver import Settings
+    from hloopt.files import load, write_whole
+    from hloopt.golden.beginnings import begin_test
+
+    passes, pipelines = options["passes"], options["pipelines"]
+    if not passes and not pipelines:
+        raise click.UsageError("--init needs the passes of the test: --passes TEXT or -p NAME")
+    Settings(pipelines=pipelines, passes=passes).pipeline()
+    load(name)
+    write_whole(name, begin_test(Path(name), passes, pipelines))
+    return name
+
+
+def _write_lit_config(paths: tuple[str, ...]) -> int:
+    from pathlib import Path
+
+    from hloopt.files import write_whole
+    from hloopt.golden.beginnings import LIT_CONFIG
+
+    if len(paths) > 1:
+        raise click.UsageError("--lit-config takes one folder")
+    path = Path(paths[0] if paths else os.curdir, "lit.cfg.py")
+    if path.exists():
+        raise click.UsageError(f"{path} is there already")
+    write_whole(str(path), LIT_CONFIG)
+    click.echo(f"wrote {path}: run the tests with `lit {path.parent}`")
+    return 0
+
+
+def _run(
+    tests: Sequence[str], jobs: int, settings: TestSettings, update: Update | None
+) -> Iterator[Result]:
     """The results of tests in their order."""
-    from hloopt.golden.session import lost, run_one, update_one
+    from functools import partial
+
+    from hloopt.golden.session import lost, run_one
     from hloopt.processes import in_processes
 
-    work = update_one if update else run_one
+    work = partial(run_one, settings=settings, update=update)
     if jobs == 1 or len(tests) == 1:
         yield from map(work, tests)
     else:
@@ -128,18 +222,21 @@ def _render(results: Sequence[Result], console: Console) -> None:
 
     from rich.text import Text
 
-    styles = {"failed": "bold red", "error": "bold red", "updated": "bold cyan"}
     for result in results:
-        if result.outcome != "passed":
-            line = Text.assemble(
-                (result.outcome.upper(), styles[result.outcome]), f" {result.path}"
-            )
+        if result.outcome not in _QUIET:
+            style = "bold red" if result.is_bad else "bold cyan"
+            line = Text.assemble((result.outcome.upper(), style), f" {result.path}")
             console.print(line, soft_wrap=True)
         if result.account:
             console.print(Text(result.account), soft_wrap=True)
             console.print()
     counts = Counter[str](result.outcome for result in results)
-    words = ("passed", "failed", "error", "updated")
+    words = ("passed", "failed", "xpassed", "error", "updated", "xfailed", "unsupported")
     parts = [f"{counts[each]:,} {each}" for each in words if counts[each]]
-    style = "bold red" if counts["failed"] or counts["error"] else "bold green"
-    console.print(Text(", ".join(parts), style))
+    is_red = any(result.is_bad for result in results)
+    is_green = not is_red and bool(counts["passed"] or counts["updated"])
+    console.print(Text(", ".join(parts), "bold red" if is_red else "bold green" * is_green))
+
+
+_QUIET = ("passed", "xfailed", "unsupported")
+"""Outcomes that the counts alone tell."""

@@ -9,9 +9,10 @@ Commands run inside this process, so a test costs milliseconds. `run_line` says 
 hold, `runner` what a test's verdict is, `update` how CHECK lines are made from actual output.
 """
 
-from hloopt.golden.programs import MARKER
-from hloopt.golden.run_line import GoldenError
+from hloopt.golden.errors import GoldenError
+from hloopt.golden.filecheck import MARKER
 from hloopt.golden.runner import Failure, run_test
+from hloopt.golden.settings import TestSettings
 from hloopt.golden.update import update_test
 
-__all__ = ["MARKER", "Failure", "GoldenError", "run_test", "update_test"]
+__all__ = ["MARKER", "Failure", "GoldenError", "TestSettings", "run_test", "update_test"]

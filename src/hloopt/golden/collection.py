@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hloopt.diagnostics import did_you_mean
-from hloopt.golden.run_line import GoldenError, has_run_line
+from hloopt.golden.errors import GoldenError
+from hloopt.golden.run_line import has_run_line
 
 SUFFIXES = (".hlo", ".hlotest", ".txt", ".mlir")
 """The suffixes of files in folders that are tests if they have a RUN line."""
@@ -39,11 +40,14 @@ def _tests_in(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(f for f in folders if f != INPUTS and not f.startswith("."))
         for name in sorted(names):
             path = Path(place, name)
-            if name.endswith(SUFFIXES) and _is_test(path):
+            if is_test(path):
                 yield path
 
 
-def _is_test(path: Path) -> bool:
+def is_test(path: Path) -> bool:
+    """Whether a file that nobody names is a test: by its suffix, its folder and a RUN line."""
+    if not path.name.endswith(SUFFIXES) or path.parent.name == INPUTS:
+        return False
     try:
         return has_run_line(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:

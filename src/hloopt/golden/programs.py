@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
-
-from hloopt.golden.run_line import GoldenError
 
 Program = Callable[[Sequence[str]], object]
 """Takes the arguments behind its name, uses `sys.stdin`, `sys.stdout` and `sys.stderr`, and ends
@@ -68,12 +64,18 @@ COLUMNS = "120"
 _COLOUR_SWITCHES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 
 
+def plain_environment() -> dict[str, str]:
+    """The environment of this process, with a fixed width and no wish for colour."""
+    kept = {name: value for name, value in os.environ.items() if name not in _COLOUR_SWITCHES}
+    return {**kept, "COLUMNS": COLUMNS}
+
+
 @contextmanager
 def _environment() -> Iterator[None]:
     saved = dict(os.environ)
-    for switch in _COLOUR_SWITCHES:
-        os.environ.pop(switch, None)
-    os.environ["COLUMNS"] = COLUMNS
+    plain = plain_environment()
+    os.environ.clear()
+    os.environ.update(plain)
     try:
         yield
     finally:
@@ -90,68 +92,31 @@ _CLI = "hloopt.cli"
 """The module of the command line, which has a command that runs golden tests: so by its name."""
 
 
+def _hlo_opt(arguments: Sequence[str]) -> object:
+    run: Callable[[list[str]], object] = import_module(_CLI).hlo_opt
+    return run(list(arguments))
+
+
 def _filecheck(arguments: Sequence[str]) -> object:
-    """The PyPI package `filecheck`, on an input without the test's own directives."""
-    try:
-        from filecheck.main import main
-    except ModuleNotFoundError as error:
-        raise GoldenError(
-            "golden tests need the package 'filecheck'", help="pip install filecheck"
-        ) from error
-    options, values = split_options(arguments, ("input-file",))
-    name = values[-1] if values else "-"
-    try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-        sys.stdin = _text(io.BytesIO(without_directives(text, options).encode()))
-        main(["filecheck", *options])
-    except (RuntimeError, OSError) as error:  # its way to report wrong flags and missing files
-        print(f"filecheck: {error}", file=sys.stderr)
-        return 2
-    return 0
+    from hloopt.golden.filecheck import main
+
+    return main(arguments)
 
 
-PROGRAMS: Mapping[str, Program] = {"hloopt": _hloopt, "filecheck": _filecheck}
+def _echo(arguments: Sequence[str]) -> None:
+    words = list(arguments)
+    end = "\n"
+    if words[:1] == ["-n"]:
+        end = ""
+        del words[0]
+    print(*words, end=end)
+
+
+PROGRAMS: Mapping[str, Program] = {
+    "hloopt": _hloopt,
+    "hlo-opt": _hlo_opt,
+    "filecheck": _filecheck,
+    "FileCheck": _filecheck,
+    "echo": _echo,
+}
 """The commands of RUN lines by name."""
-
-
-MARKER = "// CHECK lines made by: make golden-update"
-"""The line that says that a test's CHECK lines may be rewritten."""
-
-
-def without_directives(text: str, arguments: Sequence[str]) -> str:
-    """`text` without MARKER and the directives (RUN, CHECK…) that `filecheck ARGUMENTS` reads.
-
-    Unchanged HLO is printed with its comments, and a directive must not match itself.
-    """
-    directive = directive_pattern(["RUN", *check_prefixes(arguments)])
-    return "".join(
-        f"{line}\n"
-        for line in text.splitlines()
-        if not directive.match(line) and line.strip() != MARKER
-    )
-
-
-def directive_pattern(prefixes: Sequence[str]) -> re.Pattern[str]:
-    """Matches the beginning of a comment line that is a directive with one of `prefixes`."""
-    names = "|".join(map(re.escape, prefixes))
-    return re.compile(rf"\s*//+[ \t]*(?:{names})(?:-[A-Z0-9-]+)?(?:\{{LITERAL\}})?:")
-
-
-def check_prefixes(arguments: Sequence[str]) -> list[str]:
-    """The prefixes that `filecheck ARGUMENTS` reads: `CHECK` unless it is told."""
-    _, values = split_options(arguments, ("check-prefix", "check-prefixes"))
-    return [prefix for value in values for prefix in value.split(",")] or ["CHECK"]
-
-
-def split_options(arguments: Sequence[str], names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments without the options of these names, and the values of those options."""
-    others: list[str] = []
-    values: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        option, equals, value = word.partition("=")
-        if option.startswith("-") and option.lstrip("-") in names:
-            values.append(value if equals else next(words, ""))
-        else:
-            others.append(word)
-    return others, values

@@ -1,50 +1,24 @@
 """RUN lines: the commands of a golden test, a small and portable part of what a shell reads.
 
-A command is `[not] NAME ARGUMENT…` with the redirections `< FILE`, `> FILE`, `2> FILE` and `2>&1`
-(standard error goes wherever standard output goes). `|` makes a pipeline, `&&` joins pipelines, a
-`\\` at the end of a RUN line continues it in the next one. Quoting is that of POSIX shells; there
-are no variables, globs or substitutions but these:
-
-| written | means |
-| --- | --- |
-| `%s` | the test file |
-| `%S` | its folder |
-| `%t` | the name of a temporary file of this test |
-| `%%` | `%` |
+A command is `[not] NAME ARGUMENT…` with the redirections `< FILE`, `> FILE`, `>> FILE`, `2> FILE`
+and `2>&1` (standard error goes wherever standard output goes). `|` makes a pipeline; `&&`, `||` and
+`;` join pipelines as in a shell; a `\\` at the end of a RUN line continues it in the next one.
+Quoting is that of POSIX shells; there are no variables, but the `substitutions` of lit. A `*` or
+`?` in a file name behind `<` stands for the one file that fits.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
 
-from hloopt.diagnostics import HloError, Source, Span
+from hloopt.diagnostics import Source, Span
+from hloopt.golden.errors import GoldenError
+from hloopt.golden.substitutions import Substitutions, choose
 from hloopt.patterns import pattern
-
-
-class GoldenError(HloError):
-    """A golden test that cannot be run: no RUN line, or one we cannot read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Substitutions:
-    """The values of `%s`, `%S` and `%t`."""
-
-    test: Path
-    temporary: Path
-
-    def apply(self, word: str) -> str:
-        """`word` with every substitution replaced, whatever spaces the paths hold."""
-        values = {
-            "s": str(self.test),
-            "S": str(self.test.parent),
-            "t": str(self.temporary),
-            "%": "%",
-        }
-        return re.sub("%([sSt%])", lambda match: values[match[1]], word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +31,11 @@ class Command:
     stdout: str | None = None
     stderr: str | None = None
     merge_stderr: bool = False
+    appends: bool = False
+    """Whether standard output is put behind what its file holds."""
 
     def substituted(self, substitutions: Substitutions) -> Command:
-        """This command with paths in place of `%s`, `%S` and `%t`."""
+        """This command with paths and values in place of substitutions. Raises GoldenError."""
 
         def file(name: str | None) -> str | None:
             return None if name is None else substitutions.apply(name)
@@ -71,12 +47,14 @@ class Command:
             file(self.stdout),
             file(self.stderr),
             self.merge_stderr,
+            self.appends,
         )
 
     def __str__(self) -> str:
         """The command as a shell would read it, without `not`."""
         parts = [shlex.join(self.words)]
-        for operator, name in (("<", self.stdin), (">", self.stdout), ("2>", self.stderr)):
+        out = ">>" if self.appends else ">"
+        for operator, name in (("<", self.stdin), (out, self.stdout), ("2>", self.stderr)):
             if name is not None:
                 parts.append(f"{operator} {shlex.quote(name)}")
         if self.merge_stderr:
@@ -88,28 +66,49 @@ Pipeline = tuple[Command, ...]
 """Commands whose output feeds the next one."""
 
 
+Joint: TypeAlias = Literal["&&", "||", ";"]
+
+
+class Step(NamedTuple):
+    """A pipeline, and what joins it to the one before: `;` for the first of a line."""
+
+    joint: Joint
+    pipeline: Pipeline
+
+
 @dataclass(frozen=True, slots=True)
 class RunLine:
     """A RUN line with its continuations: pipelines that run one after another."""
 
     text: str
     span: Span
-    pipelines: tuple[Pipeline, ...]
+    steps: tuple[Step, ...]
+    """Empty where no part of an `%if` is chosen."""
 
 
-def parse_run_lines(source: Source) -> list[RunLine]:
-    """The RUN lines of a test, in order. O(length of the text).
+def parse_run_lines(source: Source, features: Set[str] = frozenset()) -> list[RunLine]:
+    """The RUN lines of a test on a machine with `features`, in order. O(length of the text).
 
     Raises GoldenError, pointing at the line, where there is none or one cannot be read.
     """
-    run_lines = [_parse_run_line(text, span) for text, span in _joined_lines(source)]
-    if not run_lines:
+    found = []
+    for text, span in run_texts(source):
+        chosen = choose(text, features, span)
+        is_left_out = bool(text) and not chosen.strip()
+        found.append(RunLine(text, span, () if is_left_out else _parse_steps(chosen, span)))
+    return found
+
+
+def run_texts(source: Source) -> list[tuple[str, Span]]:
+    """The RUN lines of a test as they are written, continuations joined. Raises GoldenError."""
+    found = list(_joined_lines(source))
+    if not found:
         raise GoldenError(
             "the test has no RUN line",
             span=Span(source, 0, 0),
             help="begin it with: // RUN: hloopt opt %s --passes … | filecheck %s",
         )
-    return run_lines
+    return found
 
 
 _RUN = pattern(r"^[ \t]*//[ \t]*RUN:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
@@ -145,25 +144,29 @@ _TOKEN = pattern(
     )""",
     re.VERBOSE,
 )
-_FIELDS = {"<": "stdin", ">": "stdout", "2>": "stderr"}
+_FIELDS = {"<": "stdin", ">": "stdout", ">>": "stdout", "2>": "stderr"}
+_JOINTS: dict[str, Joint] = {"&&": "&&", "||": "||", ";": ";"}
+_Token: TypeAlias = "tuple[str | None, str]"
 
 
-def _parse_run_line(text: str, span: Span) -> RunLine:
-    pipelines: list[Pipeline] = []
+def _parse_steps(text: str, span: Span) -> tuple[Step, ...]:
+    steps: list[Step] = []
     pipeline: list[Command] = []
+    joint: Joint = ";"
     tokens = _tokens(text, span)
     while True:
         command, operator = _parse_command(tokens, span)
         pipeline.append(command)
         if operator != "|":
-            pipelines.append(tuple(pipeline))
+            steps.append(Step(joint, tuple(pipeline)))
             pipeline = []
         if operator is None:
-            return RunLine(text, span, tuple(pipelines))
+            return tuple(steps)
+        joint = _JOINTS.get(operator, joint)
 
 
-def _tokens(text: str, span: Span) -> Iterator[tuple[str | None, str]]:
-    """Operator or None, and word, for each token; then a last (None, "") for the end."""
+def _tokens(text: str, span: Span) -> Iterator[_Token]:
+    """Operator or None, and word, for each token of a line."""
     position = 0
     while position < len(text.rstrip()):
         match = _TOKEN.match(text, position)
@@ -176,13 +179,11 @@ def _tokens(text: str, span: Span) -> Iterator[tuple[str | None, str]]:
         position = match.end()
 
 
-def _parse_command(
-    tokens: Iterator[tuple[str | None, str]], span: Span
-) -> tuple[Command, str | None]:
-    """The next command, and the operator behind it: `|`, `&&`, or None at the end of the line."""
+def _parse_command(tokens: Iterator[_Token], span: Span) -> tuple[Command, str | None]:
+    """The next command, and the operator behind it: `|`, a joint, or None at the end."""
     words: list[str] = []
     files: dict[str, str] = {}
-    merge_stderr = False
+    merge_stderr = appends = False
     end = None
     for operator, word in tokens:
         if operator is None:
@@ -191,23 +192,27 @@ def _parse_command(
             merge_stderr = True
         elif operator in _FIELDS:
             files[_FIELDS[operator]] = _file_name(tokens, operator, span)
-        elif operator in ("|", "&&"):
+            appends = appends or operator == ">>"
+        elif operator == "|" or operator in _JOINTS:
             end = operator
             break
         else:
             raise GoldenError(
-                f"RUN lines have no '{operator}'", span=span, help="write several RUN lines"
+                f"RUN lines have no '{operator}'",
+                span=span,
+                help="write several RUN lines, or run the test with --shell",
             )
-    must_fail = bool(words) and words[0] == "not"
-    if must_fail:
+    must_fail = False
+    while words and words[0] == "not":
+        must_fail = not must_fail
         del words[0]
     if not words:
         raise GoldenError("a command is missing in the RUN line", span=span)
-    command = Command(tuple(words), must_fail, merge_stderr=merge_stderr, **files)
+    command = Command(tuple(words), must_fail, merge_stderr=merge_stderr, appends=appends, **files)
     return command, end
 
 
-def _file_name(tokens: Iterator[tuple[str | None, str]], operator: str, span: Span) -> str:
+def _file_name(tokens: Iterator[_Token], operator: str, span: Span) -> str:
     kind, word = next(tokens, ("end", ""))
     if kind is not None:
         raise GoldenError(f"'{operator}' needs a file name in the RUN line", span=span)

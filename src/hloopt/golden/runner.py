@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hloopt.diagnostics import Source, counted
-from hloopt.golden.programs import (
-    PROGRAMS,
-    Program,
-    check_prefixes,
-    run_program,
-    without_directives,
-)
-from hloopt.golden.run_line import (
-    Command,
-    GoldenError,
-    Pipeline,
-    RunLine,
-    Substitutions,
-    parse_run_lines,
-)
+from hloopt.golden.errors import GoldenError
+from hloopt.golden.filecheck import NAMES as FILECHECK
+from hloopt.golden.filecheck import check_prefixes, without_directives
+from hloopt.golden.programs import PROGRAMS, Program, run_program
+from hloopt.golden.run_line import Command, Pipeline, RunLine, parse_run_lines, run_texts
+from hloopt.golden.settings import TestSettings
+from hloopt.golden.substitutions import Substitutions, choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +52,52 @@ class Failure:
         return "\n".join(parts)
 
 
+HERE = TestSettings()
+"""The settings of a run without any options."""
+
+
 def run_test(
-    test: Path, scratch: Path, programs: Mapping[str, Program] = PROGRAMS
+    test: Path,
+    scratch: Path,
+    programs: Mapping[str, Program] = PROGRAMS,
+    settings: TestSettings = HERE,
 ) -> Failure | None:
     """Run the RUN lines of `test` until one fails; None when all of them pass.
 
     `%t` is a file in `scratch`, which must exist. Raises GoldenError where the test cannot be run;
     an exception that a command does not turn into an exit code is a defect of it and goes through.
     """
-    for run_line in parse_run_lines(read_test(test)):
-        for outcomes in run_pipelines(run_line, test, scratch, programs):
-            if not all(outcome.is_expected for outcome in outcomes):
-                return Failure(run_line, outcomes)
+    source = read_test(test)
+    if settings.uses_shell:
+        return _run_in_shell(source, test, scratch, settings)
+    for run_line in parse_run_lines(source, settings.features):
+        ran = list(run_pipelines(run_line, test, scratch, programs, settings))
+        # As in a shell the last one decides; there is none where an %if leaves nothing.
+        if ran and not all(outcome.is_expected for outcome in ran[-1]):
+            return Failure(run_line, ran[-1])
     return None
+
+
+def _run_in_shell(
+    source: Source, test: Path, scratch: Path, settings: TestSettings
+) -> Failure | None:
+    from hloopt.golden.shell import run_in_shell
+
+    substitutions = _substitutions(test, scratch, settings)
+    for text, span in run_texts(source):
+        try:
+            command = substitutions.apply(choose(text, settings.features, span))
+        except GoldenError as error:
+            raise error.at(span) from None
+        code, output = run_in_shell(command, scratch)
+        if code:
+            shown = Command(("bash", "-c", command), merge_stderr=True)
+            return Failure(RunLine(text, span, ()), (Outcome(shown, code, b"", output, b""),))
+    return None
+
+
+def _substitutions(test: Path, scratch: Path, settings: TestSettings) -> Substitutions:
+    return Substitutions(test, scratch / f"{test.name}.tmp", settings.parameters)
 
 
 def read_test(test: Path) -> Source:
@@ -83,17 +109,29 @@ def read_test(test: Path) -> Source:
 
 
 def run_pipelines(
-    run_line: RunLine, test: Path, scratch: Path, programs: Mapping[str, Program] = PROGRAMS
+    run_line: RunLine,
+    test: Path,
+    scratch: Path,
+    programs: Mapping[str, Program] = PROGRAMS,
+    settings: TestSettings = HERE,
 ) -> Iterator[tuple[Outcome, ...]]:
-    """The outcomes of a RUN line's pipelines, each run when it is asked for."""
-    substitutions = Substitutions(test, scratch / f"{test.name}.tmp")
-    for pipeline in run_line.pipelines:
+    """The outcomes of the pipelines of a RUN line that run, each run when it is asked for."""
+    substitutions = _substitutions(test, scratch, settings)
+    succeeded = True
+    for step in run_line.steps:
+        if step.joint != ";" and succeeded is not (step.joint == "&&"):
+            continue
         outcomes: list[Outcome] = []
         data = b""
-        for template in pipeline:
-            outcome = _run_command(template.substituted(substitutions), data, run_line, programs)
+        for template in step.pipeline:
+            try:
+                command = template.substituted(substitutions)
+            except GoldenError as error:
+                raise error.at(run_line.span) from None
+            outcome = _run_command(command, data, run_line, programs)
             outcomes.append(outcome)
             data = outcome.stdout if outcome.command.stdout is None else b""
+        succeeded = all(outcome.is_expected for outcome in outcomes)
         yield tuple(outcomes)
 
 
@@ -104,21 +142,34 @@ def _run_command(
     if name not in programs:
         known = ", ".join(("not", *programs))
         raise GoldenError(
-            f"unknown command '{name}' in RUN line", span=run_line.span, help=f"known: {known}"
+            f"unknown command '{name}' in RUN line",
+            span=run_line.span,
+            help=f"known: {known}; with --shell bash runs RUN lines, which knows all commands",
         )
     try:
         if command.stdin is not None:
-            data = Path(command.stdin).read_bytes()
+            data = _only_file(command.stdin).read_bytes()
         code, stdout, stderr = run_program(
             programs[name], command.words[1:], data, merge_stderr=command.merge_stderr
         )
         if command.stdout is not None:
-            Path(command.stdout).write_bytes(stdout)
+            with open(command.stdout, "ab" if command.appends else "wb") as file:
+                file.write(stdout)
         if command.stderr is not None:
             Path(command.stderr).write_bytes(stderr)
     except OSError as error:
         raise GoldenError(f"{error.filename}: {error.strerror}", span=run_line.span) from error
     return Outcome(command, code, data, stdout, stderr)
+
+
+def _only_file(name: str) -> Path:
+    """The file of a name, or the only one that fits a pattern. Raises OSError."""
+    path = Path(name)
+    if not path.exists() and any(each in path.name for each in "*?["):
+        found = sorted(path.parent.glob(path.name))
+        if len(found) == 1:
+            return found[0]
+    return path
 
 
 _SHOWN_LINES = 60  # of a command's messages, and of what filecheck read
@@ -133,7 +184,7 @@ def _account(outcome: Outcome) -> list[str]:
     parts = [f"--- {name} ended with exit code {outcome.code}{wanted}", messages]
     if outcome.command.merge_stderr:
         parts.append(_beginning(outcome.stdout))
-    if name == "filecheck" and outcome.stdin:
+    if name in FILECHECK and outcome.stdin:
         text = without_directives(outcome.stdin.decode(errors="replace"), outcome.command.words)
         parts += ["--- filecheck read:", _beginning(text.encode())]
     return [part for part in parts if part]
@@ -148,16 +199,19 @@ def _beginning(output: bytes) -> str:
 
 def _repeat(run_line: RunLine, test: Path) -> str:
     """The RUN line with file names in place of `%s` and the like, for a shell."""
-    temporary = Path(tempfile.gettempdir()) / f"{test.name}.tmp"
-    substitutions = Substitutions(test, temporary)
-    return " && ".join(
-        " | ".join(_for_shell(pipeline, substitutions)) for pipeline in run_line.pipelines
-    )
+    if not run_line.steps:  # a shell ran it
+        return f"hloopt test --shell {shlex.quote(str(test))}"
+    substitutions = _substitutions(test, Path(tempfile.gettempdir()), HERE)
+    parts: list[str] = []
+    for step in run_line.steps:
+        parts += [step.joint] if parts else []
+        parts.append(" | ".join(_for_shell(step.pipeline, substitutions)))
+    return " ".join(parts)
 
 
 def _for_shell(pipeline: Pipeline, substitutions: Substitutions) -> Iterator[str]:
     for position, command in enumerate(pipeline):
-        if position and command.words[0] == "filecheck":
+        if position and command.words[0] in FILECHECK:
             directives = "|".join(("RUN", *check_prefixes(command.words)))
             yield f"grep -vE '^ *// *({directives})'"
         yield str(command.substituted(substitutions))

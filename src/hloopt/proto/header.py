@@ -143,11 +143,10 @@ def write_header(module: Module, proto: Any, write_module: Callable[[Module, Any
     parameters, result = parse_entry_layout(
         attributes.get("entry_computation_layout") or entry_layout(module)
     )
-    names = [parameter.name for parameter in module.entry.parameters]
     for number, shape in enumerate(parameters):
         write_shape(shape, proto.host_program_shape.parameters.add())
-        name = names[number] if number < len(names) else ""
-        proto.host_program_shape.parameter_names.append(name)
+        # XLA's names, whatever the parameters of the entry are called.
+        proto.host_program_shape.parameter_names.append(f"p{number}")
     write_shape(result, proto.host_program_shape.result)
     if "frontend_attributes" in attributes:
         found = parse_frontend_attributes(attributes["frontend_attributes"])

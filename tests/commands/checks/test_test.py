@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -168,3 +172,99 @@ def test_the_example_of_the_docs_passes(root: Path) -> None:
     page = (root / "docs" / "golden_tests.md").read_text(encoding="utf-8")
     Path("example.hlo").write_text(page.partition("```hlo\n")[2].partition("```")[0])
     assert main(["test", "example.hlo"]) == 0
+
+
+def test_init_makes_a_test_that_passes_and_can_fail(folder: Path, capsys: Capture) -> None:
+    path = folder / "t" / "no_test.hlo"
+    assert main(["test", "--init", "t/no_test.hlo", "--passes", "dce"]) == 0
+    assert capsys.readouterr().out == "UPDATED t/no_test.hlo\n1 updated\n"
+    text = path.read_text()
+    assert text.startswith(f"// RUN: hloopt opt %s --passes dce | filecheck %s\n{MARKER}\n// CHECK")
+    assert text.endswith(MODULE)
+    assert main(["test", "t/no_test.hlo"]) == 0
+    path.write_text(text.replace("f32[4] add(p, p)\n}", "f32[4] subtract(p, p)\n}"))
+    assert main(["test", "t/no_test.hlo"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--init", "t/good.hlo", "--passes", "dce"], "has a RUN line: it is a test already"),
+        (["--init", "t/no_test.hlo"], "--init needs the passes of the test"),
+        (["--init", "t/no_test.hlo", "--passes", "dcf"], "did you mean"),
+        (["--init", "t/none.hlo", "--passes", "dce"], "none.hlo: No such file"),
+        (["t", "--passes", "dce"], "are those of --init"),
+        (["t", "-D", "x"], "write NAME=VALUE"),
+        (["t", "--shell", "--update"], "without --shell only"),
+        (["--lit-config", "t", "t"], "takes one folder"),
+    ],
+)
+def test_mistakes_in_options(
+    folder: Path, arguments: list[str], message: str, capsys: Capture
+) -> None:
+    assert main(["test", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert (folder / "t" / "no_test.hlo").read_text() == MODULE
+
+
+def test_update_all_rewrites_checks_of_hand(folder: Path, capsys: Capture) -> None:
+    path = folder / "t" / "good.hlo"
+    assert main(["test", "t/good.hlo", "--update"]) == 0
+    assert path.read_text() == GOOD
+    assert main(["test", "t/good.hlo", "--update-all"]) == 0
+    text = path.read_text()
+    assert text.startswith(f"{RUN}{MARKER}\n// CHECK")
+    assert "CHECK-NOT" not in text
+    assert main(["test", "t/good.hlo", "--update-all"]) == 0
+    assert path.read_text() == text
+
+
+def test_features_and_parameters(folder: Path, capsys: Capture) -> None:
+    (folder / "t" / "f.hlo").write_text(
+        f"// REQUIRES: h100\n// RUN: echo %{{GPU}} | filecheck %s\n// CHECK: sm_90\n{MODULE}"
+    )
+    assert main(["test", "t/f.hlo"]) == 0
+    assert capsys.readouterr().out == "1 unsupported\n"
+    assert main(["test", "t/f.hlo", "--feature", "h100", "-D", "GPU=sm_90"]) == 0
+    assert capsys.readouterr().out == "1 passed\n"
+    assert main(["test", "t/f.hlo", "--feature", "h100"]) == 2
+    assert "%{GPU} has no value" in capsys.readouterr().out
+
+
+def test_an_expected_failure_that_passes_is_one(folder: Path, capsys: Capture) -> None:
+    (folder / "t" / "x.hlo").write_text(f"// XFAIL: *\n{BAD}")
+    assert main(["test", "t/x.hlo", "--junit-xml", "j.xml"]) == 0
+    assert capsys.readouterr().out == "1 xfailed\n"
+    assert 'skipped="1"' in (folder / "j.xml").read_text()
+    (folder / "t" / "x.hlo").write_text(f"// XFAIL: *\n{GOOD}")
+    assert main(["test", "t/x.hlo", "--junit-xml", "j.xml"]) == 1
+    assert "remove the line" in capsys.readouterr().out
+    assert 'failures="1"' in (folder / "j.xml").read_text()
+
+
+def test_a_lit_config_is_not_written_over(folder: Path, capsys: Capture) -> None:
+    assert main(["test", "--lit-config", "t"]) == 0
+    assert capsys.readouterr().out == f"wrote {Path('t/lit.cfg.py')}: run the tests with `lit t`\n"
+    compile((folder / "t" / "lit.cfg.py").read_text(), "lit.cfg.py", "exec")
+    assert main(["test", "--lit-config", "t"]) == 2
+
+
+def test_lit_runs_the_tests(folder: Path) -> None:
+    assert main(["test", "--lit-config", "t"]) == 0
+    (folder / "t" / "bad.hlo").write_text(BAD)
+    (folder / "t" / "no_test.hlo").unlink()  # one without RUN lines is a mistake for lit
+    command = [sys.executable, "-c", "import lit.main; lit.main.main()", "-v", "t"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert re.search(r"Passed\s*: 2 ", done.stdout), done.stdout
+    assert re.search(r"Failed\s*: 1 ", done.stdout)
+
+
+@pytest.mark.slow
+def test_lit_runs_our_own_tests(root: Path, folder: Path) -> None:
+    """A sample of the folders: all of them take lit 100 s."""
+    for name in ("errors", "opt", "pipelines", "schedule"):
+        shutil.copytree(root / "tests" / "golden" / name, folder / "golden" / name)
+    assert main(["test", "--lit-config", "golden"]) == 0
+    command = [sys.executable, "-c", "import lit.main; lit.main.main()", "golden"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

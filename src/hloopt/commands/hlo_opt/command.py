@@ -1,0 +1,225 @@
+"""The command line of `hlo-opt`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.shared.common import HloCommand
+
+if TYPE_CHECKING:
+    from hloopt.diagnostics import Source
+    from hloopt.ir.module import Module
+    from hloopt.pass_framework.pipeline import Pipeline
+
+_STAGES = ("hlo",)
+_LATER_STAGES = (
+    *("hlo-backend", "html", "llvm", "llvm-before-optimizations", "llvm-after-optimizations"),
+    *("ptx", "buffer-assignment", "kernel-spec"),
+)
+_HERE = ("transforms", "interpreter")
+
+
+class _XlaCommand(HloCommand):
+    """A command that takes XLA's flags beside its options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from hloopt.commands.hlo_opt.flags import split_flags
+
+        args, ctx.obj = split_flags(args)
+        return super().parse_args(ctx, args)
+
+
+@click.command("hlo-opt", cls=_XlaCommand)
+@click.argument("file", default="-", metavar="[FILE]")
+@click.option("--passes", metavar="TEXT", help="passes, separated by commas")
+@click.option("--list-passes", is_flag=True, help="list the passes, separated by commas")
+@click.option("--list-stages", is_flag=True, help="list the stages")
+@click.option("--stage", default="hlo", metavar="NAME", help="the stage to print  [default: hlo]")
+@click.option("--platform", default="transforms", metavar="NAME", help="transforms: passes alone")
+@click.option("--split-input-file", is_flag=True, help="the file holds modules between // -----")
+@click.option("--emit-proto", is_flag=True, help="print an HloProto as text")
+@click.option(
+    "--format",
+    "input_format",
+    type=click.Choice(["hlo", "pb", "pbtxt"]),
+    help="the format of FILE; default: by its content",
+)
+@click.option("--debug_options_file", metavar="FILE", help="flags, one in a line: `name: value`")
+@click.option("-o", "output", metavar="FILE", help="where to write; default: stdout")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> int:
+    """Run passes on an HLO module, as XLA's hlo-opt does, and print it in XLA's default style.
+
+    Flags that concern the passes and the dump: --xla_dump_to, --xla_dump_hlo_pass_re,
+    --xla_dump_large_constants, --xla_gpu_all_gather_combine_threshold_bytes and the like. Stages
+    that need XLA itself, and --platform=cpu or gpu, are not here. `hloopt opt` has pipelines,
+    reports, validation and more.
+
+    \b
+    hlo-opt step.hlo --passes=dce,cse
+    hlo-opt --list-passes
+    """
+    from hloopt.commands.hlo_opt.flags import all_flags
+
+    _check(options)
+    if options["list_stages"]:
+        click.echo(",".join(_STAGES))
+        return 0
+    if options["list_passes"]:
+        from hloopt.pass_framework.registry import pass_names
+
+        click.echo(",".join(sorted(pass_names())))
+        return 0
+    flags = all_flags(ctx.obj, options["debug_options_file"])
+    text = _run(options, flags)
+    if options["output"] is None:
+        click.echo(text, nl=False)
+    else:
+        from hloopt.files import write_whole
+
+        write_whole(options["output"], text)
+    return 0
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Raise UsageError for what needs XLA."""
+    from hloopt.diagnostics import did_you_mean
+
+    platform, stage = options["platform"].lower(), options["stage"]
+    if platform not in _HERE:
+        raise click.UsageError(
+            f"--platform={options['platform']}: hlo-opt runs passes without a backend; "
+            "XLA's own compilers will be `hloopt xla compile --target …`"
+        )
+    if stage not in _STAGES:
+        near = did_you_mean(stage, (*_STAGES, *_LATER_STAGES))
+        what = "comes from a backend" if stage in _LATER_STAGES else near or "is not a stage"
+        raise click.UsageError(
+            f"--stage={stage}: {what}; this is stage hlo, later ones will be "
+            "`hloopt xla compile --stage …`"
+        )
+
+
+def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
+    """The output for all modules of the file. Raises HloError."""
+    from functools import partial
+
+    from hloopt.files import read_module, read_source
+    from hloopt.split import split_source
+    from hloopt.text import parse_module
+
+    # XLA's tests name files beside them as `%s/../FILE`.
+    path = options["file"] if options["file"] == "-" else os.path.normpath(options["file"])
+    render = partial(_optimized, options=options, flags=flags)
+    if options["input_format"] == "pbtxt":
+        return render(_from_proto_text(read_source(path)), 0)
+    if not options["split_input_file"]:
+        return render(read_module(path), 0)
+    file = split_source(read_source(path))
+    modules = map(parse_module, file.chunks)
+    return file.join([render(module, number) for number, module in enumerate(modules)])
+
+
+def _optimized(
+    module: Module, number: int, options: Mapping[str, Any], flags: dict[str, str]
+) -> str:
+    """A module after the passes, printed."""
+    from hloopt.commands.hlo_opt.dumps import XlaDump, printed
+    from hloopt.pass_framework.runner import PipelineRunner
+    from hloopt.text import print_module
+    from hloopt.verifier import ANY_TARGET, verify_module
+
+    # XLA's tests have modules that do not verify. What passes leave verifies if the input does.
+    is_valid = next(iter(verify_module(module, ANY_TARGET)), None) is None
+    pipeline = _pipeline(options["passes"] or "", flags)
+    dump = None
+    if (folder := flags.get("xla_dump_to")) is not None:
+        names = [step.made.name for step in pipeline.passes()]
+        dump = XlaDump(folder, number, module.name, flags, names)
+        dump.begin(module)
+    observers = () if dump is None else (dump,)
+    PipelineRunner(verify=is_valid, observers=observers).run(pipeline, module)
+    if dump is not None:
+        dump.end(module)
+    if options["emit_proto"]:
+        return _proto_text(module)
+    return print_module(module, printed(True))
+
+
+def _pipeline(passes: str, flags: dict[str, str]) -> Pipeline:
+    """The passes, with options that flags set and that are not written. Raises HloError."""
+    from hloopt.commands.hlo_opt.flags import pass_options
+    from hloopt.diagnostics import HloError, did_you_mean
+    from hloopt.pass_framework.library import find_pipeline
+    from hloopt.pass_framework.pipeline_text import parse_passes
+    from hloopt.pass_framework.registry import pass_names
+
+    if not passes.strip():
+        from hloopt.pass_framework.pipeline import Pipeline
+
+        return Pipeline("hlo-opt", ())
+    known = pass_names()
+    names = [_spelled(name.strip(), known) for name in passes.split(",")]
+    if all(name.replace("-", "_").isidentifier() for name in names):
+        for name in names:
+            if name not in known:
+                raise HloError(
+                    f"INVALID_ARGUMENT: Pass {name} not found.",
+                    help=did_you_mean(name, known) or "hlo-opt --list-passes lists them",
+                )
+        options = pass_options(names, flags)
+        passes = ",".join(_with_options(name, options.get(name, {})) for name in names)
+    return parse_passes(passes, find_pipeline)
+
+
+def _spelled(name: str, known: list[str]) -> str:
+    """A pass's name with hyphens where XLA has underscores, if there is such a pass."""
+    here = name.replace("_", "-")
+    return here if here in known else name
+
+
+def _with_options(name: str, options: Mapping[str, str]) -> str:
+    if not options:
+        return name
+    return f"{name}{{{' '.join(f'{key}={value}' for key, value in options.items())}}}"
+
+
+def _proto_text(module: Module) -> str:
+    from google.protobuf import text_format
+
+    from hloopt.proto import encode_file
+    from hloopt.proto.schema import message
+
+    proto = message("HloProto")()
+    proto.ParseFromString(encode_file(module))
+    for field in (
+        "host_program_shape",
+        "input_output_alias",
+        "buffer_donor",
+        "frontend_attributes",
+    ):
+        getattr(proto.hlo_module, field).SetInParent()  # XLA writes them even if they are empty
+    for computation in proto.hlo_module.computations:
+        for instruction in computation.instructions:
+            for field in ("metadata", "frontend_attributes", "statistics_viz"):
+                getattr(instruction, field).SetInParent()
+    return str(text_format.MessageToString(proto))
+
+
+def _from_proto_text(source: Source) -> Module:
+    from google.protobuf import text_format
+
+    from hloopt.diagnostics import HloError
+    from hloopt.proto import decode
+    from hloopt.proto.schema import message
+
+    proto = message("HloProto")()
+    try:
+        text_format.Parse(source.text, proto)
+    except text_format.ParseError as error:
+        raise HloError(f"{source.name} is not an HloProto as text: {error}") from None
+    return decode(proto.SerializeToString())

@@ -1,0 +1,79 @@
+"""Files under `--xla_dump_to`, with XLA's names."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from hloopt.commands.hlo_opt.flags import Flags, debug_options_text
+from hloopt.diagnostics import HloError
+from hloopt.files import write_whole
+from hloopt.pass_framework.runner import Observer
+from hloopt.text import PrintOptions, print_module
+from hloopt.text.print_options import print_options
+
+if TYPE_CHECKING:
+    from hloopt.ir.module import Module
+    from hloopt.pass_framework.runner import PassRun
+
+PIPELINE = "transforms_pipeline"
+
+
+class XlaDump(Observer):
+    """Writes a module before and after, and around each pass whose name fits a pattern.
+
+    `module_0000.NAME.before_optimization.txt`, `.after_optimization.txt`, `.debug_options`, and
+    `.0000.transforms_pipeline.after_pipeline-start.before_dce.txt` where a pass changed something.
+    """
+
+    def __init__(
+        self, folder: str, number: int, name: str, flags: Flags, passes: list[str]
+    ) -> None:
+        self._stem = os.path.join(folder, f"module_{number:04}.{name}")
+        self._flags = flags
+        self._style = printed(flags.get("xla_dump_large_constants") == "true")
+        self._following = [*passes[1:], "pipeline-end"]
+        self._count = 0
+        pattern = flags.get("xla_dump_hlo_pass_re")
+        try:
+            self._pattern = None if pattern is None else re.compile(pattern)
+        except re.error as error:
+            raise HloError(f"--xla_dump_hlo_pass_re={pattern}: {error}") from None
+
+    def begin(self, module: Module) -> None:
+        """Write the module as it was read, and the flags."""
+        os.makedirs(os.path.dirname(self._stem), exist_ok=True)
+        self._write("before_optimization", module)
+        write_whole(f"{self._stem}.debug_options", debug_options_text(self._flags))
+
+    def end(self, module: Module) -> None:
+        """Write the module as it is at the end."""
+        self._write("after_optimization", module)
+
+    def before(self, run: PassRun, module: Module) -> None:
+        if not self._count:
+            self._dump("pipeline-start", run.name, module)
+
+    def after(self, run: PassRun, module: Module) -> None:
+        following = self._following.pop(0)
+        if run.changed:
+            self._dump(run.name, following, module)
+
+    def _dump(self, earlier: str, later: str, module: Module) -> None:
+        """Write the module between two passes, if the name of one of them fits."""
+        if self._pattern is None or not (
+            self._pattern.search(earlier) or self._pattern.search(later)
+        ):
+            return
+        self._write(f"{self._count:04}.{PIPELINE}.after_{earlier}.before_{later}", module)
+        self._count += 1
+
+    def _write(self, what: str, module: Module) -> None:
+        write_whole(f"{self._stem}.{what}.txt", print_module(module, self._style))
+
+
+def printed(large_constants: bool) -> PrintOptions:
+    """The print options of XLA's `ToString`, with or without large constants."""
+    changes = f"print_large_constants={str(large_constants).lower()}"
+    return print_options("default", (changes,))

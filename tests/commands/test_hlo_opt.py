@@ -1,0 +1,173 @@
+"""`hlo-opt`: XLA's flags, its output, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hloopt.cli import hlo_opt
+
+Capture = pytest.CaptureFixture[str]
+MODULE = """HloModule m
+
+ENTRY e {
+  // a comment
+  p = f32[4] parameter(0)
+  dead = f32[4] negate(p)
+  c = s32[12] constant({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
+  ROOT r = (f32[4], s32[12]) tuple(p, c)
+}
+"""
+DEFAULT_STYLE = """HloModule m, entry_computation_layout={(f32[4]{0})->(f32[4]{0}, s32[12]{0})}
+
+ENTRY %e (p: f32[4]) -> (f32[4], s32[12]) {
+  %p = f32[4]{0} parameter(0)
+  %c = s32[12]{0} constant({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
+  ROOT %r = (f32[4]{0}, s32[12]{0}) tuple(%p, %c)
+}
+
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    (tmp_path / "m.hlo").write_text(MODULE)
+    (tmp_path / "two.hlo").write_text(f"{MODULE}// -----\n{MODULE}")
+    return tmp_path
+
+
+def test_passes_run_and_the_style_is_that_of_xla(capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo", "--passes=dce"]) == 0
+    assert capsys.readouterr().out == DEFAULT_STYLE
+
+
+def test_split_files_stay_split(capsys: Capture) -> None:
+    assert hlo_opt(["--split-input-file", "--passes", "dce", "two.hlo"]) == 0
+    assert capsys.readouterr().out == f"{DEFAULT_STYLE}// -----\n{DEFAULT_STYLE}"
+
+
+def test_output_goes_to_a_file(folder: Path, capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo", "--passes=dce", "-o", "out.hlo"]) == 0
+    assert (folder / "out.hlo").read_text() == DEFAULT_STYLE
+    assert capsys.readouterr().out == ""
+
+
+def test_a_path_beside_the_file_is_a_path(capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo/../m.hlo"]) == 0
+    assert "HloModule m" in capsys.readouterr().out
+
+
+def test_lists(capsys: Capture) -> None:
+    assert hlo_opt(["--list-passes"]) == 0
+    names = capsys.readouterr().out.strip().split(",")
+    assert {"dce", "cse", "latency-hiding-scheduler"} <= set(names)
+    assert hlo_opt(["--list-stages"]) == 0
+    assert capsys.readouterr().out == "hlo\n"
+
+
+def test_underscores_are_hyphens(capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo", "--passes=cse_barrier_expander,tuple_simplifier"]) == 0
+
+
+def test_a_module_that_does_not_verify_is_read_as_by_xla(folder: Path, capsys: Capture) -> None:
+    (folder / "bad.hlo").write_text(
+        "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p)\n}\n"
+    )
+    assert hlo_opt(["bad.hlo", "--passes=dce"]) == 0
+    assert "f32[5]{0} negate" in capsys.readouterr().out
+
+
+def test_protos_as_text_come_back(folder: Path, capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo", "--passes=dce", "--emit-proto"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith('hlo_module {\n  name: "m"\n')
+    assert "statistics_viz {" in text
+    (folder / "m.pbtxt").write_text(text)
+    assert hlo_opt(["m.pbtxt", "--format=pbtxt"]) == 0
+    assert capsys.readouterr().out == DEFAULT_STYLE
+
+
+def test_dumps_have_xlas_names(folder: Path) -> None:
+    flags = ["--xla_dump_to=d", "--xla_dump_hlo_pass_re=.*"]
+    assert hlo_opt(["m.hlo", "--passes=dce,cse", *flags]) == 0
+    assert sorted(path.name for path in (folder / "d").iterdir()) == [
+        "module_0000.m.0000.transforms_pipeline.after_pipeline-start.before_dce.txt",
+        "module_0000.m.0001.transforms_pipeline.after_dce.before_cse.txt",
+        "module_0000.m.after_optimization.txt",
+        "module_0000.m.before_optimization.txt",
+        "module_0000.m.debug_options",
+    ]
+    assert "constant({...})" in (folder / "d/module_0000.m.after_optimization.txt").read_text()
+    assert (folder / "d/module_0000.m.debug_options").read_text() == (
+        'xla_dump_to: "d"\nxla_dump_hlo_pass_re: ".*"\n'
+    )
+
+
+def test_without_a_pattern_passes_are_not_dumped(folder: Path) -> None:
+    assert hlo_opt(["two.hlo", "--split-input-file", "--passes=dce", "--xla_dump_to=d"]) == 0
+    names = sorted(path.name for path in (folder / "d").iterdir())
+    assert [name.partition(".")[0] for name in names] == ["module_0000"] * 3 + ["module_0001"] * 3
+
+
+def test_the_flags_of_a_dump_are_read_and_overridden(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "options").write_text('xla_gpu_dot_merger_threshold_mb: 1\nxla_dump_to: "a"\n')
+    options = folder / "b" / "module_0000.m.debug_options"
+    given = ["m.hlo", "--debug_options_file=options", "--xla_dump_to=b"]
+    assert hlo_opt(given) == 0
+    assert options.read_text() == 'xla_gpu_dot_merger_threshold_mb: 1\nxla_dump_to: "b"\n'
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_dot_merger_threshold_mb=2")
+    assert hlo_opt(given) == 0
+    assert options.read_text().startswith("xla_gpu_dot_merger_threshold_mb: 2\n")
+    assert hlo_opt([*given, "--xla_gpu_dot_merger_threshold_mb=3"]) == 0
+    assert options.read_text().startswith("xla_gpu_dot_merger_threshold_mb: 3\n")
+
+
+def test_a_flag_sets_the_option_of_a_pass(folder: Path, capsys: Capture) -> None:
+    (folder / "ar.hlo").write_text(
+        "HloModule m\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT c = f32[] add(a, b)\n}\nENTRY e {\n  p = f32[64] parameter(0)\n"
+        "  x = f32[64] all-reduce(p), to_apply=add, replica_groups={}\n"
+        "  y = f32[64] all-reduce(p), to_apply=add, replica_groups={}\n"
+        "  ROOT r = (f32[64], f32[64]) tuple(x, y)\n}\n"
+    )
+    passes = "--passes=all-reduce-combiner"
+    assert hlo_opt(["ar.hlo", passes]) == 0
+    assert capsys.readouterr().out.count(" all-reduce(") == 1
+    assert hlo_opt(["ar.hlo", passes, "--xla_gpu_all_reduce_combine_threshold_bytes=100"]) == 0
+    assert capsys.readouterr().out.count(" all-reduce(") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["m.hlo", "--passes=dcf"],
+            "INVALID_ARGUMENT: Pass dcf not found.\n   = help: did you mean",
+        ),
+        (["m.hlo", "--platform=gpu"], "hloopt xla compile"),
+        (["--platform=cpu", "--list-passes"], "hloopt xla compile"),
+        (["m.hlo", "--stage=ptx"], "comes from a backend"),
+        (["m.hlo", "--stage=hlp"], "did you mean 'hlo'"),
+        (["m.hlo", "--xla_dump_too=x"], "did you mean '--xla_dump_to'"),
+        (["m.hlo", "--debug_options_file=no"], "no: No such file"),
+        (["m.hlo", "--xla_dump_to=d", "--xla_dump_hlo_pass_re=("], "--xla_dump_hlo_pass_re=("),
+        (
+            *(["m.hlo", "--passes=collective-pipeliner", "--xla_gpu_enable_pipelined_all_gather"],),
+            "--xla_gpu_enable_pipelined_all_gather sets no option of collective-pipeliner here",
+        ),
+        (["no.hlo"], "no.hlo: No such file"),
+        (["m.hlo", "--format=pbtxt"], "is not an HloProto as text"),
+        (["m.hlo", "--no-such"], "No such option"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str, capsys: Capture) -> None:
+    assert hlo_opt(arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
