@@ -27,6 +27,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("reports",),
     ("checks",),
     ("defects", "driver", "testing"),
+    ("jax",),
     ("commands", "pytest_plugin"),
     ("cli",),
     ("__main__",),

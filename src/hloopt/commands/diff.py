@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,13 +21,8 @@ from hloopt.commands.shared.common import (
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from hloopt.cost_models import CostModelChoice
-    from hloopt.ir.module import Module
-    from hloopt.memory.model import MemoryReport
-    from hloopt.reports.diff.findings import ModuleDiff
-    from hloopt.reports.schedule.comparison import ScheduleChange
+    from hloopt.reports.module_comparison import ModuleComparison
     from hloopt.reports.schedule.run import Preset
 
 
@@ -87,71 +82,22 @@ def command(
     from hloopt.analysis.content import as_classes
     from hloopt.files import read_module
     from hloopt.reports.diff.comparison import NAMES
-    from hloopt.reports.diff.terminal import render_diff
+    from hloopt.reports.module_comparison import compare_modules, render_comparison
 
     check_pair(before, after)
     cost_model.resolved()
     ignored = as_classes(ignored_classes) | (NAMES - as_classes(with_classes))
     modules = read_module(before), read_module(after)
-    found = _compare(modules, ignored, memory, cost_model, preset)
+    found = compare_modules(modules, ignored, memory, cost_model, preset)
     if output_format == "json":
         print_json(_to_json(found))
     else:
         console = make_console(color)
-        render_diff(found.diff, console, side_by_side=side_by_side, top=top, text=text)
-        _render_costs(found, console)
+        render_comparison(found, console, side_by_side=side_by_side, top=top, text=text)
     return 0 if found.diff.is_identical or exit_zero else EXIT_FOUND
 
 
-class _Findings(NamedTuple):
-    """The differences, with what they change."""
-
-    diff: ModuleDiff
-    memory: tuple[MemoryReport, MemoryReport] | None = None
-    why_no_memory: str | None = None
-    schedule: ScheduleChange | None = None
-    why_no_schedule: str | None = None
-
-
-def _compare(
-    modules: tuple[Module, Module],
-    ignored: frozenset[str],
-    memory: bool | None,
-    cost_model: CostModelChoice,
-    preset: Preset | None,
-) -> _Findings:
-    """Compare two modules; memory and schedules only where they differ and are well formed."""
-    from hloopt.reports.diff.comparison import diff_modules
-    from hloopt.reports.memory.comparison import compare_memory
-    from hloopt.reports.schedule.comparison import NotCompared, compare_schedules
-    from hloopt.verifier.well_formed import why_invalid
-
-    invalid = [error for error in map(why_invalid, modules) if error is not None]
-    diff = diff_modules(*modules, ignored)
-    if diff.is_identical:
-        return _Findings(diff)
-    if invalid:
-        return _not_valid(diff, modules, memory, invalid[0].message)
-    reports, note = compare_memory(*modules, memory)
-    try:
-        schedule = compare_schedules(*modules, cost_model, preset=preset)
-    except NotCompared as reason:
-        return _Findings(diff, reports, note, None, reason.message)
-    return _Findings(diff, reports, note, schedule)
-
-
-def _not_valid(
-    diff: ModuleDiff, modules: tuple[Module, Module], memory: bool | None, reason: str
-) -> _Findings:
-    """The findings on modules that break a rule: their texts differ."""
-    why_no_schedule = None
-    if any(module.is_scheduled for module in modules):
-        why_no_schedule = f"schedules are not compared: {reason}"
-    why_no_memory = f"no memory report: {reason}" if memory is not False else None
-    return _Findings(diff, None, why_no_memory, None, why_no_schedule)
-
-
-def _to_json(found: _Findings) -> dict[str, object]:
+def _to_json(found: ModuleComparison) -> dict[str, object]:
     from hloopt.reports.diff.record import diff_to_json
     from hloopt.reports.memory.comparison_record import memory_change_to_json
     from hloopt.reports.schedule.comparison_record import schedule_change_to_json
@@ -164,22 +110,3 @@ def _to_json(found: _Findings) -> dict[str, object]:
         "schedule": None if schedule is None else schedule_change_to_json(schedule),
         "not_compared": [why for why in reasons if why is not None],
     }
-
-
-def _render_costs(found: _Findings, console: Console) -> None:
-    """Print the changes of memory and of the schedule, or why there are none."""
-    from hloopt.reports.memory.comparison_terminal import render_memory_change
-    from hloopt.reports.schedule.comparison_terminal import render_schedule_change
-
-    if found.memory is not None:
-        console.print()
-        render_memory_change(*found.memory, console, found.diff.partners)
-    elif found.why_no_memory is not None:
-        console.print()
-        console.print(found.why_no_memory, style="dim")
-    if found.schedule is not None:
-        console.print()
-        render_schedule_change(found.schedule, console)
-    elif found.why_no_schedule is not None:
-        console.print()
-        console.print(found.why_no_schedule, style="dim")

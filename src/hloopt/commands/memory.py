@@ -180,30 +180,7 @@ def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:
 
 
 def _render(found: MemoryFindings, options: dict[str, Any], console: Console) -> None:
-    from hloopt.reports.memory.terminal import render_largest, render_memory
+    from hloopt.reports.memory.findings_terminal import render_findings
 
-    render_memory(
-        found.report,
-        console,
-        by=options["by"],
-        depth=options["depth"],
-        top=options["top"],
-        allocations=options["allocations"],
-        limit=None if found.fit is None else found.fit.limit.size,
-    )
-    if options["buffers"]:
-        render_largest(found.report, found.placed(), console, options["buffers"])
-    if found.no_verdict is not None:
-        from rich.text import Text
-
-        console.print()
-        console.print(Text(found.no_verdict, style="yellow"))
-    if found.fit is not None or found.advice is not None:
-        from hloopt.reports.memory.advice import render_advice, render_fit
-
-        if found.fit is not None:
-            console.print()
-            render_fit(found.fit, console)
-        if found.advice is not None:
-            console.print()
-            render_advice(found.advice, console, options["top"])
+    shown = {name: options[name] for name in ("by", "depth", "top", "allocations", "buffers")}
+    render_findings(found, console, **shown)

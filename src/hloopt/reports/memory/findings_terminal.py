@@ -1,0 +1,51 @@
+"""All findings on a module's memory as a terminal page: report, verdict and advice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hloopt.reports.memory.terminal import render_largest, render_memory
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hloopt.reports.memory.model import MemoryFindings
+
+
+def render_findings(
+    found: MemoryFindings,
+    console: Console,
+    *,
+    by: str = "buffer",
+    depth: int = 3,
+    top: int = 10,
+    allocations: int = 0,
+    buffers: int = 0,
+) -> None:
+    """Print the report as `render_memory`, the largest `buffers`, whether it fits, and advice."""
+    limit = None if found.fit is None else found.fit.limit.size
+    render_memory(
+        found.report,
+        console,
+        by=by,
+        depth=depth,
+        top=top,
+        allocations=allocations,
+        limit=limit,
+    )
+    if buffers:
+        render_largest(found.report, found.placed(), console, buffers)
+    if found.no_verdict is not None:
+        from rich.text import Text
+
+        console.print()
+        console.print(Text(found.no_verdict, style="yellow"))
+    if found.fit is not None or found.advice is not None:
+        from hloopt.reports.memory.advice import render_advice, render_fit
+
+        if found.fit is not None:
+            console.print()
+            render_fit(found.fit, console)
+        if found.advice is not None:
+            console.print()
+            render_advice(found.advice, console, top)
