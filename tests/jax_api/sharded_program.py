@@ -6,7 +6,8 @@ number of a partition is not that of its device.
 """
 
 # jax is typed in part only:
-# mypy: disable-error-code="attr-defined, no-untyped-call, no-any-return, operator, untyped-decorator"
+# mypy: disable-error-code="attr-defined, no-untyped-call, no-any-return, operator"
+# mypy: disable-error-code="untyped-decorator"
 
 from __future__ import annotations
 

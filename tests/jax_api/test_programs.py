@@ -92,9 +92,10 @@ def test_mistakes_are_told() -> None:
     assert "hloopt.jax.text" in str(failure.value.help)
     with pytest.raises(HloError, match="double is not a jitted function") as failure:
         hloopt.jax.module(double, 1.0)
-    assert failure.value.help == "jax.jit(double)"
-    with pytest.raises(HloError, match="int is not a jitted function"):
-        hloopt.jax.module(3)
+    assert failure.value.help == "jit it first: jax.jit(…)"
+    for given in (3, "step.hlo"):
+        with pytest.raises(HloError, match=r"(int|str) is not a jitted function"):
+            hloopt.jax.text(given)
 
 
 def double(x: float) -> float:
@@ -144,6 +145,9 @@ def test_keywords_donation_keys_and_scalars() -> None:
     run = hloopt.jax.run(function, x, scale=2.0)
     assert run.ours.tolist() == [2] * 4
     assert not x.is_deleted()
+    lowered = function.lower(x, scale=2.0)
+    for made in (lowered, lowered.compile()):
+        assert hloopt.jax.run(made, x, scale=2.0).difference == 0
     keys = hloopt.jax.run(jax.jit(jax.random.split), jax.random.key(0))
     assert keys.difference == 0
 

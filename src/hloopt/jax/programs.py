@@ -101,7 +101,7 @@ def lowered_of(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
             "a compiled program has no stage but 'after'",
             help="give the jitted function with its arguments, or what its lower() returns",
         )
-    if not hasattr(program, "lower"):
+    if not (callable(program) and hasattr(program, "lower")):  # a str has a lower(), too
         _refuse(program)
     return program.lower(*args, **kwargs)
 
@@ -137,7 +137,7 @@ def _refuse_arguments(program: object, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _refuse(program: object) -> NoReturn:
     what = getattr(program, "__name__", type(program).__name__)
-    help = f"jax.jit({what})" if callable(program) else None
+    help = "jit it first: jax.jit(…)" if callable(program) else None
     raise HloError(f"{what} is not a jitted function, nor a program that JAX made", help=help)
 
 
@@ -177,7 +177,7 @@ def _texts(compiled: Any) -> list[str]:
 
 
 def _partitioned(lowered: Any) -> str:
-    """The text that XLA's partitioner leaves, from a dump. Raises HloError where it does not run."""
+    """The text that XLA's partitioner leaves, from a dump. Raises HloError for one device."""
     with tempfile.TemporaryDirectory() as folder, _without_cache():
         lowered.compile(
             compiler_options={

@@ -42,12 +42,15 @@ def run(program: Any, /, *args: Any, stage: Stage = "after", **kwargs: Any) -> R
     """Run a program by the interpreter and as JAX compiled it, and compare what they return.
 
     The interpreter runs the module of `stage`, with NumPy: on all devices where it is partitioned.
-    `program` is a jitted function; donated arguments stay as they are. Typed PRNG keys count as
-    their data. Raises HloError for what is not supported: static arguments, replicas, several
-    processes, constants that are arguments; RunError for what the interpreter does not know.
+    `program` is a jitted function, or what was lowered or compiled of one; donated arguments stay
+    as they are. Typed PRNG keys count as their data.
+
+    Raises HloError for what is not supported: static arguments, replicas, several processes,
+    constants that are arguments; RunError for what the interpreter does not know.
     """
     jax = import_jax()
-    lowered = lowered_of(program, args, kwargs)
+    is_jitted = not hasattr(program, "as_text")
+    lowered = lowered_of(program, args, kwargs) if is_jitted else program
     compiled = compiled_of(lowered, (), {})
     arguments = _arguments(compiled, args, kwargs)
     module = module_of_program(compiled if stage == "after" else lowered, stage=stage)
