@@ -62,7 +62,7 @@ def module(program: Any, /, *args: Any, stage: Stage = "after", **kwargs: Any) -
 def modules(program: Any, /, *args: Any, **kwargs: Any) -> list[Module]:
     """All modules of a compiled program, as XLA runs them; most have one. Raises HloError.
 
-    `program` is as in `module`: what is not compiled yet will be.
+    `program` is a jitted function, or what was lowered or compiled of one.
     """
     compiled = compiled_of(program, args, kwargs)
     return [_read(program, each, "after") for each in _texts(compiled)]
