@@ -11,6 +11,7 @@ import click
 
 from hloopt import __version__
 from hloopt.commands.shared.common import (
+    COMPLETION_VARIABLE,
     EXIT_USAGE,
     LazyGroup,
     exit_code_of,
@@ -23,6 +24,7 @@ EXIT_BROKEN_PIPE = 141
 COMMANDS = {
     "analyze": "what can be known of a module without running it",
     "calibrate": "fit the figures of a target to a profile",
+    "completion": "print the script by which a shell completes hloopt's command lines",
     "cost": "flops, bytes, and on a target the least time",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",
@@ -87,11 +89,13 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: this process's) and return its exit code."""
+    instruction = None
     if arguments is None:
         arguments = sys.argv[1:]
+        instruction = os.environ.get(COMPLETION_VARIABLE)
         _prepare_process()
     try:
-        return _run(arguments)
+        return _run(arguments) if instruction is None else _complete(instruction)
     except (BrokenPipeError, _OutputClosed):
         _silence_output()
         return EXIT_BROKEN_PIPE
@@ -99,6 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return signal.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+
+
+def _complete(instruction: str) -> int:
+    """Answer the script of a shell that completes a line."""
+    from hloopt.commands.shared.shells import answer
+
+    return answer(cli, instruction)
 
 
 def _prepare_process() -> None:

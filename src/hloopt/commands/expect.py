@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.checking import checking_options, finish, max_guessed_option, views_of
 from hloopt.commands.shared.common import EXIT_USAGE, HloCommand, say
 from hloopt.commands.shared.cost_model_options import cost_model_options
@@ -27,20 +28,33 @@ _LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]
 
 
 @click.command(cls=HloCommand)
-@click.argument("arguments", nargs=-1, required=True, metavar="FILE… [EXPECTATION…]")
+@click.argument(
+    "arguments",
+    nargs=-1,
+    required=True,
+    metavar="FILE… [EXPECTATION…]",
+    shell_complete=completion.files,
+)
 @click.option(
     "--expectations",
     "files_of_expectations",
     multiple=True,
     metavar="FILE.yaml",
     help="expectations in YAML; may be given several times",
+    shell_complete=completion.files,
 )
 @max_guessed_option
 @click.option(
-    "--write-baseline", metavar="FILE.json", help="write the figures of the modules; check nothing"
+    "--write-baseline",
+    metavar="FILE.json",
+    help="write the figures of the modules; check nothing",
+    shell_complete=completion.files,
 )
 @click.option(
-    "--baseline", metavar="FILE.json", help="figures of before: none may be worse than there"
+    "--baseline",
+    metavar="FILE.json",
+    help="figures of before: none may be worse than there",
+    shell_complete=completion.files,
 )
 @click.option("--update-baseline", is_flag=True, help="write the figures of now to --baseline")
 @click.option(

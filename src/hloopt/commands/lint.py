@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.checking import checking_options, finish, max_guessed_option, views_of
 from hloopt.commands.shared.common import (
     EXIT_USAGE,
@@ -34,11 +35,18 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
     def split(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
         return [each.strip() for text in given for each in text.split(",") if each.strip()]
 
-    return click.option(name, multiple=True, metavar="RULES", callback=split, help=help)
+    return click.option(
+        name,
+        multiple=True,
+        metavar="RULES",
+        callback=split,
+        shell_complete=completion.rules,
+        help=help,
+    )
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, metavar="FILE…")
+@click.argument("files", nargs=-1, metavar="FILE…", shell_complete=completion.files)
 @click.option("--list", "is_list", is_flag=True, help="list the rules; check nothing")
 @_selection("--select", "codes, their beginnings (HLL1), names, or ALL; default: ALL")
 @_selection("--extend-select", "rules beside those that are selected")
@@ -54,14 +62,21 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
     "--config",
     metavar="FILE.toml",
     help="settings; default: the nearest hloopt.toml, or pyproject.toml with [tool.hloopt]",
+    shell_complete=completion.files,
 )
 @click.option("--isolated", is_flag=True, help="look for no settings")
 @max_guessed_option
-@click.option("--write-baseline", metavar="FILE.json", help="write what is found; fail nothing")
+@click.option(
+    "--write-baseline",
+    metavar="FILE.json",
+    help="write what is found; fail nothing",
+    shell_complete=completion.files,
+)
 @click.option(
     "--baseline",
     metavar="FILE.json",
     help="findings of before are passed; its figures are the limits of HLL6 that are not set",
+    shell_complete=completion.files,
 )
 @click.option("--update-baseline", is_flag=True, help="write what is found now to --baseline")
 @click.option("--statistics", is_flag=True, help="count what each rule found")

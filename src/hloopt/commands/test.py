@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("paths", nargs=-1, metavar="[PATH…]")
+@click.argument("paths", nargs=-1, metavar="[PATH…]", shell_complete=completion.files)
 @click.option("-k", "words", metavar="TEXT", help="only tests whose path has this text")
 @click.option("-x", "stops", is_flag=True, help="stop at the first test that does not pass")
 @click.option(
@@ -37,7 +38,12 @@ if TYPE_CHECKING:
 )
 @click.option("--lf", "only_failed", is_flag=True, help="only tests that did not pass last time")
 @click.option("--update", is_flag=True, help="write the CHECK lines below markers again")
-@click.option("--junit-xml", metavar="FILE", help="write the results as JUnit's XML, too")
+@click.option(
+    "--junit-xml",
+    metavar="FILE",
+    help="write the results as JUnit's XML, too",
+    shell_complete=completion.files,
+)
 @format_option
 @color_option
 def command(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hloopt.checks.formats import FORMATS
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, at_work, color_option, make_console, top_option
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ def checking_options(what: str, top: int) -> Callable[[Function], Function]:
                 "--allow-no-verdict", is_flag=True, help="checks without a verdict are passed"
             ),
             top_option(what, top),
-            click.option("-o", "--output", metavar="FILE", help="write the results here"),
+            click.option(
+                "-o",
+                "--output",
+                metavar="FILE",
+                help="write the results here",
+                shell_complete=completion.files,
+            ),
             click.option(
                 "--format",
                 "output_format",
