@@ -25,6 +25,7 @@ COMMANDS = {
     "analyze": "what can be known of a module without running it",
     "calibrate": "fit the figures of a target to a profile",
     "completion": "print the script by which a shell completes hloopt's command lines",
+    "config": "the settings of a project, and where each is from",
     "cost": "flops, bytes, and on a target the least time",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",

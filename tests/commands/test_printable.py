@@ -189,6 +189,18 @@ COMMANDS: dict[str, Lines] = {
     "analyze replication": several(on_modules("--instructions"), on_modules("--cross-replica")),
     "calibrate": _calibrate,
     "completion": lambda _: iter([("bash",), ("fish",), (NASTY,)]),
+    "config": lambda files: iter(
+        [
+            (),
+            ("--config", NASTY),
+            (
+                "--config",
+                files('[lint.per-op-name-ignores]\n"\\u001bx" = ["ALL"]', "c", ".toml"),
+            ),
+            ("--config", files('[lint]\n"\\u001bx" = 3', "d", ".toml")),
+            ("--config", files(f"[lint]\n'{NASTY}", "e", ".toml")),
+        ]
+    ),
     "cost": several(
         on_modules(),
         *(on_modules("--by", by) for by in ("instruction", "scope", "source")),

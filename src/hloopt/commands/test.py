@@ -19,10 +19,12 @@ from hloopt.commands.shared.common import (
     make_console,
     print_json,
 )
+from hloopt.commands.shared.project_settings import section_of, settings_options
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.checks.settings import GoldenSettings
     from hloopt.golden.session import Result
 
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     *("-j", "--jobs"),
     type=click.IntRange(1),
     metavar="N",
-    help="processes; default: one for each processor",
+    help="processes; default: that of the settings, else one for each processor",
 )
 @click.option("--lf", "only_failed", is_flag=True, help="only tests that did not pass last time")
 @click.option("--update", is_flag=True, help="write the CHECK lines below markers again")
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     help="write the results as JUnit's XML, too",
     shell_complete=completion.files,
 )
+@settings_options
 @format_option
 @color_option
 def command(
@@ -54,14 +57,17 @@ def command(
     only_failed: bool,
     update: bool,
     junit_xml: str | None,
+    config: str | None,
+    isolated: bool,
     output_format: str,
     color: str,
 ) -> int:
     """Run golden tests; exit 1 if one fails, 2 if one cannot be run or there is none.
 
     A test is a file with lines `// RUN: hloopt opt %s --passes dce | filecheck %s` and `// CHECK:
-    …`; in folders (default: the current one) those of .hlo, .hlotest, .txt and .mlir files,
-    folders called `inputs` left out. docs/golden_tests.md says what RUN lines may hold.
+    …`; in folders (default: those of the settings, else the current one) those of .hlo, .hlotest,
+    .txt and .mlir files, folders called `inputs` left out. docs/golden_tests.md says what RUN lines
+    may hold.
 
     \b
     hloopt test tests/golden
@@ -71,7 +77,8 @@ def command(
     from hloopt.golden.collection import find_tests
     from hloopt.golden.last_failed import read_failed, write_failed
 
-    tests = [str(path) for path in find_tests(paths or (os.curdir,))]
+    settings = _settings(config, isolated)
+    tests = [str(path) for path in find_tests(paths or settings.paths)]
     if words is not None:
         tests = [test for test in tests if words in test]
     if only_failed and (failed := read_failed()):
@@ -80,7 +87,7 @@ def command(
         raise click.UsageError(
             "there is no test: none of the files has a RUN line, or -k fits none"
         )
-    count = jobs or os.cpu_count() or 1
+    count = jobs or settings.jobs or os.cpu_count() or 1
     results = list(_until_first(_shown(_run(tests, count, update), len(tests)), stops))
     write_failed({os.path.abspath(r.path): r.is_bad for r in results})
     if junit_xml is not None:
@@ -94,6 +101,14 @@ def command(
         _render(results, make_console(color))
     outcomes = {result.outcome for result in results}
     return EXIT_USAGE if "error" in outcomes else EXIT_FOUND if "failed" in outcomes else 0
+
+
+def _settings(config: str | None, isolated: bool) -> GoldenSettings:
+    """The settings in a file, by default those of the project. Raises HloError."""
+    from hloopt.checks.settings import GoldenSettings, golden_settings
+
+    section = section_of("test", config, isolated=isolated)
+    return GoldenSettings() if section is None else golden_settings(section)
 
 
 def _run(tests: Sequence[str], jobs: int, update: bool) -> Iterator[Result]:
