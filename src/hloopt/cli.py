@@ -90,13 +90,13 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: this process's) and return its exit code."""
-    instruction = None
+    instruction = ""
     if arguments is None:
         arguments = sys.argv[1:]
-        instruction = os.environ.get(COMPLETION_VARIABLE)
+        instruction = os.environ.get(COMPLETION_VARIABLE, "")
         _prepare_process()
     try:
-        return _run(arguments) if instruction is None else _complete(instruction)
+        return _complete(instruction) if instruction else _run(arguments)
     except (BrokenPipeError, _OutputClosed):
         _silence_output()
         return EXIT_BROKEN_PIPE

@@ -191,6 +191,20 @@ def test_completing_imports_nothing_large(line: str) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("instruction", "exit_code"), [("", 0), ("bash_complete", 1), ("bash_source", 1), ("x", 1)]
+)
+def test_a_process_that_is_asked_without_words_says_nothing(
+    instruction: str, exit_code: int
+) -> None:
+    environment = {**os.environ, "_HLOOPT_COMPLETE": instruction}
+    command = [sys.executable, "-m", "hloopt", "-h"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == exit_code
+    assert done.stderr == ""
+    assert (done.stdout != "") == (exit_code == 0)
+
+
 @pytest.fixture
 def bin_folder(tmp_path: Path) -> Path:
     """A folder with `hloopt`, as an installation has it."""
