@@ -17,6 +17,7 @@ from tests.page_examples import assert_printed, blocks, work_in
 import hloopt
 from hloopt.analysis.replication import ReplicationAnalysis
 from hloopt.checks.configuration import read_section
+from hloopt.checks.effective import effective_settings
 from hloopt.checks.lint.configuration import settings_of
 from hloopt.cli import main
 from hloopt.diagnostics import Source
@@ -64,6 +65,21 @@ def test_the_settings_of_lint_on_its_page_are_some(root: Path, tmp_path: Path) -
     assert settings.target == "h100_sxm"
     assert settings.ignore == ("HLL402",)
     assert len(settings.per_op_name_ignores) == len(settings.per_module_ignores) == 1
+
+
+def test_the_settings_on_their_page_are_some(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "hloopt.toml"
+    path.write_text(blocks(root, "configuration.md", "toml")[0], encoding="utf-8")
+    found = {
+        (each.section, each.setting): each.value
+        for each in effective_settings(str(path))
+        if each.file
+    }
+    table = (root / "docs" / "configuration.md").read_text(encoding="utf-8")
+    for section, setting in found:
+        assert section == "lint" or f"| `{section}` | `{setting}` |" in table
+    assert found["expect", "cost-model"] == "sol"
+    assert found["test", "jobs"] == 4
 
 
 def test_the_example_pipeline_is_one(root: Path) -> None:

@@ -6,11 +6,13 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import click
 
 from hloopt import __version__
 from hloopt.commands.shared.common import (
+    COMPLETION_VARIABLE,
     EXIT_USAGE,
     LazyGroup,
     exit_code_of,
@@ -23,6 +25,8 @@ EXIT_BROKEN_PIPE = 141
 COMMANDS = {
     "analyze": "what can be known of a module without running it",
     "calibrate": "fit the figures of a target to a profile",
+    "completion": "print the script by which a shell completes hloopt's command lines",
+    "config": "the settings of a project, and where each is from",
     "cost": "flops, bytes, and on a target the least time",
     "diff": "compare two modules",
     "equivalent": "whether two modules compute the same",
@@ -87,22 +91,24 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: this process's) and return its exit code."""
-    return _guarded(cli, "hloopt", arguments)
+    if arguments is None and (instruction := os.environ.get(COMPLETION_VARIABLE, "")):
+        return _guarded(lambda _: _complete(instruction), arguments)
+    return _guarded(partial(_run, cli, "hloopt"), arguments)
 
 
 def hlo_opt(arguments: Sequence[str] | None = None) -> int:
     """Run a command line of `hlo-opt` and return its exit code."""
     from hloopt.commands.hlo_opt import command
 
-    return _guarded(command, "hlo-opt", arguments)
+    return _guarded(partial(_run, command, "hlo-opt"), arguments)
 
 
-def _guarded(command: click.Command, name: str, arguments: Sequence[str] | None) -> int:
+def _guarded(run: Callable[[Sequence[str]], int], arguments: Sequence[str] | None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
         _prepare_process()
     try:
-        return _run(command, name, arguments)
+        return run(arguments)
     except (BrokenPipeError, _OutputClosed):
         _silence_output()
         return EXIT_BROKEN_PIPE
@@ -110,6 +116,13 @@ def _guarded(command: click.Command, name: str, arguments: Sequence[str] | None)
         return signal.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+
+
+def _complete(instruction: str) -> int:
+    """Answer the script of a shell that completes a line."""
+    from hloopt.commands.shared.shells import answer
+
+    return answer(cli, instruction)
 
 
 def _prepare_process() -> None:

@@ -27,6 +27,7 @@ WRONG = MODULE.replace("q = f32[8]", "q = f32[4]")
 LINES = {
     "calibrate": ["calibrate kernels.hlo --profile p.pbtxt --target tpu_v5p"],
     "memory": ["memory a.hlo"],
+    "config": ["config"],
     "cost": ["cost a.hlo"],
     "cost --latency": ["cost a.hlo --latency"],
     "schedule": ["schedule a.hlo"],

@@ -188,6 +188,19 @@ COMMANDS: dict[str, Lines] = {
     ),
     "analyze replication": several(on_modules("--instructions"), on_modules("--cross-replica")),
     "calibrate": _calibrate,
+    "completion": lambda _: iter([("bash",), ("fish",), (NASTY,)]),
+    "config": lambda files: iter(
+        [
+            (),
+            ("--config", NASTY),
+            (
+                "--config",
+                files('[lint.per-op-name-ignores]\n"\\u001bx" = ["ALL"]', "c", ".toml"),
+            ),
+            ("--config", files('[lint]\n"\\u001bx" = 3', "d", ".toml")),
+            ("--config", files(f"[lint]\n'{NASTY}", "e", ".toml")),
+        ]
+    ),
     "cost": several(
         on_modules(),
         *(on_modules("--by", by) for by in ("instruction", "scope", "source")),
@@ -256,6 +269,8 @@ COMMANDS: dict[str, Lines] = {
     "verify": several(on_modules(), on_modules("--split-input-file")),
 }
 
+COLORLESS = ("completion", "fingerprint", "fmt", "verify")
+
 
 def _leaves(command: click.Command, context: click.Context, names: list[str]) -> Iterator[str]:
     if not isinstance(command, click.Group):
@@ -291,7 +306,7 @@ def test_what_is_printed_for_people_can_be_seen(
     files = Files(tmp_path)
     exit_codes = set()
     for arguments in COMMANDS[command](files):
-        options = ["--color", color] if command not in ("fingerprint", "fmt", "verify") else []
+        options = ["--color", color] if command not in COLORLESS else []
         exit_codes.add(main([*command.split(), *options, *arguments]))
         for text in capsys.readouterr():
             plain = re.sub(r"\x1b\[[\d;]*m", "", text) if color == "always" else text

@@ -118,6 +118,7 @@ PAGES = [
     "diff {0} {1} --target h100_sxm",
     "diff {0} {0}",
     "fmt --check {0}",
+    "config",
 ]
 OF_HLO = [
     "diff {0} {1} --text",

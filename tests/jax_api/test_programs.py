@@ -25,6 +25,8 @@ from hloopt.text import parse_module, print_module
 jax = pytest.importorskip("jax", reason="needs the extra xla")
 programs = pytest.importorskip("tests.jax_api.programs", reason="needs the extra xla")
 
+pytestmark = pytest.mark.oracle
+
 PROGRAMS = {
     "mlp": (programs.mlp, programs.mlp_arguments()),
     "scan": (programs.scan, programs.scan_arguments()),
@@ -168,7 +170,6 @@ def test_what_a_run_does_not_support_is_told() -> None:
         hloopt.jax.run(jax.jit(double), jax.ShapeDtypeStruct((2,), jax.numpy.float32))
 
 
-@pytest.mark.oracle
 def test_programs_of_several_devices(tmp_path: Path) -> None:
     flag = "--xla_force_host_platform_device_count=8"
     done = subprocess.run(

@@ -19,7 +19,7 @@ from typing import Any
 from hloopt.diagnostics import HloError, Source, Span, did_you_mean
 from hloopt.files import read_source
 
-SECTIONS = ("lint",)
+SECTIONS = ("lint", "expect", "test")
 _OWN_FILE = "hloopt.toml"
 _SHARED_FILE = "pyproject.toml"
 _TABLE_IN_SHARED = ("tool", "hloopt")
@@ -70,12 +70,21 @@ class Section:
         error = ConfigurationError(message, span=self._span(key), help=help)
         return error.in_file(self.source.name)
 
+    def line_of(self, key: str) -> int | None:
+        """The line of a key, from 1; None where that is not known."""
+        span = self._span(key)
+        return None if span is None else span.location[0]
+
     def _span(self, key: str) -> Span | None:
-        """The place of a key, or of the header of its own table; None for other spellings."""
+        """The place of a key, or of the header of its own table, or of a table around it.
+
+        None for spellings that are not looked for, such as `"too\\u006c".hloopt = 3`.
+        """
         text = self.source.text
         name = rf"[\"']?{re.escape(key)}[\"']?"
         table = r"\s*\.\s*".join(rf"[\"']?{re.escape(part)}[\"']?" for part in self.path)
-        begin = re.search(rf"^\s*\[\s*{table}\s*\]", text, re.M)
+        header = rf"^\s*\[\s*{table}\s*\]" if self.path else r"\A"
+        begin = re.search(header, text, re.M)
         if begin is not None:
             end = re.compile(r"^\s*\[", re.M).search(text, begin.end())
             stop = end.start() if end else len(text)
@@ -83,8 +92,12 @@ class Section:
             if found is not None:
                 return Span(self.source, found.start(1), found.end(1))
         around = rf"{table}\s*\.\s*" if self.path else ""
-        own = re.search(rf"^\s*\[\s*{around}({name})", text, re.M)
-        return Span(self.source, own.start(1), own.end(1)) if own else None
+        own = re.search(rf"^\s*\[{{1,2}}\s*{around}({name})", text, re.M)
+        if own is not None:
+            return Span(self.source, own.start(1), own.end(1))
+        if not self.path:
+            return None
+        return Section(self.source, self.path[:-1], {})._span(self.path[-1])
 
 
 def find_configuration() -> str | None:
@@ -133,8 +146,10 @@ def read_section(path: str, name: str) -> Section:
 
 def _not_toml(source: Source, message: str) -> ConfigurationError:
     place = _PLACE.search(message)
-    span = None
-    if place is not None:
+    if place is None:  # at the end
+        end = len(source.text.rstrip())
+        span = Span(source, max(end - 1, 0), end)
+    else:
         lines = source.text.split("\n")
         start = sum(len(line) + 1 for line in lines[: int(place[1]) - 1]) + int(place[2]) - 1
         span = Span(source, min(start, len(source.text)), start + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
@@ -15,21 +16,27 @@ from hloopt.commands.shared.common import (
 
 
 @click.command(cls=HloCommand)
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=completion.files)
 @click.option(
     "--profile",
     required=True,
     metavar="PROFILE",
     help="a profile of XLA (PGLE) of a run of FILE, text proto or JSON",
+    shell_complete=completion.files,
 )
 @click.option(
     "--target",
     required=True,
     metavar="NAME|FILE.yaml",
     help="the hardware that it ran on: `hloopt targets` lists it",
+    shell_complete=completion.targets,
 )
 @click.option(
-    "-o", "--output", metavar="FILE.yaml", help="write the calibrated target; --target takes it"
+    "-o",
+    "--output",
+    metavar="FILE.yaml",
+    help="write the calibrated target; --target takes it",
+    shell_complete=completion.files,
 )
 @format_option
 @color_option

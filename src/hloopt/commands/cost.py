@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option(
     "--by",
     type=click.Choice(["instruction", "computation", "scope", "source", "opcode"]),
@@ -46,7 +47,10 @@ if TYPE_CHECKING:
 @cost_model_options
 @preset_option
 @click.option(
-    "--html", metavar="FILE", help="also write the picture and a table as a page; -: nothing else"
+    "--html",
+    metavar="FILE",
+    help="also write the picture and a table as a page; -: nothing else",
+    shell_complete=completion.files,
 )
 @format_option
 @color_option

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     CONTENT_CLASSES,
     EXIT_FOUND,
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
+@click.argument("before", metavar="A", shell_complete=completion.files)
+@click.argument("after", metavar="B", shell_complete=completion.files)
 @click.option("--text", is_flag=True, help="show the texts of changed instructions")
 @click.option("--side-by-side", is_flag=True, help="show them side by side, from 120 columns on")
 @top_option("rows of each table", 20)
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CLASS",
     help="count a class of content that is left out by default: names",
+    shell_complete=completion.content_classes,
 )
 @click.option(
     "--ignore",
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CLASS,…",
     help=f"leave classes of content out: {CONTENT_CLASSES}",
+    shell_complete=completion.content_classes,
 )
 @click.option("--exit-zero", is_flag=True, help="exit 0 also where they differ")
 @memory_option

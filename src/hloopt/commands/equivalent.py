@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
+@click.argument("before", metavar="A", shell_complete=completion.files)
+@click.argument("after", metavar="B", shell_complete=completion.files)
 @seeds_option
 @click.option(
     "--rtol",

@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.shared.checking import checking_options, finish, max_guessed_option, views_of
+from hloopt.commands.shared import completion
+from hloopt.commands.shared.checking import (
+    checking_options,
+    completed,
+    finish,
+    max_guessed_option,
+    views_of,
+)
 from hloopt.commands.shared.common import EXIT_USAGE, HloCommand, say
 from hloopt.commands.shared.cost_model_options import cost_model_options
+from hloopt.commands.shared.project_settings import section_of, settings_options
 
 if TYPE_CHECKING:
     from hloopt.checks.baselines.comparison import Tolerances
     from hloopt.checks.baselines.files import Baseline
     from hloopt.checks.expectations.files import Entry, ExpectationFile
     from hloopt.checks.results import Check, CheckedModule
+    from hloopt.checks.settings import ExpectSettings
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
     from hloopt.diagnostics import HloError
@@ -27,20 +36,34 @@ _LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]
 
 
 @click.command(cls=HloCommand)
-@click.argument("arguments", nargs=-1, required=True, metavar="FILE… [EXPECTATION…]")
+@click.argument(
+    "arguments",
+    nargs=-1,
+    required=True,
+    metavar="FILE… [EXPECTATION…]",
+    shell_complete=completion.files,
+)
 @click.option(
     "--expectations",
     "files_of_expectations",
     multiple=True,
     metavar="FILE.yaml",
     help="expectations in YAML; may be given several times",
+    shell_complete=completion.files,
 )
+@settings_options
 @max_guessed_option
 @click.option(
-    "--write-baseline", metavar="FILE.json", help="write the figures of the modules; check nothing"
+    "--write-baseline",
+    metavar="FILE.json",
+    help="write the figures of the modules; check nothing",
+    shell_complete=completion.files,
 )
 @click.option(
-    "--baseline", metavar="FILE.json", help="figures of before: none may be worse than there"
+    "--baseline",
+    metavar="FILE.json",
+    help="figures of before: none may be worse than there",
+    shell_complete=completion.files,
 )
 @click.option("--update-baseline", is_flag=True, help="write the figures of now to --baseline")
 @click.option(
@@ -53,6 +76,8 @@ _LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]
 def command(
     arguments: tuple[str, ...],
     files_of_expectations: tuple[str, ...],
+    config: str | None,
+    isolated: bool,
     max_guessed: float | None,
     cost_model: CostModelChoice,
     write_baseline: str | None,
@@ -80,7 +105,10 @@ def command(
     if baseline is None and (update_baseline or tolerance is not None):
         raise click.UsageError("--update-baseline and --tolerance need --baseline FILE")
     paths, texts = _split(arguments)
-    entries, cost_model, guessed = _wanted(texts, files_of_expectations, cost_model, max_guessed)
+    settings = _settings(config, isolated)
+    entries, cost_model, guessed = _wanted(
+        texts, files_of_expectations, cost_model, max_guessed, settings
+    )
     if not entries and write_baseline is None and baseline is None:
         raise click.UsageError("nothing is expected: give an expectation, or --expectations FILE")
     past = None if baseline is None else _Past.of(baseline, tolerance, is_kept=not update_baseline)
@@ -120,8 +148,9 @@ def _wanted(
     paths: Sequence[str],
     cost_model: CostModelChoice,
     max_guessed: float | None,
+    settings: ExpectSettings,
 ) -> tuple[list[Entry], CostModelChoice, float]:
-    """The expectations, and the settings that options or else files give."""
+    """The expectations, and the settings of options, or else of files, or else of the project."""
     from hloopt.checks.expectations.files import Entry, parse_expectations
     from hloopt.checks.expectations.grammar import parse_expectation
     from hloopt.checks.view import MOST_GUESSED
@@ -131,14 +160,21 @@ def _wanted(
     for path in paths:
         found: ExpectationFile = parse_expectations(read_source(path))
         entries += found.entries
-        if found.target is not None and cost_model.target is None:
-            cost_model = replace(cost_model, target=found.target)
-        if found.cost_model is not None and cost_model.name is None:
-            cost_model = replace(cost_model, name=found.cost_model)
+        cost_model = completed(cost_model, found)
         max_guessed = found.max_guessed if max_guessed is None else max_guessed
+    cost_model = completed(cost_model, settings)
+    max_guessed = settings.max_guessed if max_guessed is None else max_guessed
     if cost_model.is_choice:
         cost_model.resolved()
     return entries, cost_model, MOST_GUESSED if max_guessed is None else max_guessed
+
+
+def _settings(config: str | None, isolated: bool) -> ExpectSettings:
+    """The settings in a file, by default those of the project. Raises HloError."""
+    from hloopt.checks.settings import ExpectSettings, expect_settings
+
+    section = section_of("expect", config, isolated=isolated)
+    return ExpectSettings() if section is None else expect_settings(section)
 
 
 @dataclass

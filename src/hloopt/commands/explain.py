@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
@@ -17,7 +18,7 @@ from hloopt.explanations import Explanation, codes, explain, rule_codes
 
 
 @click.command(cls=HloCommand)
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=completion.codes)
 @format_option
 @color_option
 def command(code: str | None, output_format: str, color: str) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     CONTENT_CLASSES,
     EXIT_FOUND,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--same", is_flag=True, help="group equal files; exit 1 if there are several groups")
 @click.option(
     "--with",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CLASS,…",
     help="count classes of content that are left out by default: names, metadata, locations",
+    shell_complete=completion.content_classes,
 )
 @click.option(
     "--without",
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CLASS,…",
     help=f"leave classes of content out, as `diff --ignore`: {CONTENT_CLASSES}",
+    shell_complete=completion.content_classes,
 )
 @format_option
 def command(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
@@ -23,10 +24,16 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--check", is_flag=True, help="write nothing; exit 1 if a file would change")
 @click.option("--diff", "show_diff", is_flag=True, help="as --check, and show what would change")
-@click.option("-o", "--output", metavar="PATH", help="where to write; default: the file itself")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="where to write; default: the file itself",
+    shell_complete=completion.files,
+)
 @print_style_option
 def command(
     files: tuple[str, ...],

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.shared.checking import checking_options, finish, max_guessed_option, views_of
+from hloopt.commands.shared import completion
+from hloopt.commands.shared.checking import (
+    checking_options,
+    completed,
+    finish,
+    max_guessed_option,
+    views_of,
+)
 from hloopt.commands.shared.common import (
     EXIT_USAGE,
     Function,
@@ -18,6 +25,7 @@ from hloopt.commands.shared.common import (
     say,
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options
+from hloopt.commands.shared.project_settings import section_of, settings_options
 
 if TYPE_CHECKING:
     from hloopt.checks.baselines.files import Baseline
@@ -34,11 +42,18 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
     def split(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
         return [each.strip() for text in given for each in text.split(",") if each.strip()]
 
-    return click.option(name, multiple=True, metavar="RULES", callback=split, help=help)
+    return click.option(
+        name,
+        multiple=True,
+        metavar="RULES",
+        callback=split,
+        shell_complete=completion.rules,
+        help=help,
+    )
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, metavar="FILE…")
+@click.argument("files", nargs=-1, metavar="FILE…", shell_complete=completion.files)
 @click.option("--list", "is_list", is_flag=True, help="list the rules; check nothing")
 @_selection("--select", "codes, their beginnings (HLL1), names, or ALL; default: ALL")
 @_selection("--extend-select", "rules beside those that are selected")
@@ -50,18 +65,19 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
     metavar="RULE.NAME=VALUE",
     help="an option of a rule: exposed-collective.share=5%",
 )
-@click.option(
-    "--config",
-    metavar="FILE.toml",
-    help="settings; default: the nearest hloopt.toml, or pyproject.toml with [tool.hloopt]",
-)
-@click.option("--isolated", is_flag=True, help="look for no settings")
+@settings_options
 @max_guessed_option
-@click.option("--write-baseline", metavar="FILE.json", help="write what is found; fail nothing")
+@click.option(
+    "--write-baseline",
+    metavar="FILE.json",
+    help="write what is found; fail nothing",
+    shell_complete=completion.files,
+)
 @click.option(
     "--baseline",
     metavar="FILE.json",
     help="findings of before are passed; its figures are the limits of HLL6 that are not set",
+    shell_complete=completion.files,
 )
 @click.option("--update-baseline", is_flag=True, help="write what is found now to --baseline")
 @click.option("--statistics", is_flag=True, help="count what each rule found")
@@ -104,8 +120,6 @@ def command(
         return 0
     if not files:
         raise click.UsageError("give a FILE to check; - is standard input")
-    if config is not None and isolated:
-        raise click.UsageError("--config and --isolated exclude each other")
     if statistics and options["output_format"] != "text":
         raise click.UsageError("--statistics is for --format text")
     past = _Past.of(write_baseline, baseline, update_baseline)
@@ -117,29 +131,19 @@ def command(
     settings = with_options(settings, rule_options)
     if max_guessed is not None:
         settings = replace(settings, max_guessed=max_guessed)
-    return _lint(files, settings, _completed(cost_model, settings), past, statistics, options)
+    cost_model = completed(cost_model, settings)
+    if cost_model.is_choice:
+        cost_model.resolved()
+    return _lint(files, settings, cost_model, past, statistics, options)
 
 
 def _settings(config: str | None, isolated: bool) -> LintSettings:
     """The settings in a file, by default those of the project. Raises HloError."""
-    from hloopt.checks.configuration import find_configuration, read_section
     from hloopt.checks.lint.configuration import settings_of
     from hloopt.checks.lint.settings import LintSettings
 
-    if config is None and not isolated:
-        config = find_configuration()
-    return LintSettings() if config is None else settings_of(read_section(config, "lint"))
-
-
-def _completed(cost_model: CostModelChoice, settings: LintSettings) -> CostModelChoice:
-    """The model of time of the command line, or where that is silent of the settings."""
-    if cost_model.target is None:
-        cost_model = replace(cost_model, target=settings.target)
-    if cost_model.name is None:
-        cost_model = replace(cost_model, name=settings.cost_model)
-    if cost_model.is_choice:
-        cost_model.resolved()
-    return cost_model
+    section = section_of("lint", config, isolated=isolated)
+    return LintSettings() if section is None else settings_of(section)
 
 
 def _lint(

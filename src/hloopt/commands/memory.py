@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option(
     "--by",
     type=click.Choice(["buffer", "scope", "source"]),
@@ -68,14 +69,25 @@ if TYPE_CHECKING:
     metavar="NAME|FILE.yaml",
     help="a device (`hloopt targets`): its memory is the limit, unless --limit says otherwise; "
     "times of --advice are of it",
+    shell_complete=completion.targets,
 )
 @click.option(
     "--advice/--no-advice",
     default=None,
     help="say what would help; default: if the module does not fit",
 )
-@click.option("--html", metavar="FILE", help="also write a page: memory over time, and addresses")
-@click.option("--trace", metavar="FILE", help="also write a trace for Perfetto and Chrome")
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="also write a page: memory over time, and addresses",
+    shell_complete=completion.files,
+)
+@click.option(
+    "--trace",
+    metavar="FILE",
+    help="also write a trace for Perfetto and Chrome",
+    shell_complete=completion.files,
+)
 @click.option(
     "--backend",
     type=click.Choice(["auto", "cpu", "gpu"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hloopt.commands.opt_jobs import Job, JobResult, run_jobs
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     HloCommand,
@@ -33,18 +34,23 @@ if TYPE_CHECKING:
     from hloopt.reports.outcome import Outcome
 
 F = TypeVar("F", bound=Callable[..., Any])
-_REMARK_KINDS = ("applied", "missed", "analysis")
 
 
 def _every(name: str, help: str) -> Callable[[F], F]:
     """An option that names passes, or stands alone for all of them."""
     return click.option(
-        name, multiple=True, is_flag=False, flag_value="*", metavar="[PASS]", help=help
+        name,
+        multiple=True,
+        is_flag=False,
+        flag_value="*",
+        metavar="[PASS]",
+        shell_complete=completion.passes,
+        help=help,
     )
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, metavar="FILE…")
+@click.argument("files", nargs=-1, metavar="FILE…", shell_complete=completion.files)
 @click.option(
     "-p",
     "--pipeline",
@@ -52,14 +58,22 @@ def _every(name: str, help: str) -> Callable[[F], F]:
     multiple=True,
     metavar="NAME",
     help="a shipped pipeline (see `hloopt pipelines`) or a YAML file",
+    shell_complete=completion.pipelines,
 )
 @click.option(
     "--passes",
     default="",
     metavar="TEXT",
     help='passes as text: "call-inliner,fixpoint(tuple-simplifier,dce){max_iterations=5}"',
+    shell_complete=completion.pass_text,
 )
-@click.option("-o", "--output", metavar="PATH", help="where to write; a folder for several inputs")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="where to write; a folder for several inputs",
+    shell_complete=completion.files,
+)
 @click.option(
     "-j", "--jobs", type=click.IntRange(1), default=1, help="processes for several inputs"
 )
@@ -96,13 +110,29 @@ def _every(name: str, help: str) -> Callable[[F], F]:
     multiple=True,
     metavar="KIND[,KIND][:PASS]",
     help="report what passes did (applied), did not do (missed) or found out (analysis), and why",
+    shell_complete=completion.remark_kinds,
 )
 @_every("--print-before", "print the module before passes, on stderr")
 @_every("--print-after", "print the module after passes, on stderr")
 @_every("--print-changed", "print the module after passes that changed it, on stderr")
-@click.option("--dump-dir", metavar="DIR", help="write the module after each change into DIR")
-@click.option("--repro", metavar="FILE", help="repeat a failure from its reproducer")
-@click.option("--repro-dir", metavar="DIR", help="where reproducers go; default: the temp folder")
+@click.option(
+    "--dump-dir",
+    metavar="DIR",
+    help="write the module after each change into DIR",
+    shell_complete=completion.folders,
+)
+@click.option(
+    "--repro",
+    metavar="FILE",
+    help="repeat a failure from its reproducer",
+    shell_complete=completion.files,
+)
+@click.option(
+    "--repro-dir",
+    metavar="DIR",
+    help="where reproducers go; default: the temp folder",
+    shell_complete=completion.folders,
+)
 @format_option
 @color_option
 @click.pass_context
@@ -212,9 +242,10 @@ def _remark_filters(options: dict[str, Any]) -> list[tuple[str, str | None]]:
         kinds, _, name = text.partition(":")
         found = next(iter(_names((name,)))) if name else None
         for kind in kinds.split(","):
-            if kind not in _REMARK_KINDS:
+            if kind not in completion.REMARK_KINDS:
                 raise click.BadParameter(
-                    f"'{kind}' is none of {', '.join(_REMARK_KINDS)}", param_hint="--remarks"
+                    f"'{kind}' is none of {', '.join(completion.REMARK_KINDS)}",
+                    param_hint="--remarks",
                 )
             filters.append((kind, found))
     return filters

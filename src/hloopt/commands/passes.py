@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
@@ -20,7 +21,7 @@ from hloopt.diagnostics import PipelineError, render_error
 
 
 @click.command(cls=HloCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.passes)
 @format_option
 @color_option
 def command(name: str | None, output_format: str, color: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
@@ -14,7 +15,7 @@ from hloopt.commands.shared.common import (
 
 
 @click.command(cls=HloCommand)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.pipelines)
 @click.option("--schema", is_flag=True, help="the JSON Schema of pipeline files, for editors")
 @format_option
 @color_option

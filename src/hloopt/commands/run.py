@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
@@ -29,13 +30,19 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=completion.files)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="of the inputs")
 @run_options
 @click.option(
     "--stand-ins", is_flag=True, help="make up unknown custom calls, and constants printed as {...}"
 )
-@click.option("-o", "--output", metavar="FILE.npz", help="write the outputs: 0, 1, … or 0@DEVICE")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.npz",
+    help="write the outputs: 0, 1, … or 0@DEVICE",
+    shell_complete=completion.files,
+)
 @click.option(
     "--print-values", multiple=True, metavar="NAME", help="show the values of an instruction"
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @schedule_options
 @click.option(
     "--loops",
@@ -50,8 +51,18 @@ if TYPE_CHECKING:
     help="instead say why latency-hiding-scheduler puts an instruction where it does",
 )
 @top_option("operations; with --explain what was ready", 10, least=0)
-@click.option("--html", metavar="FILE", help="also write the timeline as a page")
-@click.option("--trace", metavar="FILE", help="also write a trace for Perfetto and Chrome")
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="also write the timeline as a page",
+    shell_complete=completion.files,
+)
+@click.option(
+    "--trace",
+    metavar="FILE",
+    help="also write a trace for Perfetto and Chrome",
+    shell_complete=completion.files,
+)
 @format_option
 @color_option
 def command(schedule: ScheduleOptions, **options: Any) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     HloCommand,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--diff", "is_diff", is_flag=True, help="compare two files; exit 1 if they differ")
 @top_option("rows of each table", 10)
 @format_option

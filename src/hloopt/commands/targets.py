@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     color_option,
@@ -14,7 +15,9 @@ from hloopt.commands.shared.common import (
 
 
 @click.command(cls=HloCommand)
-@click.argument("name", required=False, metavar="[NAME|FILE.yaml]")
+@click.argument(
+    "name", required=False, metavar="[NAME|FILE.yaml]", shell_complete=completion.targets
+)
 @format_option
 @color_option
 def command(name: str | None, output_format: str, color: str) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
@@ -18,16 +19,18 @@ from hloopt.commands.shared.common import (
     make_console,
     print_json,
 )
+from hloopt.commands.shared.project_settings import section_of, settings_options
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.checks.settings import GoldenSettings
     from hloopt.golden.session import Result, Update
     from hloopt.golden.settings import TestSettings
 
 
 @click.command(cls=HloCommand)
-@click.argument("paths", nargs=-1, metavar="[PATH…]")
+@click.argument("paths", nargs=-1, metavar="[PATH…]", shell_complete=completion.files)
 @click.option("-k", "words", metavar="TEXT", help="only tests whose path has this text")
 @click.option("-x", "stops", is_flag=True, help="stop at the first test that does not pass")
 @click.option(
@@ -52,18 +55,32 @@ if TYPE_CHECKING:
     "--init",
     metavar="FILE",
     help="make a test of a module: add a RUN line with --passes or -p, and CHECK lines",
+    shell_complete=completion.files,
 )
-@click.option("--passes", default="", metavar="TEXT", help="passes of the test that --init makes")
+@click.option(
+    "--passes",
+    default="",
+    metavar="TEXT",
+    help="passes of the test that --init makes",
+    shell_complete=completion.pass_text,
+)
 @click.option(
     *("-p", "--pipeline", "pipelines"),
     multiple=True,
     metavar="NAME",
     help="a pipeline of the test that --init makes",
+    shell_complete=completion.pipelines,
 )
 @click.option(
     "--lit-config", is_flag=True, help="write a lit.cfg.py, with which LLVM's lit runs the tests"
 )
-@click.option("--junit-xml", metavar="FILE", help="write the results as JUnit's XML, too")
+@click.option(
+    "--junit-xml",
+    metavar="FILE",
+    help="write the results as JUnit's XML, too",
+    shell_complete=completion.files,
+)
+@settings_options
 @format_option
 @color_option
 def command(paths: tuple[str, ...], **options: Any) -> int:
@@ -87,9 +104,10 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
         paths = (_begin(options["init"], options),)
     elif options["passes"] or options["pipelines"]:
         raise click.UsageError("--passes and -p are those of --init FILE")
-    tests = _chosen(paths, options)
-    settings = _settings(options)
-    running = _run(tests, options["jobs"] or os.cpu_count() or 1, settings, _update(options))
+    project = _project_settings(options["config"], options["isolated"])
+    tests = _chosen(paths or project.paths, options)
+    jobs = options["jobs"] or project.jobs or os.cpu_count() or 1
+    running = _run(tests, jobs, _surroundings(options), _update(options))
     results = list(_until_first(_shown(running, len(tests)), options["stops"]))
     write_failed({os.path.abspath(r.path): r.is_bad for r in results})
     if options["junit_xml"] is not None:
@@ -111,7 +129,7 @@ def _chosen(paths: tuple[str, ...], options: dict[str, Any]) -> list[str]:
     from hloopt.golden.collection import find_tests
     from hloopt.golden.last_failed import read_failed
 
-    tests = [str(path) for path in find_tests(paths or (os.curdir,))]
+    tests = [str(path) for path in find_tests(paths)]
     if options["words"] is not None:
         tests = [test for test in tests if options["words"] in test]
     if options["only_failed"] and (failed := read_failed()):
@@ -123,7 +141,15 @@ def _chosen(paths: tuple[str, ...], options: dict[str, Any]) -> list[str]:
     return tests
 
 
-def _settings(options: dict[str, Any]) -> TestSettings:
+def _project_settings(config: str | None, isolated: bool) -> GoldenSettings:
+    """The settings in a file, by default those of the project. Raises HloError."""
+    from hloopt.checks.settings import GoldenSettings, golden_settings
+
+    section = section_of("test", config, isolated=isolated)
+    return GoldenSettings() if section is None else golden_settings(section)
+
+
+def _surroundings(options: dict[str, Any]) -> TestSettings:
     from hloopt.golden.settings import TestSettings
 
     parameters = {}

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
@@ -58,7 +59,7 @@ def _names(
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--split-input-file", is_flag=True, help="each file holds modules between // -----")
 @_verifier_options
 @format_option

@@ -155,3 +155,34 @@ def test_modules_of_one_name_are_told_apart_and_new_ones_have_no_verdict(capsys:
     assert modules.keys() == {"step", "step#2"}
     assert main(["expect", "whole.hlo", "--baseline", "b.json"]) == 2
     assert "the baseline has no module whole" in capsys.readouterr().out
+
+
+# -- settings of the project ----------------------------------------------------------------------
+
+
+def test_the_target_is_that_of_the_command_line_of_the_file_or_of_the_project(
+    capsys: Capture,
+) -> None:
+    Path("hloopt.toml").write_text('[expect]\ntarget = "h100_sxm"\nmax-guessed = "100%"\n')
+    Path("e.yaml").write_text("target: b200\nexpectations: ['schedule.makespan == 0']\n")
+
+    def makespan(*arguments: str) -> str:
+        main(["expect", "step.hlo", *arguments, "--allow-no-verdict"])
+        return capsys.readouterr().out
+
+    line = "schedule.makespan == 0"
+    of_project = makespan(line)
+    assert of_project == makespan(
+        line, "--isolated", "--target", "h100_sxm", "--max-guessed", "100%"
+    )
+    assert makespan(line, "--target", "b200") != of_project
+    assert makespan("--expectations", "e.yaml") == makespan(line, "--target", "b200")
+    assert makespan(line, "--isolated") not in (of_project, "")
+
+
+def test_the_share_that_may_be_guessed_is_that_of_the_project() -> None:
+    line = ["expect", "step.hlo", "schedule.makespan >= 0", "--target", "h100_sxm"]
+    for share, code in (("100%", 0), ("0%", 2)):
+        Path("hloopt.toml").write_text(f'[expect]\nmax-guessed = "{share}"\n')
+        assert main(line) == code
+    assert main([*line, "--max-guessed", "100%"]) == 0

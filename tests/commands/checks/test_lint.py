@@ -215,10 +215,12 @@ def test_the_command_line_goes_before_the_settings(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("x = 1\n", "\n", "the settings have no key 'x'"),
-        ("[[lint]]\nselect = ['ALL']\n", "\n", "'lint' is not a table"),
-        ("[lint]\nrules = {HLL003 = 3}\n", "\n", "'HLL003' is not a table"),
+        ("x = 1\n", ":1:1", "the settings have no key 'x'"),
+        ("[[lint]]\nselect = ['ALL']\n", ":1:3", "'lint' is not a table"),
+        ("[lint]\nrules = {HLL003 = 3}\n", ":2:1", "'HLL003' is not a table"),
+        ("lint = 3\n", ":1:1", "'lint' is not a table"),
         ("[lint\n", ":1:", "not TOML"),
+        ('[lint]\nselect = """', ":2:", "not TOML"),
         ("[lnit]\n", ":1:2", "have no key 'lnit'"),
         ('[lint]\nselct = ["HLL001"]\n', ":2:1", "did you mean 'select'?"),
         ('[lint]\nselect = "HLL001"\n', ":2:1", "'select' is not a list of strings"),

@@ -268,3 +268,26 @@ def test_lit_runs_our_own_tests(root: Path, folder: Path) -> None:
     command = [sys.executable, "-c", "import lit.main; lit.main.main()", "golden"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+# -- settings of the project ----------------------------------------------------------------------
+
+
+def test_paths_of_the_project_begin_at_its_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    (folder / "bad.hlo").write_text(BAD)
+    (folder / "hloopt.toml").write_text('[test]\npaths = ["t/deep"]\njobs = 1\n')
+    monkeypatch.chdir(folder / "t" / "inputs")
+    assert main(["test", "--format", "json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)
+    assert result["path"] == os.path.join("..", "deep", "more.hlotest")
+    assert main(["test", "bad.hlo"]) == 1
+    assert main(["test", "--isolated"]) == 1
+
+
+@pytest.mark.parametrize("jobs", ["0", "true", '"4"'])
+def test_jobs_of_the_project_are_a_number(jobs: str, folder: Path, capsys: Capture) -> None:
+    (folder / "hloopt.toml").write_text(f"[test]\njobs = {jobs}\n")
+    assert main(["test", "t"]) == 2
+    assert "'jobs' is not a positive integer" in capsys.readouterr().err

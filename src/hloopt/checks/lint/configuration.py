@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from hloopt.amounts import parse_share
 from hloopt.checks.configuration import Section
 from hloopt.checks.lint.model import Rule, RuleOptions
 from hloopt.checks.lint.registry import all_rules
 from hloopt.checks.lint.selection import SelectionError, check_selectors
 from hloopt.checks.lint.settings import Ignore, LintSettings
-from hloopt.cost_models import COST_MODELS
+from hloopt.checks.settings import cost_model_of, max_guessed_of, target_of
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.pass_framework.options import OptionError, read_options
 
@@ -27,6 +25,7 @@ def settings_of(section: Section) -> LintSettings:
     section.check_keys(KEYS)
     settings = LintSettings()
     select = _selectors(section, "select")
+    max_guessed = max_guessed_of(section)
     return LintSettings(
         select=(
             *(settings.select if select is None else select),
@@ -36,9 +35,9 @@ def settings_of(section: Section) -> LintSettings:
         options=_options(section.table("rules")),
         per_op_name_ignores=_ignores(section.table("per-op-name-ignores")),
         per_module_ignores=_ignores(section.table("per-module-ignores")),
-        target=_target(section),
-        cost_model=_cost_model(section),
-        max_guessed=_max_guessed(section, settings.max_guessed),
+        target=target_of(section),
+        cost_model=cost_model_of(section),
+        max_guessed=settings.max_guessed if max_guessed is None else max_guessed,
     )
 
 
@@ -78,7 +77,7 @@ def with_options(settings: LintSettings, given: Iterable[str]) -> LintSettings:
         values.setdefault(name, {})[option.strip()] = value.strip()
     options = dict(settings.options)
     for name, own in values.items():
-        chosen = _rule(name)
+        chosen = rule_called(name)
         options[chosen.code] = _changed(chosen, settings.options_of(chosen), own)
     return replace(settings, options=options)
 
@@ -87,7 +86,7 @@ def _changed(rule: Rule, options: RuleOptions, values: Mapping[str, object]) -> 
     return replace(options, **read_options(rule.options, values, f"rule {rule.name}"))
 
 
-def _rule(name: str) -> Rule:
+def rule_called(name: str) -> Rule:
     """The rule of a name or code. Raises SelectionError."""
     rules = all_rules()
     for rule in rules.values():
@@ -122,7 +121,7 @@ def _options(section: Section) -> dict[str, RuleOptions]:
     for name in section.values:
         values = section.table(name)
         try:
-            rule = _rule(name)
+            rule = rule_called(name)
         except HloError as error:
             raise section.error(error.message, name, error.help) from None
         try:
@@ -130,43 +129,3 @@ def _options(section: Section) -> dict[str, RuleOptions]:
         except OptionError as error:
             raise values.error(error.message, error.option, error.help) from None
     return found
-
-
-def _target(section: Section) -> str | None:
-    from hloopt.targets import check_target
-
-    target = _text(section, "target")
-    if target is None:
-        return None
-    try:
-        check_target(target)
-    except HloError as error:
-        raise section.error(error.message, "target", error.help) from None
-    return target
-
-
-def _cost_model(section: Section) -> Any:
-    name = _text(section, "cost-model")
-    if name is not None and name not in COST_MODELS:
-        help = did_you_mean(name, COST_MODELS) or f"there are {', '.join(COST_MODELS)}"
-        raise section.error(f"there is no cost model '{name}'", "cost-model", help)
-    return name
-
-
-def _max_guessed(section: Section, default: float) -> float:
-    value = section.values.get("max-guessed")
-    if value is None:
-        return default
-    try:
-        return parse_share(str(value))
-    except ValueError:
-        raise section.error(
-            f"'{value}' is not a share", "max-guessed", 'for example "5%"'
-        ) from None
-
-
-def _text(section: Section, key: str) -> str | None:
-    value = section.values.get(key)
-    if value is None or isinstance(value, str):
-        return value
-    raise section.error(f"'{key}' is not a string", key)

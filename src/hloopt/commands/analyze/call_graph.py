@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--tree", "view", flag_value="tree", help="draw the calls below the entry")
 @click.option("--dot", "view", flag_value="dot", help="write Graphviz text: pipe it into `dot`")
 @top_option("rows of the table, lines of the tree", 40)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     HloCommand,
@@ -17,7 +18,7 @@ from hloopt.commands.shared.common import (
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @format_option
 @color_option
 def command(files: tuple[str, ...], output_format: str, color: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
@@ -16,8 +17,8 @@ from hloopt.commands.shared.schedule_options import ScheduleOptions, schedule_op
 
 
 @click.command(cls=HloCommand)
-@click.argument("before", metavar="FILE")
-@click.argument("after", required=False, metavar="[AFTER]")
+@click.argument("before", metavar="FILE", shell_complete=completion.files)
+@click.argument("after", required=False, metavar="[AFTER]", shell_complete=completion.files)
 @schedule_options
 @format_option
 @color_option

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=completion.files)
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @top_option("steps of a path", 40, least=2)

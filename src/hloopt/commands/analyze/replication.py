@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
     at_work,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--cross-replica", is_flag=True, help="compare replicas")
 @click.option("--cross-partition", is_flag=True, help="compare partitions")
 @click.option("--partial", is_flag=True, help="also find sets of devices that have the same")
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     "--annotate",
     metavar="OUT",
     help="also write the module, with what was found as attributes; -: nothing else",
+    shell_complete=completion.files,
 )
 @format_option
 @color_option

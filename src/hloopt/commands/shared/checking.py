@@ -5,17 +5,22 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from hloopt.checks.formats import FORMATS
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, at_work, color_option, make_console, top_option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from hloopt.checks.expectations.files import ExpectationFile
+    from hloopt.checks.lint.settings import LintSettings
     from hloopt.checks.results import CheckedModule
+    from hloopt.checks.settings import ExpectSettings
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
     from hloopt.diagnostics import HloError
@@ -55,7 +60,13 @@ def checking_options(what: str, top: int) -> Callable[[Function], Function]:
                 "--allow-no-verdict", is_flag=True, help="checks without a verdict are passed"
             ),
             top_option(what, top),
-            click.option("-o", "--output", metavar="FILE", help="write the results here"),
+            click.option(
+                "-o",
+                "--output",
+                metavar="FILE",
+                help="write the results here",
+                shell_complete=completion.files,
+            ),
             click.option(
                 "--format",
                 "output_format",
@@ -69,6 +80,17 @@ def checking_options(what: str, top: int) -> Callable[[Function], Function]:
         return command
 
     return add
+
+
+def completed(
+    cost_model: CostModelChoice, settings: LintSettings | ExpectSettings | ExpectationFile
+) -> CostModelChoice:
+    """The model of time of the command line, or where that is silent of the settings."""
+    if cost_model.target is None:
+        cost_model = replace(cost_model, target=settings.target)
+    if cost_model.name is None:
+        cost_model = replace(cost_model, name=settings.cost_model)
+    return cost_model
 
 
 def views_of(

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from rich.console import Console
     from rich.status import Status
 
@@ -25,6 +26,8 @@ EXIT_DEFECT = 70
 """The exit code of a defect of hloopt: EX_SOFTWARE in sysexits.h."""
 
 
+COMPLETION_VARIABLE = "_HLOOPT_COMPLETE"
+"""The variable of the environment by which the scripts of shells ask for completions."""
 CONTENT_CLASSES = (
     "names, metadata, locations, layout, sharding, frontend-attributes, backend-config, "
     "channels, control, constants, order, header"
@@ -56,6 +59,8 @@ class HloCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does. `--html "$UNSET"` is refused: it must not pass for an option left out."""
         rest = super().parse_args(ctx, args)
+        if ctx.resilient_parsing:  # a line that is being completed
+            return rest
         for option in self.params:
             name = option.name or ""
             is_given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -89,13 +94,25 @@ class LazyGroup(HloCommand, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands_of and not args[0].startswith("-"):
+        is_name = args and not args[0].startswith("-") and not ctx.resilient_parsing
+        if is_name and args[0] not in self.commands_of:
             from hloopt.diagnostics import did_you_mean
 
             hint = did_you_mean(args[0], self.commands_of)
             message = f"no command '{args[0]}'" + (f"; {hint}" if hint else "")
             raise click.UsageError(message, ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands with their lines. Click would import all commands for theirs."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=line)
+            for name, line in sorted(self.commands_of.items())
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.cost_models import COST_MODELS, CostModelChoice
 
 Command: TypeAlias = Callable[..., int]
@@ -56,19 +57,32 @@ _OPTIONS = (
         "--target",
         metavar="NAME|FILE.yaml",
         help="the hardware: `hloopt targets` lists it; there is no default",
+        shell_complete=completion.targets,
     ),
-    click.option("--cost-table", metavar="FILE.json", help="times by the names of instructions"),
-    click.option("--profile", metavar="FILE", help="a profile of XLA (PGLE), text proto or JSON"),
+    click.option(
+        "--cost-table",
+        metavar="FILE.json",
+        help="times by the names of instructions",
+        shell_complete=completion.files,
+    ),
+    click.option(
+        "--profile",
+        metavar="FILE",
+        help="a profile of XLA (PGLE), text proto or JSON",
+        shell_complete=completion.files,
+    ),
     click.option(
         "--collective-perf-table",
         metavar="FILE",
         help="measured collectives for the model sol in place of XLA's, as XLA's flag takes them: "
         "DeviceHloInstructionProfiles, text proto or JSON",
+        shell_complete=completion.files,
     ),
     click.option(
         "--matmul-perf-table",
         metavar="FILE",
         help="measured matrix products for the model sol in place of XLA's, in the same form",
+        shell_complete=completion.files,
     ),
     click.option(
         "--smooth-tables",

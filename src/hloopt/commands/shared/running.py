@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, parse_count, parse_size, parse_time, say
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def run_options(command: Function) -> Function:
                 multiple=True,
                 metavar="FILE.npz|KEY=FILE.npy",
                 help="values for parameters; keys are PARAMETER[:LEAF][@DEVICE]",
+                shell_complete=completion.files,
             ),
             limit_options,
             click.option(
