@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from hloopt.golden import MARKER, GoldenError, run_test, update_test
-from hloopt.golden.programs import Program
+from hloopt.golden.collection import find_tests
+from hloopt.golden.filecheck import directive_pattern
+from hloopt.golden.programs import PROGRAMS, Program, run_program
 from hloopt.golden.update import check_lines
 
 Programs = Mapping[str, Program]
@@ -126,3 +132,96 @@ def test_what_cannot_be_made_is_an_error_and_changes_nothing(
     with pytest.raises(GoldenError, match=message):
         update_test(test, tmp_path, programs)
     assert test.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.slow
+def test_generated_checks_pass_and_notice_every_change(root: Path, tmp_path: Path) -> None:
+    """Our golden tests without CHECK lines get some that pass, and fail for changed output."""
+    tests = _without_checks(root / "tests" / "golden", tmp_path / "golden")
+    written = [test for test in tests if _is_written(test, tmp_path)]
+    assert len(written) > 150
+    for test in written:
+        assert run_test(test, tmp_path) is None
+        assert not update_test(test, tmp_path)
+    random = Random(21)
+    for test in random.sample(written, 20):
+        changed = _Changing(random)
+        programs: Programs = {**PROGRAMS, "hloopt": changed, "hlo-opt": changed}
+        failure = run_test(test, tmp_path, programs)
+        assert failure is not None, f"{test}: {changed.change}"
+
+
+def _is_written(test: Path, scratch: Path) -> bool:
+    """Write CHECK lines, unless two outputs would need prefixes of their own."""
+    try:
+        return update_test(test, scratch, without_marker=True)
+    except GoldenError:
+        return False
+
+
+def _without_checks(source: Path, target: Path) -> list[Path]:
+    """The tests of a folder that pipe output into filecheck, copied without their directives."""
+    shutil.copytree(source, target)
+    tests = []
+    for test in find_tests([str(target)]):
+        text = test.read_text(encoding="utf-8")
+        words = set(re.findall(r"--check-prefix(?:es)?[= ]([\w,-]+)", text))
+        prefixes = [prefix for word in words for prefix in word.split(",")] or ["CHECK"]
+        directive = directive_pattern([*prefixes, "CHECK"])
+        kept = [line for line in text.splitlines() if not directive.match(line)]
+        test.write_text("".join(f"{line}\n" for line in kept if line != MARKER), encoding="utf-8")
+        # Reports, which -o brings, have times.
+        if re.search(r"\| filecheck", text) and not re.search("RUN:.* (-o|--timing) ", text):
+            tests.append(test)
+    return tests
+
+
+class _Changing:
+    """A program whose output differs from that of the real one in one line."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.change = ""
+
+    def __call__(self, arguments: Sequence[str]) -> object:
+        code, stdout, stderr = run_program(PROGRAMS["hloopt"], arguments, sys.stdin.buffer.read())
+        texts = [stdout.decode(), stderr.decode()]
+        changed = 0 if texts[0].strip() else 1
+        texts[changed] = self._changed(texts[changed].splitlines())
+        sys.stdout.write(texts[0])
+        sys.stderr.write(texts[1])
+        return code
+
+    def _changed(self, lines: list[str]) -> str:
+        # Paths are left open in CHECK lines.
+        places = [n for n, line in enumerate(lines) if line.strip() and "/golden/" not in line]
+        place = self.random.choice(places or range(len(lines)))
+        line = lines[place]
+        at = self.random.randrange(len(line) - len(line.lstrip()), len(line.rstrip()))
+        other = f"{line[:at]}~{line[at + 1 :]}"
+        lines[place : place + 1] = self.random.choice([[], [other]]) if places else []
+        self.change = f"{line!r} at {at}"
+        return "".join(f"{line}\n" for line in lines)
+
+
+def test_a_folder_called_like_a_letter_is_no_part_of_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    test = Path("t", "x.hlo")
+    test.parent.mkdir()
+    test.write_text("// RUN: echo t at t/x.hlo:3, not/t/x.hlo | filecheck %s\nHloModule m\n")
+    assert update_test(test, tmp_path, without_marker=True)
+    assert "// CHECK: t at {{.*}}:3, not/t/x.hlo\n" in test.read_text()
+
+
+def test_lines_that_the_output_names_stay_where_they_are(tmp_path: Path) -> None:
+    test = tmp_path / "x.hlo"
+    test.write_text(
+        "// RUN: not hloopt opt %s --passes dce 2>&1 | filecheck %s\n// CHECK: old\n\nHloModule {\n"
+    )
+    assert update_test(test, tmp_path, without_marker=True)
+    assert run_test(test, tmp_path) is None
+    lines = test.read_text().splitlines()
+    assert lines[1:4] == ["", "HloModule {", MARKER]
+    assert "{{.*}}:3:" in test.read_text()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hloopt.golden.errors import GoldenError
+from hloopt.patterns import pattern
 
 if TYPE_CHECKING:
     from filecheck.ops import CheckOp
@@ -107,16 +108,35 @@ def _forbidden(texts: Sequence[str]) -> Iterator[CheckOp]:
 
 
 def without_directives(text: str, arguments: Sequence[str]) -> str:
-    """`text` without MARKER and the directives (RUN, CHECK…) that `filecheck ARGUMENTS` reads.
+    """`text` without MARKER and the directives of the test that `filecheck ARGUMENTS` reads.
 
-    Unchanged HLO is printed with its comments, and a directive must not match itself.
+    Unchanged HLO is printed with its comments, and a directive must not match itself, nor those of
+    other RUN lines.
     """
-    directive = directive_pattern(["RUN", *check_prefixes(arguments)])
+    prefixes = {*check_prefixes(arguments), *_prefixes_of_test(arguments)}
+    directive = directive_pattern([*_OF_TESTS, *sorted(prefixes)])
     return "".join(
         f"{line}\n"
         for line in text.splitlines()
         if not directive.match(line) and line.strip() != MARKER
     )
+
+
+_OF_TESTS = ("RUN", "REQUIRES", "UNSUPPORTED", "XFAIL")
+_PREFIXES = pattern(r"RUN:.*?\s--?check-prefix(?:es)?[= ][\"']?([\w,-]+)")
+
+
+def _prefixes_of_test(arguments: Sequence[str]) -> list[str]:
+    """The prefixes in the RUN lines of the file with the CHECK lines, as far as it can be read."""
+    _, inputs = split_options(arguments, ("input-file",))
+    for name in arguments:
+        if not name.startswith("-") and name not in inputs and Path(name).is_file():
+            text = Path(name).read_text(encoding="utf-8", errors="replace")
+            return [
+                "CHECK",
+                *(each for found in _PREFIXES.findall(text) for each in found.split(",")),
+            ]
+    return []
 
 
 def directive_pattern(prefixes: Sequence[str]) -> re.Pattern[str]:

@@ -8,6 +8,7 @@ move nothing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,34 +39,42 @@ def update_test(
     """Rewrite the CHECK lines of `test`; whether that changed the file.
 
     Without the marker line the file stays as it is, unless `without_marker`: then the marker is put
-    below the RUN lines. Raises GoldenError where the test cannot be run, where a command in front
-    of filecheck ends unexpectedly (no expectation is made of a failure nobody asked for), and where
-    one prefix would stand for two outputs.
+    below the RUN lines, or at the end where the output names lines of the test. Raises GoldenError
+    where the test cannot be run, where a command in front of filecheck ends unexpectedly (no
+    expectation is made of a failure nobody asked for), and where one prefix would stand for two
+    outputs.
     """
-    source = read_test(test)
-    lines = source.text.splitlines()
-    if MARKER not in lines and not without_marker:
-        return False
     # CHECK lines of today do not decide which commands run.
     programs = {**programs, **dict.fromkeys(FILECHECK, _accept)}
-    blocks: dict[str, list[str]] = {}
-    for run_line in parse_run_lines(source, settings.features):
-        for outcomes in run_pipelines(run_line, test, scratch, programs, settings):
-            _add_block(blocks, run_line, outcomes, (test, scratch, test.parent))
+    is_changed = False
+    for _ in range(2):  # the output may name lines that the first time moves
+        source = read_test(test)
+        if MARKER not in source.text.splitlines() and not without_marker:
+            break
+        blocks: dict[str, list[str]] = {}
+        for run_line in parse_run_lines(source, settings.features):
+            for outcomes in run_pipelines(run_line, test, scratch, programs, settings):
+                _add_block(blocks, run_line, outcomes, (test, scratch))
+        text = _with_blocks(source.text.splitlines(), blocks)
+        if text == source.text:
+            break
+        test.write_text(text, encoding="utf-8", newline="\n")
+        is_changed = True
+    return is_changed
+
+
+def _with_blocks(lines: list[str], blocks: Mapping[str, list[str]]) -> str:
+    """The text of a test with other CHECK lines behind its marker."""
     directive = directive_pattern(list(blocks) or ["CHECK"])
     kept = [line for line in lines if not directive.match(line)]
-    if MARKER not in kept:
-        if not blocks:
-            return False  # nothing goes into filecheck
-        last = max(n for n, line in enumerate(kept) if has_run_line(line))
-        kept.insert(last + 1, MARKER)
-    position = kept.index(MARKER) + 1
-    kept[position:position] = [line for block in blocks.values() for line in block]
-    text = "".join(f"{line}\n" for line in kept)
-    if text == source.text:
-        return False
-    test.write_text(text, encoding="utf-8", newline="\n")
-    return True
+    new = [line for block in blocks.values() for line in block]
+    if MARKER not in kept and new:
+        last = max(number for number, line in enumerate(kept) if has_run_line(line))
+        kept.insert(len(kept) if any("{{.*}}" in line for line in new) else last + 1, MARKER)
+    if new:
+        position = kept.index(MARKER) + 1
+        kept[position:position] = new
+    return "".join(f"{line}\n" for line in kept)
 
 
 def _accept(arguments: Sequence[str]) -> None:
@@ -112,7 +121,7 @@ _COMPUTATION = pattern(r"(?:ENTRY )?%?[\w.-]+ (?:\(.*\) -> .+ )?\{$")
 def check_lines(prefix: str, output: Iterable[str], paths: Iterable[Path] = ()) -> Iterator[str]:
     """The directives that hold for `output`: LABEL for computations, NEXT for lines that follow.
 
-    Any of `paths` in a line becomes `{{.*}}`.
+    Any of `paths`, or its folder with what is in it, becomes `{{.*}}` and the rest of it.
     """
     follows = False
     for line in output:
@@ -126,8 +135,12 @@ def check_lines(prefix: str, output: Iterable[str], paths: Iterable[Path] = ()) 
 
 def _pattern(line: str, paths: Iterable[Path]) -> str:
     """The end of a directive, from its colon, that matches `line`."""
-    path = "|".join(re.escape(str(path)) for path in paths)
-    pieces = re.split(path, line) if path else [line]
+    whole = [re.escape(str(path)) for path in paths]
+    folders = [re.escape(f"{path.parent}{os.sep}") for path in paths if path.parent.name]
+    # Not within a word or a longer path: a folder may be called `t`.
+    pieces = [line]
+    if whole:
+        pieces = re.split(rf"(?<![\w./-])(?:{'|'.join([*whole, *folders])})", line)
     if len(pieces) > 1:
         return ": " + "{{.*}}".join(map(_escape, pieces))
     special = "{{" in line or "[[" in line
