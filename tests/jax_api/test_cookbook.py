@@ -47,7 +47,7 @@ def test_nothing_is_gathered_along_the_sequence(programs: Programs) -> None:
     """MaxText: no all-gather of a float type over dimension 1, the sequence."""
     check = "collectives(kind=all-gather, dtype=float, attr.dimensions={1}).count == 0"
     expect(programs["attention"], check)
-    with pytest.raises(AssertionError, match="cookbook_programs.py:"):  # the line of the culprit
+    with pytest.raises(AssertionError, match=r"cookbook_programs\.py:"):  # the line of the culprit
         expect(programs["attention, sharded keys"], check)
 
 
