@@ -80,5 +80,5 @@ def test_a_file_gives_what_is_listed(name: str, files: dict[str, Path], tmp_path
 
 
 def test_every_pass_has_a_test_in_xlas_form(root: Path) -> None:
-    tests = (root / "tests" / "golden" / "hlo_opt").glob("*.hlo")
+    tests = (root / "tests" / "golden" / "hlo_opt").glob("*.hlotest")
     assert {test.stem for test in tests} == set(pass_names(plugins=False))
