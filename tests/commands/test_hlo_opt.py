@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from hloopt.cli import hlo_opt
+from hloopt.proto import encode
+from hloopt.text import parse_module
 
 Capture = pytest.CaptureFixture[str]
 MODULE = """HloModule m
@@ -162,6 +164,8 @@ def test_a_flag_sets_the_option_of_a_pass(folder: Path, capsys: Capture) -> None
         ),
         (["no.hlo"], "no.hlo: No such file"),
         (["m.hlo", "--format=pbtxt"], "is not an HloProto as text"),
+        (["m.hlo", "--format=pb"], "m.hlo"),
+        (["m.hlo", "--xla_dump_to=m.hlo/x"], "cannot write m.hlo/x"),
         (["m.hlo", "--no-such"], "No such option"),
     ],
 )
@@ -171,3 +175,20 @@ def test_mistakes(arguments: list[str], message: str, capsys: Capture) -> None:
     assert message in captured.err
     assert "Traceback" not in captured.err
     assert captured.out == ""
+
+
+def test_flags_of_the_environment_may_be_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "'")
+    assert hlo_opt(["m.hlo"]) == 2
+    assert "XLA_FLAGS cannot be read" in capsys.readouterr().err
+
+
+def test_formats_are_those_that_are_said(folder: Path, capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo", "--format=hlo", "--passes=dce"]) == 0
+    assert capsys.readouterr().out == DEFAULT_STYLE
+    module = parse_module((folder / "m.hlo").read_text())
+    (folder / "m.data").write_bytes(encode(module))
+    assert hlo_opt(["m.data", "--format=pb", "--passes=dce"]) == 0
+    assert capsys.readouterr().out == DEFAULT_STYLE

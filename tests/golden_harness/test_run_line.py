@@ -146,3 +146,9 @@ def test_mistakes_point_at_the_run_line(text: str, line: int, message: str) -> N
         commands(text)
     assert caught.value.location is not None
     assert caught.value.location[0] == line
+
+
+def test_long_words_take_linear_time() -> None:
+    word = "x" * 2_000_000
+    [[command]] = commands(f"// RUN: echo {word}\n")
+    assert command.words == ("echo", word)

@@ -79,6 +79,11 @@ def test_options_of_filecheck(
     assert bool(capsys.readouterr().err) is bool(code)
 
 
+def test_a_file_with_checks_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "no file with CHECK lines" in capsys.readouterr().err
+
+
 def test_the_input_is_shown_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t").write_text("// CHECK: some\nsome text\n")
     assert main([str(tmp_path / "t"), f"--input-file={tmp_path / 't'}", "--dump-input=always"]) == 0

@@ -7,6 +7,7 @@ from hloopt.files.reading import (
     has_proto_suffix,
     load,
     read_module,
+    read_proto,
     read_source,
     read_text_or_module,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "load",
     "make_folder",
     "read_module",
+    "read_proto",
     "read_source",
     "read_text_or_module",
     "save",

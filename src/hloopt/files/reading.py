@@ -43,6 +43,11 @@ def read_module(path: str) -> Module:
     return parse_module(Source(name, _decode(data, name)))
 
 
+def read_proto(path: str) -> Module:
+    """The module in a file that is a proto, whatever its name is. Raises HloError."""
+    return _decoded(*_read(path))
+
+
 def _decoded(data: bytes, name: str) -> Module:
     from hloopt.proto import decode
 

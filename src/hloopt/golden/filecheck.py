@@ -44,7 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from hloopt.golden.matcher import HloMatcher
 
     given = _read(sys.argv[1:] if arguments is None else arguments)
-    if not given.others or not _ABOUT_ITSELF.isdisjoint(given.others):
+    if not given.others:
+        print("filecheck: no file with CHECK lines is named", file=sys.stderr)
+        return 2
+    if not _ABOUT_ITSELF.isdisjoint(given.others):
         about_itself(["filecheck", *given.others])
         return 0
     try:

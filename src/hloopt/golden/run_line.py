@@ -144,6 +144,7 @@ _TOKEN = pattern(
     )""",
     re.VERBOSE,
 )
+_QUOTING = pattern(r"['\"\\]")
 _FIELDS = {"<": "stdin", ">": "stdout", ">>": "stdout", "2>": "stderr"}
 _JOINTS: dict[str, Joint] = {"&&": "&&", "||": "||", ";": ";"}
 _Token: TypeAlias = "tuple[str | None, str]"
@@ -175,7 +176,9 @@ def _tokens(text: str, span: Span) -> Iterator[_Token]:
         if match["operator"]:
             yield match["operator"], match["operator"]
         else:
-            yield None, shlex.split(match["word"])[0]
+            word = match["word"]
+            # shlex takes quadratic time for long words.
+            yield None, shlex.split(word)[0] if _QUOTING.search(word) else word
         position = match.end()
 
 

@@ -108,7 +108,7 @@ def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
     """The output for all modules of the file. Raises HloError."""
     from functools import partial
 
-    from hloopt.files import read_module, read_source
+    from hloopt.files import read_module, read_proto, read_source
     from hloopt.split import split_source
     from hloopt.text import parse_module
 
@@ -117,9 +117,14 @@ def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
     render = partial(_optimized, options=options, flags=flags)
     if options["input_format"] == "pbtxt":
         return render(_from_proto_text(read_source(path)), 0)
-    if not options["split_input_file"]:
+    if options["input_format"] == "pb":
+        return render(read_proto(path), 0)
+    if not options["split_input_file"] and options["input_format"] is None:
         return render(read_module(path), 0)
-    file = split_source(read_source(path))
+    source = read_source(path)
+    if not options["split_input_file"]:
+        return render(parse_module(source), 0)
+    file = split_source(source)
     modules = map(parse_module, file.chunks)
     return file.join([render(module, number) for number, module in enumerate(modules)])
 

@@ -43,7 +43,11 @@ class XlaDump(Observer):
 
     def begin(self, module: Module) -> None:
         """Write the module as it was read, and the flags."""
-        os.makedirs(os.path.dirname(self._stem), exist_ok=True)
+        folder = os.path.dirname(self._stem)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise HloError(f"cannot write {folder}: {error.strerror}", code="HLO004") from None
         self._write("before_optimization", module)
         write_whole(f"{self._stem}.debug_options", debug_options_text(self._flags))
 

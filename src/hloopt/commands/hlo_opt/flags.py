@@ -77,7 +77,11 @@ def all_flags(given: Flags, debug_options: str | None) -> Flags:
     Raises HloError for a flag that is not known.
     """
     found = {} if debug_options is None else _read_debug_options(debug_options)
-    _, of_environment = split_flags(shlex.split(os.environ.get("XLA_FLAGS", "")))
+    try:
+        words = shlex.split(os.environ.get("XLA_FLAGS", ""))
+    except ValueError as error:
+        raise HloError(f"XLA_FLAGS cannot be read: {error}") from None
+    _, of_environment = split_flags(words)
     return {_known(name): value for name, value in {**found, **of_environment, **given}.items()}
 
 
