@@ -10,7 +10,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.ordering import dependencies, depends_on
-from hloopt.ir.shapes.shape import Shape, compatible
+from hloopt.ir.shapes.shape import Shape, compatible, format_shape
 from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.passes.rewriting.replace import inherit, replace_instruction
 
@@ -181,15 +181,11 @@ class Rewriter:
                 old, f"%{new.name} is in %{new.parent.name}, it is in %{old.parent.name}"
             )
         if not compatible(old.shape, new.shape):
-            raise self._error(
-                old, f"its shape is {old.shape.text}, that of %{new.name} {new.shape.text}"
-            )
+            ours, theirs = (format_shape(each.shape, layout=False) for each in (old, new))
+            raise self._error(old, f"its shape is {ours}, that of %{new.name} {theirs}")
 
     def _check_control(self, old: Instruction, new: Instruction) -> None:
         """Raise HloError where control edges of `old` would make a circle with `new`."""
-        for successor in old.control_successors:
-            if successor is not new and depends_on(new, successor):
-                raise self._error(old, f"%{successor.name} must run after it, before %{new.name}")
         for predecessor in old.control_predecessors:
             if predecessor is not new and depends_on(predecessor, new):
                 raise self._error(old, f"%{predecessor.name} must run before it, after %{new.name}")
