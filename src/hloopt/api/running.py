@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hloopt.diagnostics import HloError, counted
+from hloopt.diagnostics import HloError, counted, with_article
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 
@@ -59,9 +59,12 @@ def _given(module: Module, arguments: tuple[Any, ...]) -> dict[GivenKey, Array]:
             raise _misfit(module, parameter, counted(len(leaves), "array"))
         for number, (leaf, shape) in enumerate(zip(leaves, shapes, strict=True)):
             if not shape.is_token:
-                array = np.asarray(leaf)
+                try:
+                    array = np.asarray(leaf)
+                except ValueError:  # rows of different lengths
+                    array = np.empty((), object)
                 if array.dtype.kind in "OUS":
-                    raise _misfit(module, parameter, f"a {type(leaf).__name__}")
+                    raise _misfit(module, parameter, with_article(type(leaf).__name__))
                 given[GivenKey(parameter.parameter_number, number)] = array
     return given
 

@@ -254,6 +254,7 @@ def test_what_is_needed_is_not_erased() -> None:
             rewriter.erase(module[name])
         assert caught.value.message == f"%{name}: {reason}"
         assert caught.value.span is not None
+    assert caught.value.help == "drop_control_dependencies() of the instruction drops them"
     module["x"].drop_control_dependencies()
     rewriter.erase(module["x"])
     assert order(module) == ["a", "b", "d", "n", "e", "r"]
