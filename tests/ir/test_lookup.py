@@ -70,7 +70,7 @@ def test_lookup_makes_nothing_a_sequence() -> None:
     module = parse_module(TEXT)
     for each in (module, module.entry):
         with pytest.raises(TypeError, match="not iterable"):
-            iter(each)
+            iter(each)  # type: ignore[call-overload]  # what somebody may try
         with pytest.raises(TypeError, match="looked up by name, not by int"):
             each[0]  # type: ignore[index]  # what somebody may try
     assert module["k"] in module.entry

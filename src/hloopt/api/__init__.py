@@ -1,1 +1,1 @@
-"""What the Python API has that no other room has: calls that do what a command does."""
+"""Calls of the Python API that do what a command does."""

@@ -1,4 +1,4 @@
-"""What a module computes: `hloopt.run(module, x, y)`."""
+"""Running a module on arrays: `hloopt.run(module, x, y)`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _given(module: Module, arguments: tuple[Any, ...]) -> dict[GivenKey, Array]:
 
 
 def _leaves(value: Value) -> Iterator[Value]:
-    """What is not a tuple in a value, in order."""
+    """All that is not a tuple in a value, in order."""
     stack = [value]
     while stack:
         value = stack.pop()

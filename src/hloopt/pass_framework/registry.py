@@ -134,7 +134,7 @@ _REGISTERED: dict[str, type[ModulePass]] = {}
 """The passes that code of this process registered, by name."""
 _NAME = pattern(r"[A-Za-z][\w.\-]*")
 _WORDS = ("fixpoint", "pipeline")
-"""What the text of passes means by these names is no pass."""
+"""Words of the text of passes, which no pass can have as its name."""
 
 
 def register_pass(
