@@ -257,18 +257,6 @@ def test_the_example_scheduler_follows_its_hooks(
     assert context.statistics["decisions by kPreferDot"]
 
 
-def test_the_python_example_runs(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import gzip
-
-    monkeypatch.chdir(tmp_path)
-    Path("step.hlo.gz").write_bytes(gzip.compress(MODULE.encode()))
-    exec(blocks(root, "python_api.md", "python")[0], {})
-    assert "applied k inlined %inner" in capsys.readouterr().out
-    assert "call(" not in Path("out.hlo").read_text(encoding="utf-8")
-
-
 def test_the_example_of_running_from_python_runs(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

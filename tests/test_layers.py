@@ -18,7 +18,6 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("interpreter", "query", "text", "verifier"),
     ("proto", "xla"),
     ("files",),
-    ("hloopt",),  # the names of the Python API
     ("analysis",),
     ("cost_models", "equivalence", "memory", "shrink"),
     ("scheduling",),
@@ -26,7 +25,8 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("passes",),
     ("reports",),
     ("checks",),
-    ("defects", "driver", "testing"),
+    ("api", "defects", "driver", "testing"),
+    ("hloopt",),  # the names of the Python API; its version is everybody's
     ("jax",),
     ("commands", "pytest_plugin"),
     ("cli",),
@@ -39,7 +39,8 @@ The tables of passes and commands name modules of higher rank, which are importe
 """
 
 IR_CORE = frozenset(
-    f"hloopt.ir.{name}" for name in ("computation", "indexed_operands", "instruction", "module")
+    f"hloopt.ir.{name}"
+    for name in ("computation", "indexed_operands", "instruction", "lookup", "module")
 )
 """The modules that import each other: an instruction, and what holds it."""
 
@@ -183,6 +184,8 @@ def _imports(tree: ast.Module, modules: Iterable[str]) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "relative import"
+            if node.module == "hloopt" and [a.name for a in node.names] == ["__version__"]:
+                continue
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 found = full if full in modules else str(node.module)

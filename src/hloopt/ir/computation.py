@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.lookup import find_by_name
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
 
@@ -102,11 +104,25 @@ class Computation:
     def __len__(self) -> int:
         return len(self._members if self._listed is None else self._listed)
 
+    __iter__: ClassVar[None] = None
+    """Lookup by name does not make it a sequence: iterate over `instructions`."""
+
+    def __getitem__(self, name: str) -> Instruction:
+        """The instruction of a name, with or without `%`.
+
+        O(instructions). Raises NoSuchName, a KeyError, with a near name.
+        """
+        return find_by_name(name, self.instructions, self.module.read_names, f"%{self.name}")
+
     def __contains__(self, instruction: object) -> bool:
         return instruction in self._as_members()
 
     def __repr__(self) -> str:
         return f"<computation %{self.name}, {len(self)} instructions>"
+
+    def __str__(self) -> str:
+        """The computation as it is printed. O(instructions)."""
+        return str(import_module("hloopt.text.printer").format_computation(self))
 
     # -- changes ----------------------------------------------------------------------------
 
@@ -195,8 +211,8 @@ class Computation:
 
     def remove(self, instruction: Instruction) -> None:
         """Remove an instruction without users that is not the root. O(operands)."""
-        assert not instruction.users, f"{instruction} still has users"
-        assert instruction is not self.root, f"{instruction} is the root"
+        assert not instruction.users, f"{instruction!r} still has users"
+        assert instruction is not self.root, f"{instruction!r} is the root"
         instruction.drop_control_dependencies()
         instruction._drop_operands()
         for computation in instruction.called:

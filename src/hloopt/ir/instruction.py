@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +147,10 @@ class Instruction:
 
     def __repr__(self) -> str:
         return f"<%{self.name} = {self.opcode}>"
+
+    def __str__(self) -> str:
+        """The instruction as it is printed, in one line, without `ROOT`."""
+        return str(import_module("hloopt.text.module_printer").instruction_line(self))
 
     # -- changes ----------------------------------------------------------------------------
 

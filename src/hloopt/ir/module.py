@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from hloopt.diagnostics import Source, Span
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.lookup import find_by_name
 from hloopt.ir.names import NameTable
 from hloopt.ir.opcode import Opcode
 
@@ -79,6 +81,18 @@ class Module:
     def num_partitions(self) -> int:
         return int(self.attributes.get("num_partitions", 1))
 
+    __iter__: ClassVar[None] = None
+    """Lookup by name does not make it a sequence: iterate over `instructions()`."""
+
+    def __getitem__(self, name: str) -> Instruction:
+        """The instruction of a name, with or without `%`; `computations` has those by name.
+
+        O(instructions). Raises NoSuchName, a KeyError: with a near name, or with all instructions
+        that have the name in the text, where it is in several computations.
+        """
+        found = self.instructions()
+        return find_by_name(name, found, self.read_names, f"module {self.name}", self.computations)
+
     def instructions(self, opcode: Opcode | None = None) -> Iterator[Instruction]:
         """All instructions, or those with an opcode, computation by computation."""
         found = chain.from_iterable(c.instructions for c in self.computations.values())
@@ -141,6 +155,10 @@ class Module:
     def __repr__(self) -> str:
         return f"<module {self.name}, {len(self.computations)} computations>"
 
+    def __str__(self) -> str:
+        """The module as HLO text, as `print_module` prints it. O(length of the result)."""
+        return str(import_module("hloopt.text.printer").print_module(self))
+
     # -- changes ----------------------------------------------------------------------------
 
     def changed(self) -> None:
@@ -186,12 +204,12 @@ class Module:
         """Remove computations that only each other call, with their instructions."""
         gone = list(computations)
         for computation in gone:
-            assert computation is not self.entry, f"{computation} is the entry"
+            assert computation is not self.entry, f"{computation!r} is the entry"
             for instruction in computation.instructions:
                 for callee in instruction.called:
                     callee.remove_caller(instruction)
         for computation in gone:
-            assert not computation.callers, f"{computation} is still called"
+            assert not computation.callers, f"{computation!r} is still called"
             del self.computations[computation.name]
         if gone:
             self.changed()

@@ -18,14 +18,11 @@ def opt(program: Any, /, *args: Any, passes: str, stage: Stage = "before", **kwa
     """
     from warnings import warn
 
-    from hloopt.driver import Settings
+    from hloopt.api.optimization import pipeline_of
     from hloopt.pass_framework.runner import PipelineRunner
-    from hloopt.pass_framework.shipped import pipeline_names
     from hloopt.text import parse_module, print_module
 
-    is_name = passes in pipeline_names() or passes.endswith((".yaml", ".yml"))
-    settings = Settings(pipelines=(passes,)) if is_name else Settings(passes=passes)
-    pipeline = settings.pipeline()  # a mistake is reported before anything is compiled
+    pipeline = pipeline_of(passes)  # a mistake is reported before anything is compiled
     module = module_of_program(program, *args, stage=stage, **kwargs)
     if module is program:
         module = parse_module(print_module(module))

@@ -24,8 +24,8 @@ _NAME = pattern(r"[A-Za-z_][\w.\-]*")
 _VALUE = pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,{}()\[\]="]+')
 
 
-def parse_passes(text: str, find_pipeline: FindPipeline) -> Pipeline:
-    """The pipeline that a `--passes` text names.
+def parse_passes(text: str, find_pipeline: FindPipeline, *, source: str = "--passes") -> Pipeline:
+    """The pipeline that a text of passes names, as of `--passes`; `source` is where it is from.
 
         passes  := pass (',' pass)*
         pass    := name options? | 'fixpoint' '(' passes ')' options? | 'pipeline' '(' name ')'
@@ -34,9 +34,9 @@ def parse_passes(text: str, find_pipeline: FindPipeline) -> Pipeline:
 
     Raises PipelineError with the place of the mistake.
     """
-    reader = _PassesReader(Source("--passes", text), find_pipeline)
+    reader = _PassesReader(Source(source, text), find_pipeline)
     steps = reader.steps(end="")
-    return Pipeline(name="--passes", steps=tuple(steps))
+    return Pipeline(name=source, steps=tuple(steps))
 
 
 def parse_options(pass_name: str, source: Source) -> dict[str, object]:

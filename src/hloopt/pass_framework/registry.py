@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from hloopt.diagnostics import HloError, PipelineError, did_you_mean
-from hloopt.pass_framework.base import ModulePass
+from hloopt.pass_framework.base import ModulePass, PassClass, register
 from hloopt.pass_framework.options import make_options, option_infos
 from hloopt.pass_framework.plugins import ENTRY_POINTS as ENTRY_POINTS
 from hloopt.pass_framework.plugins import load, offered, package_of, place_in_package, place_in_pass
+from hloopt.patterns import pattern
+from hloopt.preserves import Preserves
 
 PASSES = {
     "add-special-case-copies": ".copy_insertion.passes:AddSpecialCaseCopies",
@@ -128,9 +130,49 @@ ALIASES = {
 """Other names that people know passes by, those of XLA's source files among them."""
 
 
+_REGISTERED: dict[str, type[ModulePass]] = {}
+"""The passes that code of this process registered, by name."""
+_NAME = pattern(r"[A-Za-z][\w.\-]*")
+_WORDS = ("fixpoint", "pipeline")
+"""Words of the text of passes, which no pass can have as its name."""
+
+
+def register_pass(
+    name: str, *, preserves: Preserves = "rounding"
+) -> Callable[[PassClass], PassClass]:
+    """Give a pass a name by which this process finds it: in a text of passes, in pipelines.
+
+    For scripts and notebooks: a name may be registered again, and the newest pass has it, before
+    one that an installed package offers under it. `_` and `-` are the same. `preserves` is what
+    validation holds the pass to. Raises PipelineError for a name that hloopt uses itself or that a
+    text of passes cannot have, and for what is not a pass.
+    """
+    key = name.replace("_", "-")
+
+    def decorate(pass_class: PassClass) -> PassClass:
+        from hloopt.pass_framework.shipped import pipeline_names
+
+        if not _NAME.fullmatch(key):
+            raise PipelineError(
+                f"'{name}' cannot be the name of a pass",
+                help="it begins with a letter, and has letters, digits, '-' and '.'",
+            )
+        if key in PASSES or key in ALIASES:
+            raise PipelineError(f"'{name}' is a pass of hloopt: choose another name")
+        if key in _WORDS or key in pipeline_names():
+            raise PipelineError(f"'{name}' is a word or a pipeline of hloopt: choose another name")
+        found = _checked(name, getattr(pass_class, "__qualname__", repr(pass_class)), pass_class)
+        option_infos(found)
+        register(key, preserves=preserves)(pass_class)
+        _REGISTERED[key] = pass_class
+        return pass_class
+
+    return decorate
+
+
 def pass_names(*, plugins: bool = True) -> list[str]:
     """The names of all passes, sorted."""
-    return sorted({*PASSES, *(offered() if plugins else ())})
+    return sorted({*PASSES, *_REGISTERED, *(offered() if plugins else ())})
 
 
 def find_pass(name: str) -> type[ModulePass]:
@@ -141,6 +183,9 @@ def find_pass(name: str) -> type[ModulePass]:
     if home is not None:
         module, _, attribute = home.partition(":")
         return _checked(name, home, getattr(import_module(module, "hloopt.passes"), attribute))
+    own = _REGISTERED.get(key)
+    if own is not None:
+        return own
     entry = offered().get(key)
     if entry is None:
         raise PipelineError(f"unknown pass '{name}'", help=_hint(key), code="HLO601")
@@ -174,7 +219,7 @@ def _hint(key: str) -> str:
     if key in pipeline_names():
         text, yaml = f"`pipeline({key})` in --passes", f"`- pipeline: {key}` in YAML"
         return f"it is a pipeline: -p {key}, {text}, {yaml}"
-    near = did_you_mean(key, [*pass_names(), *ALIASES])
+    near = did_you_mean(key, [*pass_names(), *ALIASES, *pipeline_names()])
     return near or "`hloopt passes` lists all passes"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import computation_post_order, stable_computation_order, stable_order
 from hloopt.text.header import format_header
 from hloopt.text.instruction_printer import InstructionPrinter
@@ -106,6 +106,23 @@ def write_computation(computation: Computation, printer: InstructionPrinter) -> 
             for text in [_kept_text(instruction, printer)]
         ]
     return "\n".join([printer.head(computation), *body, printer.tail(computation)])
+
+
+def instruction_line(instruction: Instruction) -> str:
+    """An instruction as `print_module` shows it, in one line, without `ROOT`.
+
+    O(its text), of asynchronous operations O(their chain). Nothing is remembered.
+    """
+    text = instruction.text
+    if instruction.opcode in ASYNC:
+        from hloopt.ir.async_chains import find_async_start
+
+        start = find_async_start(instruction)
+        if start is not None and not _keeps_text(start):
+            text = None
+    if text is None:
+        text = InstructionPrinter(PrintOptions.keep()).instruction(instruction)
+    return " ".join(line.strip() for line in text.splitlines())
 
 
 def _kept_text(instruction: Instruction, printer: InstructionPrinter) -> str:

@@ -1,0 +1,1 @@
+"""Calls of the Python API that do what a command does."""
