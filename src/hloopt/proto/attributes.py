@@ -311,8 +311,8 @@ _OF_OPCODE: dict[tuple[Opcode, str], Codec] = {
 }
 """Attributes that stand in another field than those of the same name elsewhere."""
 
-_WITHOUT_FIELD = frozenset(("mode", "has_dynamic_root"))
-"""Attributes that no message has: a mode is read and never printed."""
+_WITHOUT_FIELD = frozenset(("mode", "has_dynamic_root", "order"))
+"""Attributes that no message has: a mode is read and never printed, an order is in the type."""
 
 _GROUP_COUNTS = {"feature_group_count": "1", "batch_group_count": "1"}
 _DOT_DIMENSIONS = {"lhs_contracting_dims": "{}"}

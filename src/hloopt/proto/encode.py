@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hloopt.diagnostics import HloError, HloSyntaxError
+from hloopt.ir.attributes.explicit import is_total_order
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import ELIDED, canonical_literal
@@ -98,6 +99,8 @@ def _encode_instruction(instruction: Instruction, proto: Any) -> None:
     write_attributes(opcode, dict(instruction.attributes), proto)
     if opcode is Opcode.PARAMETER:
         proto.parameter_number = instruction.parameter_number
+    elif opcode is Opcode.COMPARE and is_total_order(instruction):
+        proto.comparison_type = "TOTALORDER"
     elif opcode is Opcode.CONSTANT and not _is_elided(instruction):
         write_literal(instruction.payload, instruction.shape, proto.literal)
     elif opcode is Opcode.OUTFEED and instruction.operands and not proto.HasField("outfeed_shape"):

@@ -139,6 +139,8 @@ def test_comparisons_know_two_orders_of_floats() -> None:
         "NE": [False, True, True, True, True],
         "LT, type=TOTALORDER": [True, False, True, True, False],
         "EQ, type=TOTALORDER": [False, False, False, False, True],
+        "LT, order=TOTAL": [True, False, True, True, False],
+        "EQ, order=PARTIAL": [True, False, False, False, False],
     }
     for element in ("f32", "bf16", "f8e5m2"):
         for direction, values in expected.items():

@@ -13,6 +13,7 @@ from hloopt.interpreter.arithmetic.ordering import total_order_key
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.values import Array, computing_type, dtype_of_shape, widened
+from hloopt.ir.attributes.explicit import is_total_order
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
@@ -120,7 +121,7 @@ _DIRECTIONS: dict[str, _Function] = {
 @kernel(Opcode.COMPARE)
 def compare(instruction: Instruction, left: Array, right: Array) -> Array:
     attributes = instruction.attributes
-    of = total_order_key if attributes.get("type") == "TOTALORDER" else widened
+    of = total_order_key if is_total_order(instruction) else widened
     return np.asarray(_DIRECTIONS[attributes["direction"]](of(left), of(right)))
 
 

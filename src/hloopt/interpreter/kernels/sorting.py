@@ -18,6 +18,7 @@ from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.scalar_calls import apply_to_arrays, only_elementwise
 from hloopt.interpreter.values import Array, Value, joined, widened
+from hloopt.ir.attributes.explicit import is_total_order
 from hloopt.ir.attributes.typed import dimensions_of, direction_of
 from hloopt.ir.attributes.values import parse_bool, parse_int
 from hloopt.ir.computation import Computation
@@ -86,10 +87,10 @@ def _key_of(comparator: Computation) -> _Key | None:
     left, right = root.operands
     if not _is_mirrored(left, right, sides, set()) or len(sides) != 1:
         return None
-    is_total_order = root.attributes.get("type") == "TOTALORDER"
+    is_total = is_total_order(root)
     (side,) = sides
     is_descending = (direction[0] == "G") != (side == 1)
-    return _Key(left, side, is_descending, direction[1] == "E", is_total_order)
+    return _Key(left, side, is_descending, direction[1] == "E", is_total)
 
 
 def _is_mirrored(

@@ -52,8 +52,19 @@ def _outfeed(instruction: Instruction, values: dict[str, str]) -> None:
 
 
 def _compare(instruction: Instruction, values: dict[str, str]) -> None:
+    if is_total_order(instruction):
+        values["type"] = "TOTALORDER"
+    values.pop("order", None)
     if values.get("type", "").strip() == default_comparison_type(instruction):
         del values["type"]
+
+
+def is_total_order(compare: Instruction) -> bool:
+    """Whether a compare of floats orders all of them, NaN and -0 too, by either attribute."""
+    stated = compare.attributes
+    if stated.get("type") == "TOTALORDER":
+        return True
+    return stated.get("order") == "TOTAL" and default_comparison_type(compare) == "FLOAT"
 
 
 def default_comparison_type(compare: Instruction) -> str | None:
