@@ -119,7 +119,8 @@ def test_paths_of_the_test_are_not_part_of_the_expectation(
     ("run", "message"),
     [
         ("say 2 x wrong | filecheck %s", "say ended with exit code 2"),
-        ("filecheck %s --input-file %s", "nothing is piped into filecheck"),
+        ("filecheck %s", "filecheck reads nothing"),
+        ("filecheck %s --input-file %s.no", "No such file"),
         ("show %s | filecheck %s --check-prefixes=A,B", "prefixes A, B"),
         ("show %s | filecheck %s && say 0 x y | filecheck %s", "different output"),
     ],
@@ -139,7 +140,7 @@ def test_generated_checks_pass_and_notice_every_change(root: Path, tmp_path: Pat
     """Our golden tests without CHECK lines get some that pass, and fail for changed output."""
     tests = _without_checks(root / "tests" / "golden", tmp_path / "golden")
     written = [test for test in tests if _is_written(test, tmp_path)]
-    assert len(written) > 150
+    assert len(written) > 220
     for test in written:
         assert run_test(test, tmp_path) is None
         assert not update_test(test, tmp_path)
@@ -225,3 +226,11 @@ def test_lines_that_the_output_names_stay_where_they_are(tmp_path: Path) -> None
     lines = test.read_text().splitlines()
     assert lines[1:4] == ["", "HloModule {", MARKER]
     assert "{{.*}}:3:" in test.read_text()
+
+
+def test_the_input_may_be_a_file(tmp_path: Path) -> None:
+    test = tmp_path / "x.hlo"
+    test.write_text("// RUN: echo one > %t && filecheck %s --input-file %t\nHloModule m\n")
+    assert update_test(test, tmp_path, without_marker=True)
+    assert "// CHECK: one\n" in test.read_text()
+    assert run_test(test, tmp_path) is None

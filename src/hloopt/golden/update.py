@@ -18,6 +18,7 @@ from hloopt.golden.filecheck import (
     MARKER,
     check_prefixes,
     directive_pattern,
+    split_options,
     without_directives,
 )
 from hloopt.golden.filecheck import NAMES as FILECHECK
@@ -93,9 +94,10 @@ def _add_block(
     arguments = last.command.words[1:]
     if last.command.words[0] not in FILECHECK:
         return
-    if not last.stdin:
+    checked = _checked_by(last, run_line)
+    if not checked:
         raise GoldenError(
-            "nothing is piped into filecheck, so there is no output to make CHECK lines from",
+            "filecheck reads nothing, so there is no output to make CHECK lines from",
             span=run_line.span,
         )
     prefixes = check_prefixes(arguments)
@@ -105,7 +107,7 @@ def _add_block(
             span=run_line.span,
             help="give it one --check-prefix",
         )
-    output = without_directives(last.stdin.decode(), arguments).splitlines()
+    output = without_directives(checked, arguments).splitlines()
     block = list(check_lines(prefixes[0], output, paths))
     if blocks.setdefault(prefixes[0], block) != block:
         raise GoldenError(
@@ -113,6 +115,18 @@ def _add_block(
             span=run_line.span,
             help="give each its own --check-prefix",
         )
+
+
+def _checked_by(filecheck: Outcome, run_line: RunLine) -> str:
+    """The text that a run of filecheck reads: from a pipe, or a file. Raises GoldenError."""
+    _, files = split_options(filecheck.command.words[1:], ("input-file",))
+    if not files or files[-1] == "-":
+        return filecheck.stdin.decode()
+    try:
+        return Path(files[-1]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not text"
+        raise GoldenError(f"{files[-1]}: {reason}", span=run_line.span) from None
 
 
 _COMPUTATION = pattern(r"(?:ENTRY )?%?[\w.-]+ (?:\(.*\) -> .+ )?\{$")
