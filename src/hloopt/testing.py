@@ -38,8 +38,6 @@ Program: TypeAlias = "Module | Compiled | str | os.PathLike[str]"
 def module_of(program: Program) -> Module:
     """The module of a program: read from its file or text unless it is one. Raises HloError."""
     from hloopt.files import load
-    from hloopt.text import parse_module
-    from hloopt.verifier import ANY_TARGET, verify_module
 
     if isinstance(program, Module):
         return program
@@ -48,7 +46,15 @@ def module_of(program: Program) -> Module:
     text = program if isinstance(program, str) else program.as_text()
     if isinstance(program, str) and "\n" not in text and not text.startswith("HloModule"):
         return load(text)
-    module = parse_module(Source(f"<{type(program).__name__}>", text))
+    return verified_module(text, f"<{type(program).__name__}>")
+
+
+def verified_module(text: str, name: str) -> Module:
+    """The module of a text, which messages call `name`. Raises HloError for an invalid one."""
+    from hloopt.text import parse_module
+    from hloopt.verifier import ANY_TARGET, verify_module
+
+    module = parse_module(Source(name, text))
     for error in verify_module(module, ANY_TARGET):
         raise error
     return module

@@ -10,6 +10,7 @@ from hloopt.cli import hlo_opt
 from hloopt.proto import encode
 from hloopt.text import parse_module
 
+COMBINE = "--xla_gpu_all_reduce_combine_threshold_bytes=100"
 Capture = pytest.CaptureFixture[str]
 MODULE = """HloModule m
 
@@ -108,6 +109,25 @@ def test_dumps_have_xlas_names(folder: Path) -> None:
     )
 
 
+def test_passes_that_run_again_are_dumped_again(folder: Path) -> None:
+    flags = ["--xla_dump_to=d", "--xla_dump_hlo_pass_re=dce"]
+    assert hlo_opt(["m.hlo", "--passes=fixpoint(dce,cse),dce", *flags]) == 0
+    names = sorted(path.name for path in (folder / "d").iterdir())
+    assert [name.partition("pipeline.")[2] for name in names if "pipeline." in name] == [
+        "after_pipeline-start.before_dce.txt",
+        "after_dce.before_cse.txt",
+    ]
+
+
+def test_several_flags_set_options_whatever_their_values(folder: Path, capsys: Capture) -> None:
+    flags = ["--xla_gpu_memory_limit_slop_factor=90", "--xla_gpu_pgle_accuracy_checker=error"]
+    (folder / "s.hlo").write_text(MODULE.replace("HloModule m", "HloModule m, is_scheduled=true"))
+    assert hlo_opt(["s.hlo", "--passes=latency-hiding-scheduler", *flags]) == 0
+    profile = "--xla_gpu_pgle_profile_file_or_directory_path=a b,c.pbtxt"
+    assert hlo_opt(["s.hlo", "--passes=latency-hiding-scheduler", profile]) == 2
+    assert "a b,c.pbtxt" in capsys.readouterr().err
+
+
 def test_without_a_pattern_passes_are_not_dumped(folder: Path) -> None:
     assert hlo_opt(["two.hlo", "--split-input-file", "--passes=dce", "--xla_dump_to=d"]) == 0
     names = sorted(path.name for path in (folder / "d").iterdir())
@@ -140,7 +160,7 @@ def test_a_flag_sets_the_option_of_a_pass(folder: Path, capsys: Capture) -> None
     passes = "--passes=all-reduce-combiner"
     assert hlo_opt(["ar.hlo", passes]) == 0
     assert capsys.readouterr().out.count(" all-reduce(") == 1
-    assert hlo_opt(["ar.hlo", passes, "--xla_gpu_all_reduce_combine_threshold_bytes=100"]) == 0
+    assert hlo_opt(["ar.hlo", passes, COMBINE]) == 0
     assert capsys.readouterr().out.count(" all-reduce(") == 2
 
 
@@ -161,6 +181,10 @@ def test_a_flag_sets_the_option_of_a_pass(folder: Path, capsys: Capture) -> None
         (
             *(["m.hlo", "--passes=collective-pipeliner", "--xla_gpu_enable_pipelined_all_gather"],),
             "--xla_gpu_enable_pipelined_all_gather sets no option of collective-pipeliner here",
+        ),
+        (
+            ["m.hlo", "--passes=fixpoint(all-reduce-combiner)", COMBINE],
+            "flags set options of all-reduce-combiner only where --passes is names",
         ),
         (["no.hlo"], "no.hlo: No such file"),
         (["m.hlo", "--format=pbtxt"], "is not an HloProto as text"),

@@ -100,6 +100,10 @@ class Section:
         return Section(self.source, self.path[:-1], {})._span(self.path[-1])
 
 
+NO_SETTINGS = Section(Source("", ""), (), {})
+"""The section of a project without a file of settings."""
+
+
 def find_configuration() -> str | None:
     """The path of the nearest settings, of this folder or of one around it; None without any.
 

@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hloopt.checks.configuration import Section, read_section
+from hloopt.checks.configuration import NO_SETTINGS, Section, read_section
 from hloopt.checks.lint.configuration import rule_called, settings_of
 from hloopt.checks.lint.registry import all_rules
 from hloopt.checks.lint.selection import ALL
 from hloopt.checks.settings import expect_settings, golden_settings
 from hloopt.checks.view import MOST_GUESSED
-from hloopt.diagnostics import Source
 from hloopt.options import Share
 from hloopt.pass_framework.options import infos_of
 
@@ -50,7 +49,7 @@ def effective_settings(path: str | None) -> list[Setting]:
     """The settings of all sections by a file, or the defaults. Raises ConfigurationError."""
     found = []
     for name, defaults in _DEFAULTS.items():
-        section = Section(Source("", ""), (), {}) if path is None else read_section(path, name)
+        section = NO_SETTINGS if path is None else read_section(path, name)
         _READERS[name](section)  # a mistake is an error as it is where the settings are read
         found += [_setting(name, section, key, defaults[key]) for key in defaults]
         if name == "lint":

@@ -105,7 +105,9 @@ def command(
     if baseline is None and (update_baseline or tolerance is not None):
         raise click.UsageError("--update-baseline and --tolerance need --baseline FILE")
     paths, texts = _split(arguments)
-    settings = _settings(config, isolated)
+    from hloopt.checks.settings import expect_settings
+
+    settings = expect_settings(section_of("expect", config, isolated=isolated))
     entries, cost_model, guessed = _wanted(
         texts, files_of_expectations, cost_model, max_guessed, settings
     )
@@ -167,14 +169,6 @@ def _wanted(
     if cost_model.is_choice:
         cost_model.resolved()
     return entries, cost_model, MOST_GUESSED if max_guessed is None else max_guessed
-
-
-def _settings(config: str | None, isolated: bool) -> ExpectSettings:
-    """The settings in a file, by default those of the project. Raises HloError."""
-    from hloopt.checks.settings import ExpectSettings, expect_settings
-
-    section = section_of("expect", config, isolated=isolated)
-    return ExpectSettings() if section is None else expect_settings(section)
 
 
 @dataclass

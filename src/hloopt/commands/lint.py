@@ -123,11 +123,10 @@ def command(
     if statistics and options["output_format"] != "text":
         raise click.UsageError("--statistics is for --format text")
     past = _Past.of(write_baseline, baseline, update_baseline)
-    from hloopt.checks.lint.configuration import with_options, with_selection
+    from hloopt.checks.lint.configuration import settings_of, with_options, with_selection
 
-    settings = with_selection(
-        _settings(config, isolated), select=select, extend_select=extend_select, ignore=ignore
-    )
+    project = settings_of(section_of("lint", config, isolated=isolated))
+    settings = with_selection(project, select=select, extend_select=extend_select, ignore=ignore)
     settings = with_options(settings, rule_options)
     if max_guessed is not None:
         settings = replace(settings, max_guessed=max_guessed)
@@ -135,15 +134,6 @@ def command(
     if cost_model.is_choice:
         cost_model.resolved()
     return _lint(files, settings, cost_model, past, statistics, options)
-
-
-def _settings(config: str | None, isolated: bool) -> LintSettings:
-    """The settings in a file, by default those of the project. Raises HloError."""
-    from hloopt.checks.lint.configuration import settings_of
-    from hloopt.checks.lint.settings import LintSettings
-
-    section = section_of("lint", config, isolated=isolated)
-    return LintSettings() if section is None else settings_of(section)
 
 
 def _lint(

@@ -24,7 +24,6 @@ from hloopt.commands.shared.project_settings import section_of, settings_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hloopt.checks.settings import GoldenSettings
     from hloopt.golden.session import Result, Update
     from hloopt.golden.settings import TestSettings
 
@@ -96,6 +95,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     hloopt test tests/golden --update
     hloopt test --init step.hlo --passes dce,cse
     """
+    from hloopt.checks.settings import golden_settings
     from hloopt.golden.last_failed import write_failed
 
     if options["lit_config"]:
@@ -104,7 +104,8 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
         paths = (_begin(options["init"], options),)
     elif options["passes"] or options["pipelines"]:
         raise click.UsageError("--passes and -p are those of --init FILE")
-    project = _project_settings(options["config"], options["isolated"])
+    section = section_of("test", options["config"], isolated=options["isolated"])
+    project = golden_settings(section)
     tests = _chosen(paths or project.paths, options)
     jobs = options["jobs"] or project.jobs or os.cpu_count() or 1
     running = _run(tests, jobs, _surroundings(options), _update(options))
@@ -139,14 +140,6 @@ def _chosen(paths: tuple[str, ...], options: dict[str, Any]) -> list[str]:
             "there is no test: none of the files has a RUN line, or -k fits none"
         )
     return tests
-
-
-def _project_settings(config: str | None, isolated: bool) -> GoldenSettings:
-    """The settings in a file, by default those of the project. Raises HloError."""
-    from hloopt.checks.settings import GoldenSettings, golden_settings
-
-    section = section_of("test", config, isolated=isolated)
-    return GoldenSettings() if section is None else golden_settings(section)
 
 
 def _surroundings(options: dict[str, Any]) -> TestSettings:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
-from hloopt.diagnostics import HloError, Source, counted, did_you_mean
+from hloopt.diagnostics import HloError, counted, did_you_mean
 from hloopt.ir.module import Module
 
 if TYPE_CHECKING:
@@ -143,14 +143,10 @@ def _refuse(program: object) -> NoReturn:
 
 def _read(program: object, text: str, stage: Stage) -> Module:
     """The module of a text. Raises HloError for one that XLA would not have written."""
-    from hloopt.text import parse_module
-    from hloopt.verifier import ANY_TARGET, verify_module
+    from hloopt.testing import verified_module
 
     name = getattr(program, "__name__", type(program).__name__)
-    found = parse_module(Source(f"<{name}, {stage}>", text))
-    for error in verify_module(found, ANY_TARGET):
-        raise error
-    return found
+    return verified_module(text, f"<{name}, {stage}>")
 
 
 def _set_counts(module: Module, lowered: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -143,8 +144,7 @@ def _optimized(
     pipeline = _pipeline(options["passes"] or "", flags)
     dump = None
     if (folder := flags.get("xla_dump_to")) is not None:
-        names = [step.made.name for step in pipeline.passes()]
-        dump = XlaDump(folder, number, module.name, flags, names)
+        dump = XlaDump(folder, number, module.name, flags)
         dump.begin(module)
     observers = () if dump is None else (dump,)
     PipelineRunner(verify=is_valid, observers=observers).run(pipeline, module)
@@ -178,7 +178,14 @@ def _pipeline(passes: str, flags: dict[str, str]) -> Pipeline:
                 )
         options = pass_options(names, flags)
         passes = ",".join(_with_options(name, options.get(name, {})) for name in names)
-    return parse_passes(passes, find_pipeline)
+        return parse_passes(passes, find_pipeline)
+    pipeline = parse_passes(passes, find_pipeline)
+    for name in pass_options([step.made.name for step in pipeline.passes()], flags):
+        raise HloError(
+            f"flags set options of {name} only where --passes is names and commas",
+            help=f"write the options themselves: {name}{{…}}",
+        )
+    return pipeline
 
 
 def _spelled(name: str, known: list[str]) -> str:
@@ -190,7 +197,7 @@ def _spelled(name: str, known: list[str]) -> str:
 def _with_options(name: str, options: Mapping[str, str]) -> str:
     if not options:
         return name
-    return f"{name}{{{' '.join(f'{key}={value}' for key, value in options.items())}}}"
+    return f"{name}{{{','.join(f'{key}={json.dumps(value)}' for key, value in options.items())}}}"
 
 
 def _proto_text(module: Module) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hloopt.pass_framework.runner import PassRun
 
 PIPELINE = "transforms_pipeline"
+_START = "pipeline-start"
 
 
 class XlaDump(Observer):
@@ -27,13 +28,12 @@ class XlaDump(Observer):
     `.0000.transforms_pipeline.after_pipeline-start.before_dce.txt` where a pass changed something.
     """
 
-    def __init__(
-        self, folder: str, number: int, name: str, flags: Flags, passes: list[str]
-    ) -> None:
+    def __init__(self, folder: str, number: int, name: str, flags: Flags) -> None:
         self._stem = os.path.join(folder, f"module_{number:04}.{name}")
         self._flags = flags
         self._style = printed(flags.get("xla_dump_large_constants") == "true")
-        self._following = [*passes[1:], "pipeline-end"]
+        self._changed_by: str | None = _START
+        """The pass whose change is to be written when it is known what follows."""
         self._count = 0
         pattern = flags.get("xla_dump_hlo_pass_re")
         try:
@@ -53,22 +53,23 @@ class XlaDump(Observer):
 
     def end(self, module: Module) -> None:
         """Write the module as it is at the end."""
+        if self._changed_by != _START:
+            self._dump("pipeline-end", module)
         self._write("after_optimization", module)
 
     def before(self, run: PassRun, module: Module) -> None:
-        if not self._count:
-            self._dump("pipeline-start", run.name, module)
+        self._dump(run.name, module)
 
     def after(self, run: PassRun, module: Module) -> None:
-        following = self._following.pop(0)
         if run.changed:
-            self._dump(run.name, following, module)
+            self._changed_by = run.name
 
-    def _dump(self, earlier: str, later: str, module: Module) -> None:
-        """Write the module between two passes, if the name of one of them fits."""
-        if self._pattern is None or not (
-            self._pattern.search(earlier) or self._pattern.search(later)
-        ):
+    def _dump(self, later: str, module: Module) -> None:
+        """Write the module before a pass, if one before changed it and the name of one fits."""
+        earlier, self._changed_by = self._changed_by, None
+        if earlier is None or self._pattern is None:
+            return
+        if not self._pattern.search(earlier) and not self._pattern.search(later):
             return
         self._write(f"{self._count:04}.{PIPELINE}.after_{earlier}.before_{later}", module)
         self._count += 1

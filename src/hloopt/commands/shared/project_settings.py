@@ -37,9 +37,9 @@ def settings_file(config: str | None, *, isolated: bool) -> str | None:
     return config if config is not None or isolated else find_configuration()
 
 
-def section_of(name: str, config: str | None, *, isolated: bool) -> Section | None:
-    """A section of that file; None without a file. Raises UsageError and HloError."""
-    from hloopt.checks.configuration import read_section
+def section_of(name: str, config: str | None, *, isolated: bool) -> Section:
+    """A section of that file; empty without a file. Raises UsageError and HloError."""
+    from hloopt.checks.configuration import NO_SETTINGS, read_section
 
     path = settings_file(config, isolated=isolated)
-    return None if path is None else read_section(path, name)
+    return NO_SETTINGS if path is None else read_section(path, name)

@@ -132,7 +132,8 @@ TIMES = {f"schedule(target={TARGET}).exposed": 0.5, f"schedule(target={TARGET}).
 
 
 def limit_of(settings: LintSettings, code: str) -> object:
-    return getattr(settings.options_of(all_rules()[code]), "limit")  # noqa: B009  # of one rule
+    rule = all_rules()[code]
+    return getattr(settings.options_of(rule), rule.compares_with)
 
 
 def test_figures_of_a_baseline_are_limits_where_none_is_set() -> None:
