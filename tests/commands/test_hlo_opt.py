@@ -75,6 +75,11 @@ def test_underscores_are_hyphens(capsys: Capture) -> None:
     assert hlo_opt(["m.hlo", "--passes=cse_barrier_expander,tuple_simplifier"]) == 0
 
 
+def test_other_names_of_passes_are_known(capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo", "--passes=sort-simplifier,dce"]) == 0
+    assert capsys.readouterr().out == DEFAULT_STYLE
+
+
 def test_a_module_that_does_not_verify_is_read_as_by_xla(folder: Path, capsys: Capture) -> None:
     (folder / "bad.hlo").write_text(
         "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p)\n}\n"

@@ -1,4 +1,4 @@
-"""The order of a compare, as XLA before 0.11 and since then writes it."""
+"""The order of a compare, as XLA 0.10 and as XLA 0.12 writes it."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from hloopt.commands.shared.common import HloCommand
 if TYPE_CHECKING:
     from hloopt.diagnostics import Source
     from hloopt.ir.module import Module
+    from hloopt.pass_framework.base import ModulePass
     from hloopt.pass_framework.pipeline import Pipeline
 
 _STAGES = ("hlo",)
@@ -158,24 +159,17 @@ def _optimized(
 def _pipeline(passes: str, flags: dict[str, str]) -> Pipeline:
     """The passes, with options that flags set and that are not written. Raises HloError."""
     from hloopt.commands.hlo_opt.flags import pass_options
-    from hloopt.diagnostics import HloError, did_you_mean
+    from hloopt.diagnostics import HloError
     from hloopt.pass_framework.library import find_pipeline
     from hloopt.pass_framework.pipeline_text import parse_passes
-    from hloopt.pass_framework.registry import pass_names
 
     if not passes.strip():
         from hloopt.pass_framework.pipeline import Pipeline
 
         return Pipeline("hlo-opt", ())
-    known = pass_names()
-    names = [_spelled(name.strip(), known) for name in passes.split(",")]
+    names = [name.strip() for name in passes.split(",")]
     if all(name.replace("-", "_").isidentifier() for name in names):
-        for name in names:
-            if name not in known:
-                raise HloError(
-                    f"INVALID_ARGUMENT: Pass {name} not found.",
-                    help=did_you_mean(name, known) or "hlo-opt --list-passes lists them",
-                )
+        names = [_found(name).name for name in names]
         options = pass_options(names, flags)
         passes = ",".join(_with_options(name, options.get(name, {})) for name in names)
         return parse_passes(passes, find_pipeline)
@@ -188,10 +182,16 @@ def _pipeline(passes: str, flags: dict[str, str]) -> Pipeline:
     return pipeline
 
 
-def _spelled(name: str, known: list[str]) -> str:
-    """A pass's name with hyphens where XLA has underscores, if there is such a pass."""
-    here = name.replace("_", "-")
-    return here if here in known else name
+def _found(name: str) -> type[ModulePass]:
+    """The pass of a name of XLA. Raises HloError in the words of XLA."""
+    from hloopt.diagnostics import HloError, PipelineError
+    from hloopt.pass_framework.registry import find_pass
+
+    try:
+        return find_pass(name)
+    except PipelineError as error:
+        help = error.help or "hlo-opt --list-passes lists them"
+        raise HloError(f"INVALID_ARGUMENT: Pass {name} not found.", help=help) from None
 
 
 def _with_options(name: str, options: Mapping[str, str]) -> str:

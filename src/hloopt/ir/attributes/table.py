@@ -124,7 +124,7 @@ _OWN: dict[Opcode, tuple[Attribute, ...]] = {
     Opcode.COMPARE: (
         _required("direction", kind.one_of("EQ", "NE", "GE", "GT", "LE", "LT")),
         Attribute("type", kind.one_of("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")),
-        Attribute("order", kind.one_of("PARTIAL", "TOTAL")),  # for type, since XLA 0.11
+        Attribute("order", kind.one_of("PARTIAL", "TOTAL")),  # for type, in XLA 0.12
     ),
     Opcode.PARAMETER: (Attribute("parameter_replication", kind.booleans),),
     Opcode.IOTA: (_required("iota_dimension", kind.integer),),
