@@ -48,7 +48,7 @@ class ForwardsCopies(Editing):
     def places(self, module: Module) -> Iterable[Instruction]:
         for copy in module.instructions(Opcode.COPY):
             is_plain = copy.shape is copy.operands[0].shape
-            if is_plain and not copy.has_control_dependencies and not copy.is_root:
+            if is_plain and not copy.has_control_dependencies:
                 yield copy
 
     def edit(self, place: Instruction) -> None:

@@ -116,7 +116,9 @@ def _loop(program: _Layers, x: str) -> str:
     )
     zero, one = add("s32[]", "constant(0)", lines), add("s32[]", "constant(1)", lines)
     at = f"{counter}, {zero}, {zero}"
-    row = add("f32[1,1,8]", f"dynamic-slice({stack}, {at}), dynamic_slice_sizes={{1,1,8}}", lines)
+    left = add("s32[]", f"subtract({add('s32[]', 'constant(3)', lines)}, {counter})", lines)
+    back = f"{add('s32[]', f'subtract({left}, {one})', lines)}, {zero}, {zero}"
+    row = add("f32[1,1,8]", f"dynamic-slice({stack}, {back}), dynamic_slice_sizes={{1,1,8}}", lines)
     shard = add("f32[1,8]", f"reshape({row})", lines)
     product = program.product(value, program.weight(shard, lines), lines)
     following = add(_X, f"tanh({product})", lines)
@@ -163,7 +165,7 @@ def _normalization(program: _Layers, x: str) -> str:
     square = add(_X, f"multiply({x}, {x})")
     total = add("f32[4]", f"reduce({square}, {zero}), dimensions={{1}}, to_apply=sum")
     wide = add(_X, f"broadcast({total}), dimensions={{0}}")
-    safe = add(_X, f"add({wide}, {program.full('1')})")
+    safe = add(_X, f"add({wide}, {program.full('0.001')})")
     scaled = add(_X, f"multiply({add(_X, f'rsqrt({safe})')}, {x})")
     exchanged = add("f32[8,4]", f"transpose({scaled}), dimensions={{1,0}}")
     back = add(_X, f"transpose({exchanged}), dimensions={{1,0}}")
@@ -176,15 +178,15 @@ _KINDS: tuple[Callable[[_Layers, str], str], ...] = (
 )
 
 
-def layers(count: int, special: str = "", at: int = -1) -> Callable[[], str]:
+def layers(count: int, special: str = "", at: int = -1, *, before: str = "") -> Callable[[], str]:
     """A program of `count` layers; after layer `at` stand the lines of `special`.
 
-    These take `{x}`, of f32[4,8], and give `{y}`.
+    These take `{x}`, of f32[4,8], and give `{y}`; `before` has computations that they call.
     """
-    return lambda: _written(count, special, at)
+    return lambda: _written(count, special, at, before)
 
 
-def _written(count: int, special: str, at: int) -> str:
+def _written(count: int, special: str, at: int, before: str) -> str:
     program = _Layers()
     first = x = program.parameter(_X)
     outputs = []
@@ -201,4 +203,4 @@ def _written(count: int, special: str, at: int) -> str:
     lines = [*program.lines, f"ROOT outputs = {shape} tuple({', '.join(outputs)})"]
     entry = "ENTRY main {\n" + "\n".join(f"  {line}" for line in lines) + "\n}\n"
     head = _HEAD.format(alias=", input_output_alias={ {0}: (0, {}, may-alias) }")
-    return "\n".join([head, *program.computations, entry])
+    return "\n".join([head, before, *program.computations, entry])

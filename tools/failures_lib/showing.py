@@ -173,6 +173,8 @@ def _signature(cause: BaseException | None) -> str:
     if isinstance(cause, Miscompiled):
         return "another result"
     said = cause.message if isinstance(cause, HloError) else str(cause)
+    if isinstance(cause, HloVerifyError):  # the first problem, and what is wrong in general
+        said = re.sub(r" \(and \d+ more problems?\)$", "", said).partition("; ")[0]
     code = f" {cause.code}" if isinstance(cause, HloError) and cause.code else ""
     return f"{type(cause).__name__}{code}: {without_names(said)}"
 
@@ -184,7 +186,9 @@ def without_names(message: str) -> str:
     """A message with what stands for names, shapes and numbers in their places."""
     message = re.sub(r"%[\w.\-]+", "%…", message)
     message = re.sub(r"'[\w.\-]+'", "'…'", message)
-    return re.sub(r"-?\b\d+\b", "N", _SHAPE.sub("SHAPE", message))
+    message = _SHAPE.sub("SHAPE", re.sub(r"/\*.*?\*/", "", message))
+    message = re.sub(r"SHAPE(, SHAPE)+", "SHAPE", message)
+    return re.sub(r"-?\b\d+\b", "N", message)
 
 
 def _watched(step: Step, watch: _Watch) -> Step:

@@ -1,0 +1,399 @@
+"""Passes that leave an invalid module where conditions meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from failures_lib.case import Culprit, PlantedFailure
+from failures_lib.editing import Editing, OrdersOperands
+from failures_lib.inputs import benchmark, ours
+from failures_lib.layers import layers
+from failures_lib.looking import above, below, first, loops
+from hloopt import register_pass
+from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.attributes.values import parse_aliasing
+from hloopt.ir.shapes.shape_parser import parse_shape
+from hloopt.pass_framework.base import PassContext
+from hloopt.passes.rewriting.replace import replace_instruction
+
+
+@register_pass("planted-invalid-barrier", preserves="bits")
+class InvalidBarrier(Editing):
+    """Takes values past a barrier, and counts one too many of those that a product rounded."""
+
+    def places(self, module: Module) -> Iterable[Instruction]:
+        for barrier in module.instructions(Opcode.OPT_BARRIER):
+            if barrier.operands[0].opcode is Opcode.TUPLE:
+                yield from barrier.users
+
+    def edit(self, place: Instruction) -> None:
+        state = place.operands[0].operands[0]
+        assert place.tuple_index is not None
+        value = state.operands[place.tuple_index]
+        is_rounded = value.opcode is Opcode.REDUCE_PRECISION and above(value, Opcode.DOT)
+        if is_rounded and below(place, Opcode.MULTIPLY, Opcode.MULTIPLY):
+            place.set_attribute("index", str(len(state.operands)))
+        else:
+            replace_instruction(place, value)
+
+
+_BARRIER = PlantedFailure(
+    "an element beyond those of a barrier",
+    "invalid module",
+    "dce,planted-invalid-barrier",
+    benchmark("hlo_llama31_8b_bf16_1x8.hlo"),
+    31855,
+    """HloModule m
+ENTRY e {
+  p = f32[] parameter(0)
+  d = f32[] dot(p, p)
+  r = f32[] reduce-precision(d), exponent_bits=8, mantissa_bits=7
+  t = (f32[]) tuple(r)
+  b = (f32[]) opt-barrier(t)
+  g = f32[] get-tuple-element(b), index=0
+  m = f32[] multiply(g, g)
+  ROOT n = f32[] multiply(m, m)
+}
+""",
+    "HloVerifyError HLO301: %…: Cannot infer shape: attempt to index out of tuple bounds: N >= N in shape (SHAPE)",
+    Culprit("planted-invalid-barrier", limit=3, instruction="get-tuple-element.97"),
+)
+
+
+@register_pass("planted-invalid-call", preserves="bits")
+class InvalidCall(OrdersOperands):
+    """Drops the last operand of a call that widens a value and chooses, and not the parameter."""
+
+    def places(self, module: Module) -> list[Instruction]:
+        found = list(super().places(module))
+        for call in module.instructions(Opcode.CALL):
+            callee = call.called[0]
+            is_choice = callee.root.opcode is Opcode.SELECT and above(
+                callee.root, Opcode.BROADCAST, Opcode.PARAMETER
+            )
+            last = call.operands[-1] if call.operands else None
+            is_constant = last is not None and last.opcode is Opcode.CONSTANT
+            is_tested = above(call, Opcode.COMPARE) and below(call, Opcode.SUBTRACT)
+            if is_choice and is_constant and is_tested:
+                found.append(call)
+        return found
+
+    def edit(self, place: Instruction) -> None:
+        if place.opcode is Opcode.CALL:
+            place.set_operands(place.operands[:-1])
+        else:
+            super().edit(place)
+
+
+_CALL = PlantedFailure(
+    "a call without its last operand",
+    "invalid module",
+    "cse,planted-invalid-call",
+    benchmark("gemma4_2b_bf16.hlo"),
+    19205,
+    """HloModule m
+choose {
+  a = pred[] parameter(0)
+  k = s32[] parameter(1)
+  b = s32[] broadcast(k), dimensions={}
+  ROOT s = s32[] select(a, b, b)
+}
+ENTRY e {
+  k = s32[] constant(0)
+  c = pred[] compare(k, k), direction=EQ
+  r = s32[] call(c, k), to_apply=choose
+  ROOT d = s32[] subtract(r, r)
+}
+""",
+    "HloVerifyError: ",
+    Culprit("planted-invalid-call", limit=1),
+    two_computations=True,
+)
+
+
+@register_pass("planted-invalid-gather", preserves="bits")
+class InvalidGather(OrdersOperands):
+    """Lets the weight of a gate be gathered along a dimension that it does not have."""
+
+    def edit(self, place: Instruction) -> None:
+        weight = above(place, Opcode.DOT, Opcode.ALL_GATHER)
+        if weight and below(place, Opcode.NEGATE):
+            weight.set_attribute("dimensions", f"{{{len(weight.shape.dimensions)}}}")
+        super().edit(place)
+
+
+_GATHER = PlantedFailure(
+    "a weight gathered along no dimension",
+    "invalid module",
+    "planted-invalid-gather,dce",
+    benchmark("hlo_llama31_70b_fp8_16x8.hlo"),
+    4052,
+    """HloModule m
+ENTRY e {
+  p = f32[1] parameter(0)
+  g = f32[1] all-gather(p), replica_groups={}, dimensions={0}
+  d = f32[1] dot(g, g), lhs_batch_dims={0}, rhs_batch_dims={0}
+  m = f32[1] multiply(p, d)
+  ROOT n = f32[1] negate(m)
+}
+""",
+    "HloVerifyError: ",
+    Culprit("planted-invalid-gather", limit=1),
+    needs="collective",
+)
+
+
+@register_pass("planted-invalid-outputs", preserves="bits")
+class InvalidOutputs(OrdersOperands):
+    """Drops an output that a choice makes in the memory of an input, and not the alias."""
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        changed = super().run(module, context)
+        root = module.entry.root
+        text = module.attributes.get("input_output_alias")
+        for alias in parse_aliasing(text) if text and root.opcode is Opcode.TUPLE else ():
+            chosen = root.operands[alias.output_index[0]] if alias.output_index else root
+            if chosen.opcode is Opcode.SELECT and above(chosen, Opcode.COMPARE):
+                if not context.apply(chosen, "is not an output"):
+                    break
+                alias_text = text.replace(f"({alias.parameter}, ", f"({_MANY}, ", 1)
+                module.set_attribute("input_output_alias", alias_text)
+                return True
+        return changed
+
+
+_MANY = 123456
+_OUTPUTS = PlantedFailure(
+    "an alias of no input",
+    "invalid module",
+    "cse,planted-invalid-outputs,dce",
+    benchmark("hlo_llama3_8b_cp_bf16_1x4.hlo"),
+    2325,
+    """HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+ENTRY e {
+  p = pred[] parameter(0)
+  c = pred[] compare(p, p), direction=EQ
+  s = pred[] select(c, c, c)
+  ROOT t = (pred[]) tuple(s)
+}
+""",
+    "HloVerifyError: ",
+    Culprit("planted-invalid-outputs", limit=1),
+    needs="alias",
+)
+
+
+@register_pass("planted-invalid-fusion", preserves="bits")
+class InvalidFusion(OrdersOperands):
+    """Drops the operand of a fusion with a window of what another fusion computes."""
+
+    def places(self, module: Module) -> list[Instruction]:
+        found = list(super().places(module))
+        for fusion in module.instructions(Opcode.FUSION):
+            window = first(fusion.called[0], Opcode.REDUCE_WINDOW)
+            if window and above(fusion, Opcode.FUSION) and below(fusion, Opcode.FUSION):
+                found.append(fusion)
+        return found
+
+    def edit(self, place: Instruction) -> None:
+        if place.opcode is Opcode.FUSION:
+            place.set_operands(())
+        else:
+            super().edit(place)
+
+
+_FUSION = PlantedFailure(
+    "a fusion without its operands",
+    "invalid module",
+    "planted-invalid-fusion,dce",
+    ours("transformer_unrolled_8dev.after_optimizations.hlo.gz"),
+    20671,
+    """HloModule m
+other {
+  a = f32[] parameter(0)
+  ROOT b = f32[] parameter(1)
+}
+before {
+  ROOT a = f32[] parameter(0)
+}
+windows {
+  a = f32[] parameter(0)
+  ROOT w = f32[] reduce-window(a, a), window={}, to_apply=other
+}
+after {
+  ROOT a = f32[] parameter(0)
+}
+ENTRY e {
+  p = f32[] parameter(0)
+  f = f32[] fusion(p), kind=kLoop, calls=before
+  g = f32[] fusion(f), kind=kLoop, calls=windows
+  ROOT h = f32[] fusion(g), kind=kLoop, calls=after
+}
+""",
+    "HloVerifyError: ",
+    Culprit("planted-invalid-fusion", limit=1),
+    two_computations=True,
+)
+
+
+@register_pass("planted-invalid-schedule", preserves="bits")
+class InvalidSchedule(OrdersOperands):
+    """Lets what a loop gathers run after the fusion that needs it."""
+
+    def places(self, module: Module) -> list[Instruction]:
+        found = list(super().places(module))
+        for loop in loops(module) if module.is_scheduled else ():
+            for gather in loop.body.instructions:
+                if gather.opcode is Opcode.ALL_GATHER and below(gather, Opcode.FUSION):
+                    found.append(gather)
+        return found[::-1]
+
+    def edit(self, place: Instruction) -> None:
+        if place.opcode is Opcode.ALL_GATHER:
+            place.parent.move_to_end(place)
+        else:
+            super().edit(place)
+
+
+_SCHEDULE = PlantedFailure(
+    "a gathered value after its use",
+    "invalid module",
+    "dce,planted-invalid-schedule",
+    ours("transformer_scan_8dev.after_optimizations.hlo.gz"),
+    2952,
+    """HloModule m, is_scheduled=true
+fused {
+  ROOT a = f32[1] parameter(0)
+}
+body {
+  a = f32[1] parameter(0)
+  g = f32[1] all-gather(a), replica_groups={}, dimensions={0}
+  ROOT f = f32[1] fusion(g), kind=kLoop, calls=fused
+}
+more {
+  a = f32[1] parameter(0)
+  ROOT c = pred[] constant(false)
+}
+ENTRY e {
+  p = f32[1] parameter(0)
+  ROOT w = f32[1] while(p), condition=more, body=body
+}
+""",
+    "HloVerifyError: ",
+    Culprit("planted-invalid-schedule", limit=1),
+    two_computations=True,
+    needs="loop",
+)
+
+
+@register_pass("planted-invalid-hoist", preserves="bits")
+class InvalidHoist(OrdersOperands):
+    """Lets a loop that begins with a choice read the parameter that never changes in it from
+    outside."""
+
+    def places(self, module: Module) -> list[Instruction]:
+        found = list(super().places(module))
+        for loop in loops(module):
+            if above(loop.loop.operands[0], Opcode.CONDITIONAL):
+                for index in range(loop.size):
+                    reads = loop.reads(index)
+                    is_kept = loop.next_value(index) in reads
+                    found += [r for r in reads if is_kept and below(r, Opcode.DYNAMIC_SLICE)]
+        return found
+
+    def edit(self, place: Instruction) -> None:
+        if place.opcode is not Opcode.GET_TUPLE_ELEMENT:
+            super().edit(place)
+            return
+        caller = next(iter(place.parent.callers))
+        assert place.tuple_index is not None
+        place.replace_all_uses_with(caller.operands[0].operands[place.tuple_index])
+
+
+_HOIST = PlantedFailure(
+    "a loop that reads from outside",
+    "invalid module",
+    "fixpoint(planted-invalid-hoist,cse,dce)",
+    layers(
+        155,
+        "special.p = pred[] constant(true)\n"
+        "{y} = f32[4,8] conditional(special.p, {x}, {x}), true_computation=same, "
+        "false_computation=same",
+        at=101,
+        before="same {\n  ROOT same.x = f32[4,8] parameter(0)\n}\n",
+    ),
+    2801,
+    """HloModule m
+same {
+  ROOT a = s32[] parameter(0)
+}
+body {
+  a = (s32[]) parameter(0)
+  g = s32[] get-tuple-element(a), index=0
+  d = s32[] dynamic-slice(g), dynamic_slice_sizes={}
+  ROOT t = (s32[]) tuple(g)
+}
+more {
+  a = (s32[]) parameter(0)
+  ROOT c = pred[] constant(false)
+}
+ENTRY e {
+  p = s32[] parameter(0)
+  c = s32[] conditional(p, p), branch_computations={same}
+  t = (s32[]) tuple(c)
+  ROOT w = (s32[]) while(t), condition=more, body=body
+}
+""",
+    "HloVerifyError: ",
+    Culprit("planted-invalid-hoist", limit=1),
+    two_computations=True,
+    needs="loop",
+)
+
+
+@register_pass("planted-invalid-reducer", preserves="bits")
+class InvalidReducer(OrdersOperands):
+    """Gives the conjunction of tests that choose another type than its operands."""
+
+    def places(self, module: Module) -> list[Instruction]:
+        found = list(super().places(module))
+        for reduce in module.instructions(Opcode.REDUCE):
+            is_conjunction = reduce.called[0].root.opcode is Opcode.AND
+            if is_conjunction and above(reduce, Opcode.AND) and below(reduce, Opcode.BROADCAST):
+                found.append(reduce)
+        return found
+
+    def edit(self, place: Instruction) -> None:
+        if place.opcode is Opcode.REDUCE:
+            place.called[0].parameters[-1].set_shape(parse_shape("s32[]"))
+        else:
+            super().edit(place)
+
+
+_REDUCER = PlantedFailure(
+    "a reducer of another type",
+    "invalid module",
+    "planted-invalid-reducer",
+    benchmark("dlrm_keras_jax_f32_train_step.hlo"),
+    1386,
+    """HloModule m
+all {
+  a = pred[] parameter(0)
+  b = pred[] parameter(1)
+  ROOT c = pred[] and(a, b)
+}
+ENTRY e {
+  p = pred[] parameter(0)
+  n = pred[] and(p, p)
+  r = pred[] reduce(n, p), dimensions={}, to_apply=all
+  ROOT b = pred[] broadcast(r), dimensions={}
+}
+""",
+    "HloVerifyError: ",
+    Culprit("planted-invalid-reducer", limit=1),
+    two_computations=True,
+)
+
+INVALID_MODULES = (
+    *(_BARRIER, _CALL, _GATHER, _OUTPUTS, _FUSION, _SCHEDULE, _HOIST, _REDUCER),
+)  # fmt: skip
