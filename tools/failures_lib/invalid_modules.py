@@ -105,8 +105,8 @@ ENTRY e {
   ROOT d = s32[] subtract(r, r)
 }
 """,
-    "HloVerifyError: ",
-    Culprit("planted-invalid-call", limit=1),
+    "HloVerifyError HLO301: %…: Call applied function arity must match number of arguments",
+    Culprit("planted-invalid-call", limit=4474, instruction="jit__where_.326"),
     two_computations=True,
 )
 
@@ -137,8 +137,8 @@ ENTRY e {
   ROOT n = f32[1] negate(m)
 }
 """,
-    "HloVerifyError: ",
-    Culprit("planted-invalid-gather", limit=1),
+    "HloVerifyError HLO400: %…: operand N is SHAPE, an array with a dimension N is needed",
+    Culprit("planted-invalid-gather", limit=20, instruction="mul.317"),
     needs="collective",
 )
 
@@ -177,8 +177,8 @@ ENTRY e {
   ROOT t = (pred[]) tuple(s)
 }
 """,
-    "HloVerifyError: ",
-    Culprit("planted-invalid-outputs", limit=1),
+    "HloVerifyError HLO403: input_output_alias of output {N}: there is no parameter N, the entry computation has N",
+    Culprit("planted-invalid-outputs", limit=221, instruction="select_n.135"),
     needs="alias",
 )
 
@@ -230,8 +230,8 @@ ENTRY e {
   ROOT h = f32[] fusion(g), kind=kLoop, calls=after
 }
 """,
-    "HloVerifyError: ",
-    Culprit("planted-invalid-fusion", limit=1),
+    "HloVerifyError HLO204: %…: Fused parameter count (N) is greater than the number of operands (N) passed to the fusion instruction",
+    Culprit("planted-invalid-fusion", limit=2155, instruction="ynn_fusion"),
     two_computations=True,
 )
 
@@ -279,8 +279,8 @@ ENTRY e {
   ROOT w = f32[1] while(p), condition=more, body=body
 }
 """,
-    "HloVerifyError: ",
-    Culprit("planted-invalid-schedule", limit=1),
+    "HloVerifyError HLO206: %…: is scheduled before %…, which it needs",
+    Culprit("planted-invalid-schedule", limit=1, instruction="all-gather.54"),
     two_computations=True,
     needs="loop",
 )
@@ -322,7 +322,7 @@ _HOIST = PlantedFailure(
         at=101,
         before="same {\n  ROOT same.x = f32[4,8] parameter(0)\n}\n",
     ),
-    2801,
+    2987,
     """HloModule m
 same {
   ROOT a = s32[] parameter(0)
@@ -344,8 +344,8 @@ ENTRY e {
   ROOT w = (s32[]) while(t), condition=more, body=body
 }
 """,
-    "HloVerifyError: ",
-    Culprit("planted-invalid-hoist", limit=1),
+    "HloVerifyError HLO202: %…: operand %… is in a different computation",
+    Culprit("planted-invalid-hoist", iteration=1, limit=187, instruction="v1961"),
     two_computations=True,
     needs="loop",
 )
@@ -389,8 +389,8 @@ ENTRY e {
   ROOT b = pred[] broadcast(r), dimensions={}
 }
 """,
-    "HloVerifyError: ",
-    Culprit("planted-invalid-reducer", limit=1),
+    "HloVerifyError HLO301: %…: Binary op and with different element types: SHAPE and SHAPE.",
+    Culprit("planted-invalid-reducer", limit=156, instruction="reduce_and.7"),
     two_computations=True,
 )
 
