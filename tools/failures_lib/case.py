@@ -45,4 +45,4 @@ class PlantedFailure(NamedTuple):
     needs: Literal["", "loop", "collective", "alias"] = ""
     """A part of the module that it takes."""
     seconds: float = 2.0
-    """The time after which an endless run counts as one."""
+    """The time of the processor after which an endless run counts as one."""

@@ -364,7 +364,7 @@ class MissedNested(OrdersOperands):
 _NESTED = PlantedFailure(
     "a loop in a loop that both send on",
     "missed remark",
-    "simplify-while-loops,planted-missed-nested,dce",
+    "cse,planted-missed-nested,dce",
     random_program(22, 373),
     226,
     """HloModule m
@@ -387,7 +387,7 @@ ENTRY e {
 }
 """,
     "it sends on in each trip of %…",
-    Culprit("planted-missed-nested", limit=1),
+    Culprit("planted-missed-nested", limit=17),
     two_computations=True,
     needs="loop",
 )

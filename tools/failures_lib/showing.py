@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import re
 import threading
+import time
 from collections import Counter
 from multiprocessing.connection import Connection
 from typing import NamedTuple
@@ -22,8 +23,9 @@ from hloopt.pass_framework.runner import Observer, PassRun, PipelineRunner
 from hloopt.pass_framework.validation import Validator
 from hloopt.text import parse_module
 
-_GRACE = 10.0
-"""Seconds for a process to answer, beside those of the case."""
+_GRACE = 120.0
+"""Seconds for a process to answer: on a busy machine it waits for most of them."""
+_TICK = 0.02
 
 
 class Shown(NamedTuple):
@@ -148,18 +150,24 @@ def _show_apart(case: PlantedFailure, text: str, limit: int | None) -> Shown | N
 
 def _answer(out: Connection, case: PlantedFailure, text: str, limit: int | None) -> None:
     """Send None if the passes end in time, else the run that does not."""
-    watch = _Watch()
-    over = threading.Timer(
-        case.seconds, lambda: out.send(Shown(f"{watch.pass_name} does not end", watch.culprit()))
-    )
-    over.daemon = True
-    over.start()
+    watch, ended = _Watch(), threading.Event()
+
+    def look_at_the_clock() -> None:
+        begun = time.process_time()
+        while not ended.wait(_TICK):
+            if time.process_time() - begun > case.seconds:
+                out.send(Shown(f"{watch.pass_name} does not end", watch.culprit()))
+                return
+
+    clock = threading.Thread(target=look_at_the_clock, daemon=True)
+    clock.start()
     answer = None
     try:
         _show_here(case, text, limit, watch)
     except HloError as error:
         answer = error
-    over.cancel()
+    ended.set()
+    clock.join()
     out.send(answer)
 
 
