@@ -1,4 +1,4 @@
-"""The planted failures that `reduce` and `bisect` are measured with are as they are written down."""
+"""The planted failures that reducing is measured with are as they are written down."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ _TURN = PlantedFailure(
     "crash",
     "fixpoint(tuple-simplifier,dce,planted-crash-turn)",
     layers(60, "{y} = f32[4,8] reverse({x}), dimensions={{0}}", at=24),
-    1125,
+    1161,
     """HloModule m
 ENTRY e {
   p = f32[] parameter(0)
@@ -230,7 +230,7 @@ ENTRY e {
 }
 """,
     "ValueError: dimension N of %… is taken",
-    Culprit("planted-crash-turn", run=5, iteration=5, limit=21, instruction="v464"),
+    Culprit("planted-crash-turn", run=5, iteration=5, limit=21, instruction="v479"),
 )
 
 

@@ -132,7 +132,7 @@ ENTRY e {
 
 @register_pass("planted-endless-gate", preserves="bits")
 class EndlessGate(OrdersOperands):
-    """Looks for the end of a gate, which is in sight once calls are inlined, and goes in circles."""
+    """Goes in circles looking for the end of a gate, which is in sight once calls are inlined."""
 
     def edit(self, place: Instruction) -> None:
         start = above(place, Opcode.EXPONENTIAL, Opcode.NEGATE, Opcode.DOT)
