@@ -57,11 +57,11 @@ class Loop(NamedTuple):
         return state.operands[index] if state.opcode is Opcode.TUPLE else None
 
     def reads(self, index: int) -> list[Instruction]:
-        """What takes an element of the state in the body."""
+        """The instructions that take an element of the state in the body."""
         return _elements(self.body.parameters[0], index)
 
     def results(self, index: int) -> list[Instruction]:
-        """What takes an element of the state after the loop."""
+        """The instructions that take an element of the state after the loop."""
         return _elements(self.loop, index)
 
     def next_value(self, index: int) -> Instruction | None:
