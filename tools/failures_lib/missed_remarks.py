@@ -132,10 +132,9 @@ _BITS = PlantedFailure(
     3924,
     """HloModule m
 ENTRY e {
-  p = u32[] parameter(0)
-  s = u32[] shift-right-logical(p, p)
-  c = u32[] convert(s)
   k = u32[] constant(0)
+  s = u32[] shift-right-logical(k, k)
+  c = u32[] convert(s)
   a = u32[] add(c, k)
   ROOT l = u32[] shift-left(a, a)
 }

@@ -8,6 +8,7 @@ from failures_lib.layers import layers
 from failures_lib.looking import above, first, loops
 from hloopt import register_pass
 from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.rewriting.replace import replace_instruction
 
@@ -21,7 +22,9 @@ class WrongTrips(OrdersOperands):
         for loop in loops(module):
             end = above(loop.condition.root, Opcode.CONSTANT)
             state = loop.loop.operands[0]
-            if end and end.payload.isdecimal() and above(state, Opcode.SINE):
+            if end is None or end.shape is not parse_shape("s32[]"):
+                continue
+            if state.opcode is Opcode.TUPLE and above(state, Opcode.SINE):
                 is_stored = first(loop.body, Opcode.DYNAMIC_UPDATE_SLICE)
                 if is_stored and context.apply(loop.loop, "runs a trip less"):
                     end.set_payload(str(int(end.payload) - 1))
@@ -37,25 +40,23 @@ _TRIPS = PlantedFailure(
     1161,
     """HloModule m
 body {
-  a = (s32[], f32[]) parameter(0)
-  i = s32[] get-tuple-element(a), index=0
-  x = f32[] get-tuple-element(a), index=1
-  d = f32[] dynamic-update-slice(x, x)
-  n = s32[] add(i, i)
-  ROOT t = (s32[], f32[]) tuple(n, d)
+  a = (f32[]) parameter(0)
+  c = f32[] constant(5)
+  d = f32[] dynamic-update-slice(c, c)
+  ROOT t = (f32[]) tuple(d)
 }
 more {
-  a = (s32[], f32[]) parameter(0)
-  i = s32[] get-tuple-element(a), index=0
-  e = s32[] constant(2)
+  a = (f32[]) parameter(0)
+  g = f32[] get-tuple-element(a), index=0
+  i = s32[] convert(g)
+  e = s32[] constant(1)
   ROOT c = pred[] compare(i, e), direction=LT
 }
 ENTRY e {
-  o = s32[] constant(1)
   p = f32[] parameter(0)
   s = f32[] sine(p)
-  t = (s32[], f32[]) tuple(o, s)
-  ROOT w = (s32[], f32[]) while(t), condition=more, body=body
+  t = (f32[]) tuple(s)
+  ROOT w = (f32[]) while(t), condition=more, body=body
 }
 """,
     "another result",
@@ -99,21 +100,20 @@ body {
   a = (s32[], f32[2]) parameter(0)
   i = s32[] get-tuple-element(a), index=0
   x = f32[2] get-tuple-element(a), index=1
-  k = s32[] constant(5)
-  s = s32[] subtract(k, i)
-  u = s32[] subtract(s, k)
+  s = s32[] subtract(i, i)
+  u = s32[] subtract(s, i)
   d = f32[1] dynamic-slice(x, u), dynamic_slice_sizes={1}
   c = f32[2] concatenate(d, d), dimensions={0}
-  ROOT t = (s32[], f32[2]) tuple(k, c)
+  ROOT t = (s32[], f32[2]) tuple(s, c)
 }
 more {
   a = (s32[], f32[2]) parameter(0)
   i = s32[] get-tuple-element(a), index=0
-  e = s32[] constant(5)
+  e = s32[] constant(0)
   ROOT c = pred[] compare(i, e), direction=LT
 }
 ENTRY e {
-  o = s32[] constant(1)
+  o = s32[] constant(-1)
   p = f32[2] parameter(0)
   c = f32[2] cosine(p)
   t = (s32[], f32[2]) tuple(o, c)
@@ -156,14 +156,13 @@ _CALLS = PlantedFailure(
     """HloModule m
 limited {
   a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT m = f32[] maximum(a, b)
+  ROOT m = f32[] maximum(a, a)
 }
 ENTRY e {
   p = f32[] parameter(0)
   s = f32[] sine(p)
-  c = f32[] call(s, p), to_apply=limited
-  ROOT d = f32[] call(p, p), to_apply=limited
+  c = f32[] call(s), to_apply=limited
+  ROOT d = f32[] call(p), to_apply=limited
 }
 """,
     "another result",
