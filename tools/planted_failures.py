@@ -29,8 +29,8 @@ from hloopt.text import parse_module
 def problems(case: PlantedFailure, text: str) -> Iterator[str]:
     """All that is not as the case says, of its input `text` and its smallest module."""
     count = parse_module(text).instruction_count()
-    if count != case.count:
-        yield f"{count} instructions, not {case.count}"
+    if count != case.instructions:
+        yield f"{count} instructions, not {case.instructions}"
     limit = case.culprit.limit
     try:
         shown = show(case, text, limit or None)
@@ -71,7 +71,7 @@ def check(case: PlantedFailure) -> bool:
 
 def _line(case: PlantedFailure) -> str:
     smallest = parse_module(case.smallest).instruction_count()
-    return f"{case.count:6} → {smallest:2}  {case.kind}: {case.name}"
+    return f"{case.instructions:6} → {smallest:2}  {case.kind}: {case.name}"
 
 
 def main() -> int:

@@ -49,10 +49,10 @@ def test_a_case_is_as_it_is_written_down(name: str) -> None:
 def test_a_case_that_is_written_down_wrongly_is_told() -> None:
     case = next(c for c in FAILURES if c.name == _SAMPLE[1])
     later = case.culprit._replace(limit=case.culprit.limit + 1)
-    wrong = case._replace(count=1, signature="ValueError: another", culprit=later)
+    wrong = case._replace(instructions=1, signature="ValueError: another", culprit=later)
     told = "\n".join(planted_failures.problems(wrong, case.text()))
     for part in (
-        f"{case.count} instructions, not 1",
+        f"{case.instructions} instructions, not 1",
         "another failure: ValueError: dimension",
         "another culprit: Culprit(",
         f"shown with {case.culprit.limit} applications, too",
@@ -66,8 +66,8 @@ def test_they_are_as_many_and_as_manifold_as_the_bar_asks_for() -> None:
     assert set(Counter(c.kind for c in FAILURES).values()) == {8}
     assert sum(c.two_computations for c in FAILURES) >= 15
     assert sum(bool(c.needs) for c in FAILURES) >= 8
-    assert min(c.count for c in FAILURES) >= 200
-    assert max(c.count for c in FAILURES) == 31855
+    assert min(c.instructions for c in FAILURES) >= 200
+    assert max(c.instructions for c in FAILURES) == 31855
 
 
 @pytest.mark.parametrize("case", FAILURES, ids=lambda c: c.name)

@@ -33,8 +33,8 @@ class PlantedFailure(NamedTuple):
     """As `--passes` takes them."""
     text: Callable[[], str]
     """Gives the input. Raises FileNotFoundError where the shared test data are missing."""
-    count: int
-    """The instructions of the input, in all computations."""
+    instructions: int
+    """The number of instructions of the input, in all computations."""
     smallest: str
     """The smallest module that shows the failure with the same signature, written by hand."""
     signature: str

@@ -93,19 +93,21 @@ ENTRY e {
 
 @register_pass("planted-invalid-outputs", preserves="bits")
 class InvalidOutputs(OrdersOperands):
-    """Drops an output that a choice makes in the memory of an input, and not the alias."""
+    """Gives an output that a choice makes the memory of an input that there is not."""
 
     def run(self, module: Module, context: PassContext) -> bool:
         changed = super().run(module, context)
         root = module.entry.root
         text = module.attributes.get("input_output_alias")
-        for alias in parse_aliasing(text) if text and root.opcode is Opcode.TUPLE else ():
-            chosen = root.operands[alias.output_index[0]] if alias.output_index else root
+        if text is None or root.opcode is not Opcode.TUPLE:
+            return changed
+        for alias in parse_aliasing(text):
+            chosen = root.operands[alias.output_index[0]]
             if chosen.opcode is Opcode.SELECT and above(chosen, Opcode.COMPARE):
                 if not context.apply(chosen, "is not an output"):
                     break
-                alias_text = text.replace(f"({alias.parameter}, ", f"({_MANY}, ", 1)
-                module.set_attribute("input_output_alias", alias_text)
+                moved = text.replace(f"({alias.parameter}, ", f"({_MANY}, ", 1)
+                module.set_attribute("input_output_alias", moved)
                 return True
         return changed
 
