@@ -99,7 +99,7 @@ class _Watched(ModulePass):
 def show(case: PlantedFailure, text: str, limit: int | None = None) -> Shown | None:
     """How the passes of a case fail on a text; None if they do not fail as its kind does.
 
-    Raises HloError for a text that is not valid.
+    Raises HloError for a text that is not valid, or that cannot be run to compare results.
     """
     if case.kind == "endless":
         return _show_apart(case, text, limit)
