@@ -82,7 +82,12 @@ class Predicate(Protocol):
 
 _WORD = re.compile(r"%?[A-Za-z_][\w.\-]*")
 _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:,\s*-?\d+(?:\.\d+)?)*")
-_TRAILS = re.compile(r" while looking at %\S+| \(module [^)]*\)")
+_SHAPES = re.compile(
+    r"\b[a-z]+\d*(?:e\d+m\d+\w*)?\[[\d,<=?]*\](?:\{[^}]*\})?(?:,\s*[a-z]\w*\[[\d,<=?]*\](?:\{[^}]*\})?)*"
+)
+_TRAILS = re.compile(
+    r" while looking at %\S+| \(module [^)]*\)| \(and \d+ more problems?\)|/\*.*?\*/"
+)
 _COMPUTATION = "computation"
 
 
@@ -93,7 +98,7 @@ def kinds_of(module: Module) -> dict[str, str]:
 
 
 def signature_of(message: str, kinds: Mapping[str, str]) -> str:
-    """A message without the names of a module and without numbers: its kind.
+    """A message without names, shapes and numbers of a module: its kind.
 
     A name behind `%` becomes `%`; other words that are names of instructions become their opcodes,
     so that it does not matter whether `add` is one. `kinds` are those of `kinds_of`. O(message).
@@ -104,4 +109,4 @@ def signature_of(message: str, kinds: Mapping[str, str]) -> str:
         return "%" if word.startswith("%") else kinds.get(word.rstrip("."), word)
 
     text = _TRAILS.sub("", message)
-    return _NUMBERS.sub("#", _WORD.sub(without_name, text)).strip()
+    return _NUMBERS.sub("#", _WORD.sub(without_name, _SHAPES.sub("SHAPE", text))).strip()

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from hloopt.collector import collector_paused
@@ -43,6 +44,7 @@ from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
 EDITS: tuple[Edit, ...] = (
+    RunPasses(),
     ShrinkDimensions(),
     DropAttributeKinds(),
     RemoveInstructions(),
@@ -50,7 +52,6 @@ EDITS: tuple[Edit, ...] = (
     DropOutputs(),
     KeepOneOperand(),
     Inline(),
-    RunPasses(),
     DropElements(),
     UnwrapElements(),
     DropBranchElements(),
@@ -125,7 +126,7 @@ class Reducer:
     ) -> None:
         self._trials = trials
         self._signature = failure.signature
-        self._first_edits: tuple[Edit, ...] = (Focus(failure.about),)
+        self._focus = Focus(failure.about)
         self._verify = verify
         self._deadline = deadline
         self._on_smaller = on_smaller
@@ -145,8 +146,8 @@ class Reducer:
         return self._result
 
     def _rounds(self) -> None:
-        for edit in self._first_edits:
-            self._make(edit)
+        self._make(RunPasses(("dce",)))
+        self._attempt(self._focus, [[part] for part in self._focus.parts(self._module())])
         is_changed = True
         while is_changed:
             self._result.rounds += 1
@@ -160,13 +161,14 @@ class Reducer:
         def parts() -> Sequence[Hashable]:
             return edit.parts(self._module())
 
-        def attempt(groups: Sequence[Sequence[Hashable]]) -> int | None:
-            found = self._trials.first(self._candidates(edit, groups), self._accept)
-            if found is not None:
-                self._result.removed[edit.what] += len(groups[found])
-            return found
+        return remove_parts(parts, partial(self._attempt, edit), one_by_one=edit.one_by_one)
 
-        return remove_parts(parts, attempt, one_by_one=edit.one_by_one)
+    def _attempt(self, edit: Edit, groups: Sequence[Sequence[Hashable]]) -> int | None:
+        """The number of the first group of parts that can go, and goes; None if there is none."""
+        found = self._trials.first(self._candidates(edit, groups), self._accept)
+        if found is not None:
+            self._result.removed[edit.what] += len(groups[found])
+        return found
 
     def _module(self) -> Module:
         return parse_module(Source("<module>", self._text))
@@ -190,6 +192,7 @@ class Reducer:
                 text = print_module(session.module)
                 if size_of(session.module, text) >= self._size:
                     return None
+                session.module.source = None  # nobody looks at the places of problems
                 if self._verify and verify_module(session.module):
                     return None
             except (NotApplicable, HloError):

@@ -23,12 +23,15 @@ class RunPasses:
     what: ClassVar[Count] = Count("simplifying pass run", "simplifying passes run")
     one_by_one: ClassVar[bool] = True
 
+    def __init__(self, names: Sequence[str] = _PASSES) -> None:
+        self._names = names
+
     def parts(self, module: Module) -> Sequence[Hashable]:
         """The names of the passes."""
-        return _PASSES
+        return self._names
 
     def apply(self, session: EditSession, parts: Collection[Hashable]) -> None:
         """Run those of these names."""
-        for name in _PASSES:
+        for name in self._names:
             if name in parts:
                 find_pass(name)().run(session.module, PassContext(wants_remarks=False))
