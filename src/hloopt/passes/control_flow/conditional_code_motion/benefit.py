@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import cached_property
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -138,7 +139,6 @@ class Destinations:
         self._facts = facts
         self._ways: dict[Instruction, tuple[int, Instruction | None, int | None]] = {}
         """Steps to the conditional, the operand it leads to, the element of that: a tuple."""
-        self._uses = [_used_elements(branch.parameters[0]) for branch in facts.conditional.called]
         self._counts: dict[tuple[Instruction, int | None], int] = {}
 
     def is_used_in_some(self, instruction: Instruction) -> bool:
@@ -155,10 +155,15 @@ class Destinations:
             count = sum(
                 operand is argument
                 and (used is None or (bool(used) if element is None else element in used))
-                for operand, used in zip(operands, self._uses, strict=True)
+                for operand, used in zip(operands, self._used, strict=True)
             )
             self._counts[argument, element] = count
         return count < len(self._facts.conditional.called)
+
+    @cached_property
+    def _used(self) -> list[set[int] | None]:
+        """The elements of its argument that each branch uses; None for the whole of it."""
+        return [_used_elements(branch.parameters[0]) for branch in self._facts.conditional.called]
 
     def _way(self, start: Instruction) -> tuple[int, Instruction | None, int | None]:
         path: list[Instruction] = []

@@ -30,7 +30,7 @@ _ALWAYS = frozenset(
 _TUPLES = (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT)
 _CONVERTED = (Opcode.ALL_REDUCE, Opcode.RESHAPE, Opcode.GET_TUPLE_ELEMENT)
 _COLLECTIVES_THAT_MOVE = (Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER)
-_IN_PARTS = ASYNC | STARTS
+_IN_PARTS = ASYNC | STARTS | {Opcode.COPY_DONE}
 _CHANNELS = COLLECTIVES | {Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE}
 """Opcodes that may have a channel: devices meet in them, wherever they come from."""
 
