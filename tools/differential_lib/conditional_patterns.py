@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from differential_lib.writer import ROWS, Scope
 
@@ -10,7 +11,6 @@ _UNARY = ("copy", "negate", "not")
 _UNARY_OF_FLOATS = ("copy", "negate", "abs", "floor", "sign")
 _BINARY = ("add", "subtract", "multiply", "maximum")
 _KINDS = ("array", "tuple", "nested")
-Step = Callable[[Scope, str], str]
 
 
 def moving_conditional(scope: Scope) -> None:
@@ -24,9 +24,7 @@ def moving_conditional(scope: Scope) -> None:
     is_narrow = scope.chance(0.4)
     tails = [_tail(scope, is_narrow, is_alike) for _ in range(max(width, 1))]
     shape = _narrow(scope) if is_narrow else scope.program.vector
-    shapes = [shape] * width + [
-        _shape(scope, "nested").partition("), ")[0][1:] + ")"
-    ] * returns_tuple
+    shapes = [shape] * width + [_pair(scope)] * returns_tuple
     result_shape = f"({', '.join(shapes)})" if width else shape
     branches: list[str] = []
     for number, kind in enumerate(kinds):
@@ -57,10 +55,14 @@ def _narrow(scope: Scope) -> str:
     return f"{'bf16' if scope.program.element != 'bf16' else 'f32'}[{ROWS}]"
 
 
+def _pair(scope: Scope) -> str:
+    return f"({scope.program.vector}, {scope.program.vector})"
+
+
 def _shape(scope: Scope, kind: str) -> str:
     vector = scope.program.vector
     shapes = {"array": vector, "tuple": f"({vector}, {vector}, {vector})"}
-    return shapes.get(kind, f"(({vector}, {vector}), {vector})")
+    return shapes.get(kind, f"({_pair(scope)}, {vector})")
 
 
 def _element(scope: Scope, value: str, shape: str, index: int) -> str:
@@ -82,8 +84,7 @@ def _argument(scope: Scope, kind: str) -> str:
     if scope.chance(0.15):
         scope.vectors.append(scope.pick(values))
     if kind == "nested":
-        vector = scope.program.vector
-        inner = scope.add(f"({vector}, {vector})", f"tuple({values[0]}, {values[1]})")
+        inner = scope.add(_pair(scope), f"tuple({values[0]}, {values[1]})")
         return scope.add(_shape(scope, kind), f"tuple({inner}, {values[2]})")
     return scope.add(_shape(scope, kind), f"tuple({', '.join(values)})")
 
@@ -101,8 +102,7 @@ def _operation(scope: Scope, value: str) -> str:
     vector = program.vector
     match scope.pick(("unary", "constant", "binary", "binary", "reduce", "slice", "reverse")):
         case "unary":
-            opcodes = _UNARY_OF_FLOATS if program.is_float else _UNARY
-            return scope.add(vector, f"{scope.pick(opcodes)}({value})")
+            return scope.add(vector, f"{scope.pick(_unary(scope))}({value})")
         case "constant":
             return scope.add(vector, f"{scope.pick(_BINARY)}({value}, {scope.full(3)})")
         case "binary":
@@ -150,45 +150,57 @@ def _use(scope: Scope, result: str, shape: str, width: int) -> None:
 # -- the branches -----------------------------------------------------------------------------
 
 
+class Step(NamedTuple):
+    """One operation that all branches end with."""
+
+    kind: str
+    rest: str
+    number: int = 0
+
+
 def _tail(scope: Scope, is_narrow: bool, meets: bool) -> list[Step]:
-    """The steps that all branches end with."""
+    """The steps that all branches end with, for one result."""
     program = scope.program
     steps: list[Step] = []
     for _ in range(scope.pick((0, 1, 1, 2, 3))):
-        opcode = scope.pick(_UNARY_OF_FLOATS if program.is_float else _UNARY)
-        binary, number = scope.pick(_BINARY), scope.pick((1, 2))
-        match scope.pick(("unary", "unary", "constant", "reshape", "twice", "met", "broadcast")):
-            case "unary":
-                steps.append(lambda s, v, o=opcode: s.add(program.vector, f"{o}({v})"))  # type: ignore[misc]
-            case "constant":
-                steps.append(
-                    lambda s, v, o=binary, n=number: s.add(program.vector, f"{o}({v}, {s.full(n)})")  # type: ignore[misc]
-                )
-            case "reshape":
-                steps.append(_reshaped)
-            case "met" if meets:
+        match scope.pick(("unary", "unary", "constant", "reshape", "binary", "met", "repeated")):
+            case "unary" | "met" if not meets:
+                steps.append(Step("unary", scope.pick(_unary(scope))))
+            case "met":
                 _, groups = program.devices.reducing()
-                rest = f"{groups}, to_apply={program.reduction()}"
-                steps.append(
-                    lambda s, v, r=rest: s.add(program.vector, f"all-reduce({v}), {r}")  # type: ignore[misc]
-                )
-            case "broadcast":
-                steps.append(_repeated)
-            case _:
-                steps.append(
-                    lambda s, v, o=binary: s.add(program.vector, f"{o}({v}, {s.vector()})")  # type: ignore[misc]
-                )
+                steps.append(Step("met", f"{groups}, to_apply={program.reduction()}"))
+            case kind:
+                rest = scope.pick(_unary(scope) if kind == "unary" else _BINARY)
+                steps.append(Step(kind, rest, scope.pick((1, 2))))
     if is_narrow:
         if scope.chance(0.5):
-            steps.append(_reshaped)
-        narrow = _narrow(scope)
-        steps.append(lambda s, v: s.add(narrow, f"convert({v})"))
+            steps.append(Step("reshape", ""))
+        steps.append(Step("narrow", _narrow(scope)))
     return steps
 
 
-def _reshaped(scope: Scope, value: str) -> str:
+def _unary(scope: Scope) -> Sequence[str]:
+    return _UNARY_OF_FLOATS if scope.program.is_float else _UNARY
+
+
+def _follow(scope: Scope, value: str, step: Step) -> str:
+    """What a step makes of a value."""
+    vector = scope.program.vector
+    match step.kind:
+        case "unary":
+            return scope.add(vector, f"{step.rest}({value})")
+        case "constant":
+            return scope.add(vector, f"{step.rest}({value}, {scope.full(step.number)})")
+        case "binary":
+            return scope.add(vector, f"{step.rest}({value}, {scope.vector()})")
+        case "met":
+            return scope.add(vector, f"all-reduce({value}), {step.rest}")
+        case "narrow":
+            return scope.add(step.rest, f"convert({value})")
+        case "repeated":
+            return _repeated(scope, value)
     column = scope.add(f"{scope.program.element}[{ROWS},1]", f"reshape({value})")
-    return scope.add(scope.program.vector, f"reshape({column})")
+    return scope.add(vector, f"reshape({column})")
 
 
 def _repeated(scope: Scope, value: str) -> str:
@@ -219,7 +231,7 @@ def _branch(
             _element(body, argument, program.vector, i) for i in range(3) if body.chance(0.7)
         ]
     else:
-        inner = _element(body, argument, f"({program.vector}, {program.vector})", 0)
+        inner = _element(body, argument, _pair(scope), 0)
         body.vectors = [
             *(_element(body, inner, program.vector, i) for i in (0, 1) if body.chance(0.6)),
             *(_element(body, argument, program.vector, 1) for _ in "1" if body.chance(0.6)),
@@ -237,7 +249,7 @@ def _branch(
         for step in steps:
             if body.chance(0.06) and step is not steps[-1]:
                 value = body.add(program.vector, f"copy({value})")
-            value = step(body, value)
+            value = _follow(body, value, step)
         if not steps:
             value = _operation(body, value)
         results.append(value)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.passes.checked_run import run_checked
+from tests.passes.checked_run import reasons_to_stay, run_checked
 
 from hloopt.equivalence import Reference, RunSettings
-from hloopt.ir import Module
+from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
@@ -13,6 +13,12 @@ from hloopt.verifier import verify_module
 
 PASS = "conditional-code-motion"
 V = "f32[4]{0}"
+PAIR = f"({V}, {V})"
+BACK = "reverse(u), dimensions={0}"
+NEGATED = f"ROOT u = {V} negate(h)"
+ORDER = ", control-predecessors={z}"
+ARRAY = f"ROOT r = {V} sine(a)", f"ROOT r = {V} cosine(b)"
+"""Branches that give an array, and nothing alike."""
 REDUCTION = (
     "ad { ad.x = f32[] parameter(0) ad.y = f32[] parameter(1) ROOT ad.r = f32[] add(ad.x, ad.y) }"
 )
@@ -99,3 +105,54 @@ def _run(text: str, **options: object) -> tuple[Module, dict[str, str]]:
         for remark in context.remarks
         if remark.kind == "missed"
     }
+
+
+def stays(text: str, name: str, reason: str, **options: object) -> None:
+    """Nothing moves, and the remark on an instruction gives the reason."""
+    reasons_to_stay(PASS, text, **options)
+    assert remarks(text, **options)[name] == reason
+
+
+def opcodes(text: str, **options: object) -> set[Opcode]:
+    """The opcodes of the entry after the pass, which changes it."""
+    return {i.opcode for i in moved(text, **options).entry.instructions}
+
+
+def ends(rest: str, *, order: str = "") -> tuple[str, str]:
+    """The ends of two branches: `s` is not alike in them, `rest` is."""
+    return (
+        f"s = {V} sine(a) z = {V} abs(a) {rest}".replace("{p}", "a").replace(ORDER, order),
+        f"s = {V} cosine(b) z = {V} abs(b) {rest}".replace("{p}", "b").replace(ORDER, order),
+    )
+
+
+def the_conditional(module: Module) -> Instruction:
+    (found,) = module.instructions(Opcode.CONDITIONAL)
+    return found
+
+
+def branches(module: Module) -> tuple[Computation, ...]:
+    return the_conditional(module).called
+
+
+def results(module: Module) -> list[list[str]]:
+    """The names of what each branch gives."""
+    return [[operand.name for operand in branch.root.operands] for branch in branches(module)]
+
+
+def two(body: str, *, ends: tuple[str, str] = ("sine", "cosine")) -> tuple[str, str]:
+    """Two branches of one text, which has `{p}` for the argument and `{o}` for an opcode."""
+    first, second = (
+        body.replace("{p}", p).replace("{o}", o) for p, o in zip("ab", ends, strict=True)
+    )
+    return first, second
+
+
+def argument(module: Module, number: int = 1) -> Instruction:
+    return the_conditional(module).operands[number]
+
+
+DIFFERENT = two(f"s = {V} {{o}}({{p}}) r = {V} reverse(s), dimensions={{0}}")
+BOTH = two(
+    f"s = {V} {{o}}({{p}}) n = {V} reverse({{p}}), dimensions={{0}} ROOT all = {PAIR} tuple(s, n)"
+)
