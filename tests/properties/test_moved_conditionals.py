@@ -55,7 +55,7 @@ def test_the_program_stays_the_same(text: str, options: dict[str, object]) -> No
     assert verify_module(module) == []
     reference = Reference(parse_module(text), SETTINGS)
     for _ in range(3):  # what moved may let more move
-        if not run(module, **options):
+        if not run(module, None, **options):
             break
         assert_same(reference, module)
 

@@ -71,7 +71,7 @@ ENTRY e {{
 
 def moved(text: str, **options: object) -> Module:
     """The module after the pass, which computes what it did before."""
-    module = run_checked(PASS, text, **options)
+    module = run_checked(PASS, text, changes=True, **options)
     assert_same(text, module)
     return module
 

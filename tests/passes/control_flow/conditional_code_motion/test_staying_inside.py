@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.passes.checked_run import reasons_to_stay
 from tests.passes.control_flow.conditional_code_motion.programs import (
+    PAIR,
     PASS,
     V,
     ends,
@@ -13,6 +14,7 @@ from tests.passes.control_flow.conditional_code_motion.programs import (
     program,
     remarks,
     stays,
+    two,
 )
 
 from hloopt.ir import Opcode
@@ -93,12 +95,10 @@ def test_what_reads_the_parameter_stays() -> None:
 
 
 def test_a_tuple_of_the_parameter_stays() -> None:
-    gives = f"({V}, {V})"
     text = program(
-        *(f"s = {V} {o}({p}) n = {V} negate(s) ROOT g = {gives} tuple({p}, n)"
-          for p, o in (("a", "sine"), ("b", "cosine"))),
+        *two(f"s = {V} {{o}}({{p}}) n = {V} negate(s) ROOT g = {PAIR} tuple({{p}}, n)"),
         "", f"i = {V} get-tuple-element(h), index=1 ROOT u = {V} reverse(i), dimensions={{0}}",
-        gives=gives,
+        gives=PAIR,
     )  # fmt: skip
     stays(text, "g", "it belongs to the parameter %a")
 

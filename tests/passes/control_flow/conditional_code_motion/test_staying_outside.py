@@ -6,8 +6,10 @@ import pytest
 from tests.passes.checked_run import reasons_to_stay
 from tests.passes.control_flow.conditional_code_motion.programs import (
     ARRAY,
+    BOTH,
     NEGATED,
     ORDER,
+    PAIR,
     PASS,
     V,
     ends,
@@ -31,13 +33,10 @@ def test_a_user_of_something_else_stays_behind() -> None:
 
 
 def test_a_user_of_several_results_moves_once_all_of_them_do() -> None:
-    gives = f"({V}, {V})"
     text = program(
-        *(f"s = {V} {o}({p}) n = {V} reverse({p}), dimensions={{0}} ROOT g = {gives} tuple(n, s)"
-          for p, o in (("a", "sine"), ("b", "cosine"))),
-        "", f"i = {V} get-tuple-element(h), index=0 k = {V} floor(i) "
+        *BOTH, "", f"i = {V} get-tuple-element(h), index=0 k = {V} floor(i) "
         f"j = {V} get-tuple-element(h), index=1 l = {V} negate(j) ROOT u = {V} add(k, l)",
-        gives=gives,
+        gives=PAIR,
     )  # fmt: skip
     assert Opcode.ADD not in opcodes(text)
     assert "u" not in remarks(text)
