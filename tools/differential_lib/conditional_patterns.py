@@ -184,7 +184,7 @@ def _unary(scope: Scope) -> Sequence[str]:
 
 
 def _follow(scope: Scope, value: str, step: Step) -> str:
-    """What a step makes of a value."""
+    """Follow one step from a value."""
     vector = scope.program.vector
     match step.kind:
         case "unary":

@@ -1,4 +1,4 @@
-"""What counts for moving, and what against it."""
+"""The benefit of moving: what counts for it, and what against it."""
 
 from __future__ import annotations
 
@@ -117,3 +117,25 @@ def test_a_part_of_a_copy_does_not_move_without_the_other() -> None:
     )
     found = remarks(text, search_config="0,99,1,1")
     assert found["r"] == "it has a side effect, or another part"
+
+
+def test_what_the_roots_read_does_not_count() -> None:
+    text = program(
+        f"s = {V} sine(a) r = {V} negate(s) d = {V} floor(a) ROOT all = {PAIR} tuple(r, d)",
+        f"s = {V} cosine(b) r = {V} negate(s) d = {V} abs(b) ROOT all = {PAIR} tuple(r, d)",
+        "",
+        f"u = {V} get-tuple-element(h), index=0 ROOT e = {V} {BACK}",
+        gives=PAIR,
+    )
+    assert Opcode.NEGATE in {i.opcode for i in moved(text).entry.instructions}
+
+
+def test_a_tuple_that_is_taken_apart_counts_for_nothing() -> None:
+    text = program(
+        *two(f"s = {V} {{o}}({{p}}) n = {V} reverse(s), dimensions={{0}} r = {PAIR} tuple(n, s)"),
+        "",
+        f"i = {V} get-tuple-element(h), index=0 ROOT u = {V} negate(i)",
+        gives=PAIR,
+    )
+    assert remarks(text)["h"] == "moving it has no benefit"
+    reasons_to_stay(PASS, text)

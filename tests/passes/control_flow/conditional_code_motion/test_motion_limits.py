@@ -7,6 +7,7 @@ from tests.passes.checked_run import reasons_to_stay
 from tests.passes.control_flow.conditional_code_motion.programs import (
     ARRAY,
     ORDER,
+    PAIR,
     PASS,
     V,
     ends,
@@ -15,6 +16,7 @@ from tests.passes.control_flow.conditional_code_motion.programs import (
     remarks,
     remarks_without_running,
     stays,
+    two,
 )
 
 from hloopt.ir import Opcode
@@ -76,6 +78,36 @@ def test_one_direction_wins() -> None:
     assert Opcode.ABS not in opcodes(text)
     out = text.replace("abs(h)", "reverse(h), dimensions={0}")
     assert Opcode.NEGATE in opcodes(out)
+
+
+def test_the_other_direction_stays() -> None:
+    text = program(
+        *two(
+            f"s = {V} get-tuple-element(a), index=0 d = {V} get-tuple-element(a), index=1 "
+            f"n = {V} negate(s) m = {V} {{o}}(d) ROOT all = {PAIR} tuple(n, m)"
+        ),
+        f"l = {PAIR} tuple(x, y)",
+        f"i = {V} get-tuple-element(h), index=0 w = {V} reverse(i), dimensions={{0}} "
+        f"j = {V} get-tuple-element(h), index=1 k = {V} floor(j) ROOT u = {V} subtract(w, k)",
+        takes=PAIR,
+        gives=PAIR,
+        arguments="l, l",
+    ).replace("b = ", "a = ")
+    assert remarks(text)["j"] == "moving other operations out of the branches has as much benefit"
+    assert {Opcode.FLOOR, Opcode.NEGATE} <= opcodes(text)
+
+
+def test_what_is_as_good_where_it_is_stays() -> None:
+    gives = f"({V}, {V}, {V})"
+    text = program(
+        f"s = {V} sine(a) d = {V} floor(s) n = {V} negate(s) ROOT all = {gives} tuple(s, d, n)",
+        f"s = {V} cosine(b) d = {V} negate(s) n = {V} floor(s) ROOT all = {gives} tuple(s, d, n)",
+        "w = f32[] constant(1) v = f32[] negate(w) z = f32[] floor(v) ",
+        f"i = {V} get-tuple-element(h), index=0 k = {V} abs(i) "
+        f"ROOT u = ({V}, {V}, {V}, f32[], f32[]) tuple(k, x, y, v, z)",
+        gives=gives,
+    )
+    stays(text, "i", "leaving it alone has as much benefit")
 
 
 @pytest.mark.parametrize("last", ["f32[4] add(n, h)", "(f32[4], f32[4]) tuple(n, h)"])

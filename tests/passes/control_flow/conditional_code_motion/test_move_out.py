@@ -1,4 +1,4 @@
-"""What moves out of the branches, and what takes its place."""
+"""Operations that move out of the branches, and what takes their place."""
 
 from __future__ import annotations
 

@@ -94,6 +94,12 @@ def test_what_reads_the_parameter_stays() -> None:
     assert {i.opcode for i in module["c"].called[0].instructions} == {Opcode.PARAMETER}
 
 
+def test_the_parameter_stays() -> None:
+    text = program("r = f32[4] negate(a)", "r = f32[4] negate(b)")
+    assert remarks(text)["a"] == "it is a parameter"
+    assert moved(text)["c"].called[0].root.operands[0].name == "a"
+
+
 def test_a_tuple_of_the_parameter_stays() -> None:
     text = program(
         *two(f"s = {V} {{o}}({{p}}) n = {V} negate(s) ROOT g = {PAIR} tuple({{p}}, n)"),

@@ -35,7 +35,9 @@ def test_a_search_configuration_moves_no_side_effects() -> None:
 
 @pytest.mark.parametrize("value", ["1,2,3", "a,b,c,d", "0,1,1,1;", "1.5"])
 def test_a_search_configuration_has_a_form(value: str) -> None:
-    with pytest.raises(PipelineError, match="is not a number, nor numbers index,start,max,stride"):
+    with pytest.raises(
+        PipelineError, match="' is not a number, nor numbers index,start,max,stride"
+    ):
         create_pass(PASS, {"search_config": value})
 
 
@@ -61,3 +63,9 @@ def test_a_negative_configuration_tunes_weights() -> None:
     # The weight of %s before %r, and that of %r behind it: without one, moving %r is as good.
     assert "all" not in remarks(text, search_config=-(1 << 16))
     assert remarks(text, search_config=-(1 << 16 | 1))["all"] == "moving it has no benefit"
+
+
+def test_weights_of_constants_are_not_tuned() -> None:
+    constant = "r = f32[4] constant({1,2,3,4})"
+    found = remarks(program(constant, constant), search_config=-(1 << 16))
+    assert found["all"] == "moving it has no benefit"

@@ -63,7 +63,7 @@ class Handed:
 
 
 class Plan:
-    """What moves of one operand of the conditional, and the tuple that takes its place."""
+    """The operations that move with one operand of the conditional, and what takes its place."""
 
     def __init__(self, group: list[Instruction]) -> None:
         self.argument = group[0]

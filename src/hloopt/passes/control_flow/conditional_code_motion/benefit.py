@@ -13,8 +13,6 @@ from hloopt.passes.control_flow.conditional_code_motion.tuning import Tuning
 
 NO_BENEFIT = -1
 _WHOLE = 10
-_FURTHEST = 1000
-"""The longest way from an operand to the conditional that is followed."""
 _FREE = (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.GET_TUPLE_ELEMENT)
 
 
@@ -137,17 +135,18 @@ class Destinations:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._ways: dict[Instruction, tuple[int, Instruction | None, int | None]] = {}
-        """Steps to the conditional, the operand it leads to, the element of that: a tuple."""
+        self._ways: dict[Instruction, tuple[Instruction | None, int | None]] = {}
+        """The operand of the conditional that it leads to, and the element of that, a tuple."""
         self._counts: dict[tuple[Instruction, int | None], int] = {}
 
     def is_used_in_some(self, instruction: Instruction) -> bool:
         """Whether an operand is used in fewer branches than there are.
 
-        No for what is too far from the conditional, or leads elsewhere.
+        No for what leads elsewhere by its first user. XLA gives up after 1000 users one behind the
+        other, but what is nearer has the same answer and moves with them.
         """
-        steps, argument, element = self._way(instruction)
-        if argument is None or steps > _FURTHEST:
+        argument, element = self._way(instruction)
+        if argument is None:
             return False
         count = self._counts.get((argument, element))
         if count is None:
@@ -165,24 +164,24 @@ class Destinations:
         """The elements of its argument that each branch uses; None for the whole of it."""
         return [_used_elements(branch.parameters[0]) for branch in self._facts.conditional.called]
 
-    def _way(self, start: Instruction) -> tuple[int, Instruction | None, int | None]:
+    def _way(self, start: Instruction) -> tuple[Instruction | None, int | None]:
         path: list[Instruction] = []
         current = start
         while current not in self._ways:
             user = next(iter(current.users), None)
             if user is None:
-                self._ways[current] = 0, None, None
+                self._ways[current] = None, None
             elif user is self._facts.conditional:
-                self._ways[current] = 1, current, None
+                self._ways[current] = current, None
             else:
                 path.append(current)
                 current = user
         for each in reversed(path):
             user = next(iter(each.users))
-            steps, argument, element = self._ways[user]
+            argument, element = self._ways[user]
             if user is argument and user.opcode is Opcode.TUPLE:
                 element = self._facts.operand_number(user, each)
-            self._ways[each] = steps + 1, argument, element
+            self._ways[each] = argument, element
         return self._ways[start]
 
 

@@ -126,7 +126,7 @@ class BranchArgument:
                 self._computed[operation] = copy
 
     def _value(self, value: Instruction, home: Handed | None) -> Instruction:
-        """What stands in the branch for an instruction outside."""
+        """The instruction in the branch that stands for one outside."""
         if home is not None and value in home.places:
             return self._element(home, home.places[value][0])
         if value not in self._computed:

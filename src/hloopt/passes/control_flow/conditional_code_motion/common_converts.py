@@ -77,6 +77,6 @@ def move_converts_out(conditional: Instruction, indices: list[int]) -> None:
 
 
 def _source(branch: Computation, index: int, is_converted: bool) -> Instruction:
-    """What a branch gives for a result, before it is converted."""
+    """The value that a branch gives for a result, before it is converted."""
     given = branch.root.operands[index]
     return given.operands[0] if is_converted else given

@@ -1,4 +1,4 @@
-"""Which boundaries may move: their opcodes, and what else they are."""
+"""The boundaries that may move, by their opcodes and by what else they are."""
 
 from __future__ import annotations
 

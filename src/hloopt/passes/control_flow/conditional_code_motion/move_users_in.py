@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hloopt.diagnostics import counted
 from hloopt.ir.clone import own_computations
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -28,7 +29,7 @@ def why_no_users(conditional: Instruction) -> str | None:
     if conditional.is_root:
         return f"its result is that of %{conditional.parent.name}"
     if not conditional.shape.is_tuple and len(conditional.users) > 1:
-        return f"it gives an array to {len(conditional.users)} users"
+        return f"it gives an array to {counted(len(conditional.users), 'user')}"
     return None
 
 

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hloopt.diagnostics import counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -116,7 +117,7 @@ class Search:
         return dict.fromkeys((self._facts.roots, *users, *operands))
 
     def _group(self, start: Boundary) -> Group:
-        """What moves together with a boundary: nothing where it has to stay."""
+        """The group that moves together with a boundary: empty where that has to stay."""
         group = Group(start.position)
         waiting = deque((start,))
         entered = {start}
@@ -164,8 +165,8 @@ class Search:
             if position is not Position.INSIDE and self._visits[instruction] >= count:
                 return None
         if position is Position.USER:
-            return f"not all of its {count} operands move"
-        return f"it has {count} users"
+            return "not all of its operands move"
+        return f"it has {counted(count, 'user')}"
 
     def _why_not_worth_it(self, group: Group) -> str | None:
         if left := collective_left_behind(group):

@@ -66,7 +66,7 @@ class Tuning:
     _turned: int = 0
     """The decisions it has turned round."""
     _values: dict[Hashable, int] = field(default_factory=dict)
-    """What became of decisions that were turned round."""
+    """The decisions that were turned round, as they are now."""
 
     @property
     def tunes_weights(self) -> bool:
