@@ -126,7 +126,6 @@ class Search:
             reason = self._why_not(boundary, group)
             if reason is None:
                 group.moved.append(boundary)
-                self._visits.pop(boundary.first, None)
                 group.memory -= self._size(boundary.first)
                 for other in boundary.next():
                     if other not in entered:
@@ -163,6 +162,7 @@ class Search:
         else:
             self._visits[instruction] += 1
             if position is not Position.INSIDE and self._visits[instruction] >= count:
+                del self._visits[instruction]
                 return None
         if position is Position.USER:
             return "not all of its operands move"
