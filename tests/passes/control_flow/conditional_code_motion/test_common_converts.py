@@ -71,3 +71,17 @@ def test_only_converts_of_all_branches_move_alone(body: str) -> None:
     changed = create_pass(PASS).run(module, PassContext(PASS))
     assert changed == ("tuple(n, d)" in body)
     assert_same(text, module)
+
+
+def test_layouts_of_converts_differ_only_where_they_count() -> None:
+    m = "[4,4]"
+    text = converts(
+        *(
+            f"w = f32{m}{{1,0}} broadcast({p}), dimensions={{0}} s = f32{m}{{1,0}} {o}(w) "
+            f"n = bf16{m}{layout} convert(s) ROOT r = (bf16{m}{layout}) tuple(n)"
+            for p, o, layout in (("a", "sine", "{1,0}"), ("b", "cosine", "{0,1}"))
+        ),
+        f"(bf16{m}{{1,0}})",
+    )
+    assert not create_pass(PASS).run(parse_module(text), PassContext(PASS))
+    assert moved(text, is_layout_sensitive=False).entry.root.operands[0].opcode is Opcode.CONVERT

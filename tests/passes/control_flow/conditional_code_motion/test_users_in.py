@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.passes.checked_run import run_checked
 from tests.passes.control_flow.conditional_code_motion.programs import (
     BOTH,
     DIFFERENT,
     PAIR,
-    PASS,
     V,
-    assert_same,
     branches,
     moved,
     opcodes,
@@ -34,10 +31,20 @@ def test_a_result_that_something_else_reads_stays() -> None:
 
 
 def test_a_read_result_that_is_the_root_stays() -> None:
-    text = program(*DIFFERENT, "", "u = f32[4] negate(h) w = f32[4] floor(u)")
-    text = text.replace("  h = ", "  ROOT h = ")
-    module = run_checked(PASS, text, changes=True, search_config="0,99,1,1")
-    assert_same(text, module)
+    text = program(*DIFFERENT, "", f"u = {V} negate(h) w = {V} floor(u)")
+    module = moved(text.replace("  h = ", "  ROOT h = "))
+    assert module.entry.root.name == "h"
+
+
+def test_an_operation_that_is_the_root_is_given() -> None:
+    text = program(*DIFFERENT, "", f"ROOT u = {V} negate(h) w = {V} floor(u)")
+    root = moved(text).entry.root
+    assert [
+        branch.root.operands[root.tuple_index].opcode for branch in root.operands[0].called
+    ] == [
+        Opcode.NEGATE,
+        Opcode.NEGATE,
+    ]
 
 
 def test_indices_behind_a_result_that_goes_drop_by_one() -> None:

@@ -20,7 +20,7 @@ def set_results(conditional: Instruction, results: Sequence[Sequence[Instruction
     for number, branch in enumerate(conditional.called):
         root = make_tuple(branch, [values[number] for values in results])
         shardings = [element.attributes.get("sharding") for element in root.operands]
-        if root.operands and None not in shardings and "sharding" in branch.root.attributes:
+        if root.operands and None not in shardings:
             root.set_attribute("sharding", f"{{{','.join(map(str, shardings))}}}")
         branch.set_root(root)
         roots.append(root)
