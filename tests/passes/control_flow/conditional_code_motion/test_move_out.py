@@ -123,3 +123,15 @@ def test_shardings_follow_what_the_branches_give() -> None:
     assert conditional.attributes["sharding"] == f"{{{split}}}"
     without = moved(text.replace(f", sharding={split}", ""))
     assert "sharding" not in the_conditional(without).attributes
+
+
+def test_a_copied_branch_has_fusions_of_its_own() -> None:
+    text = program(
+        *two(f"s = {V} fusion({{p}}), kind=kLoop, calls=back r = {V} negate(s)"),
+        more=f"back {{ m = {V} parameter(0) ROOT e = {V} reverse(m), dimensions={{0}} }}",
+    )
+    text = text.replace("false_computation=f", "false_computation=t")
+    start = text.index("\nf {")
+    module = moved(text[:start] + text[text.index("\nENTRY") :])
+    fused = [i.called[0] for i in module.instructions(Opcode.FUSION)]
+    assert len(fused) == len(set(fused)) == 2

@@ -137,3 +137,13 @@ def test_a_long_chain_moves() -> None:
     module = moved(text)
     assert len(module.entry) < 10
     assert len(branches(module)[0]) > 1500
+
+
+def test_what_was_said_of_the_old_argument_goes() -> None:
+    text = program(*ARRAY, f"n = {V} add(x, y)", arguments="n, y").replace(
+        f"a = {V} parameter(0)",
+        f"a = {V} parameter(0), parameter_replication={{true}}, sharding={{replicated}}",
+    )
+    parameter = branches(moved(text))[0].parameters[0]
+    assert parameter.shape.is_tuple
+    assert not parameter.attributes
