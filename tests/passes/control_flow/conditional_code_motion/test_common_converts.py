@@ -75,13 +75,18 @@ def test_only_converts_of_all_branches_move_alone(body: str) -> None:
 
 def test_layouts_of_converts_differ_only_where_they_count() -> None:
     m = "[4,4]"
-    text = converts(
-        *(
-            f"w = f32{m}{{1,0}} broadcast({p}), dimensions={{0}} s = f32{m}{{1,0}} {o}(w) "
-            f"n = bf16{m}{layout} convert(s) ROOT r = (bf16{m}{layout}) tuple(n)"
-            for p, o, layout in (("a", "sine", "{1,0}"), ("b", "cosine", "{0,1}"))
-        ),
-        f"(bf16{m}{{1,0}})",
+    on_true, on_false = (
+        f"w = f32{m}{{1,0}} broadcast({p}), dimensions={{0}} s = f32{m}{{1,0}} {o}(w) "
+        f"n = bf16{m}{layout} convert(s) ROOT r = (bf16{m}{layout}) tuple(n)"
+        for p, o, layout in (("a", "sine", "{1,0}"), ("b", "cosine", "{0,1}"))
     )
+    text = converts(on_true, on_false, f"(bf16{m}{{1,0}})")
     assert not create_pass(PASS).run(parse_module(text), PassContext(PASS))
     assert moved(text, is_layout_sensitive=False).entry.root.operands[0].opcode is Opcode.CONVERT
+
+
+def test_converts_stay_while_decisions_are_searched() -> None:
+    text = converts(*two("s = f32[4] {o}({p}) n = bf16[4] convert(s) ROOT r = (bf16[4]) tuple(n)"))
+    moved(text)
+    options = {"search_config": "5,0,1,1"}
+    assert not create_pass(PASS, options).run(parse_module(text), PassContext(PASS))
