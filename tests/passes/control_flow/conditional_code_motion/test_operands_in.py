@@ -147,3 +147,19 @@ def test_what_was_said_of_the_old_argument_goes() -> None:
     parameter = branches(moved(text))[0].parameters[0]
     assert parameter.shape.is_tuple
     assert not parameter.attributes
+
+
+def test_an_element_that_orders_others_goes_on_to() -> None:
+    text = program(
+        f"s = {V} get-tuple-element(a), index=0 d = {V} get-tuple-element(a), index=1 "
+        f"z = {V} get-tuple-element(a), index=0, control-predecessors={{d}} "
+        f"w = {V} negate(d), control-predecessors={{z}} ROOT r = {V} subtract(w, s)",
+        f"ROOT r = {V} get-tuple-element(b), index=1",
+        f"n = {V} clamp(x, y, x) i = {V} floor(y) l = {PAIR} tuple(n, x) m = {PAIR} tuple(i, y)",
+        takes=PAIR,
+        arguments="l, m",
+    )
+    module = moved(text)
+    (element,) = (i for i in branches(module)[0].instructions if i.name == "z")
+    assert [p.name for p in element.control_predecessors] == ["d"]
+    assert [s.name for s in element.control_successors] == ["w"]

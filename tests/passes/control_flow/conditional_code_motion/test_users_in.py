@@ -141,3 +141,11 @@ def test_a_convert_is_not_pulled_to_a_dot(operation: str, moves: bool) -> None:
         assert Opcode.NEGATE not in {i.opcode for i in moved(text).entry.instructions}
     else:
         assert remarks(text)["h"] == "moving it has no benefit"
+
+
+def test_an_old_root_that_orders_others_stays() -> None:
+    text = program(*DIFFERENT, "", "ROOT u = f32[4] negate(h)").replace(
+        "tuple(r)", "tuple(r), control-predecessors={s}"
+    )
+    for branch in branches(moved(text)):
+        assert [i.opcode for i in branch.instructions].count(Opcode.TUPLE) == 2

@@ -56,7 +56,12 @@ class BranchArgument:
             if use.is_root:
                 self._branch.set_root(new)
         for use in self._uses:
-            if use.home is not None:
+            if use.home is None:
+                continue
+            if use.old.has_control_dependencies:  # it still orders others
+                shapes = self._plan.built[use.home].shape.elements
+                use.old.set_shape(shapes[use.old.tuple_index])
+            else:
                 self._branch.remove(use.old)
 
     def _find_uses(self, parameter: Instruction) -> None:

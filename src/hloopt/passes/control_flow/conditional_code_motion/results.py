@@ -37,6 +37,7 @@ def remove_unused(instructions: Sequence[Instruction]) -> None:
             instruction in instruction.parent
             and not instruction.users
             and not instruction.is_root
+            and not instruction.has_control_dependencies
             and instruction.opcode is not Opcode.PARAMETER
         ):
             instruction.parent.remove(instruction)
