@@ -72,6 +72,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "collective-permute-decomposer": [{}, {"pipeline_parallelism_opt_level": "enable"}],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
     "conditional-canonicalizer": [{}],
+    "conditional-code-motion": [
+        {},
+        {"is_layout_sensitive": False, "memory_increase_allowance": 0},
+        {"search_config": "0,1,2,2;1,0,1,1"},
+    ],
     "conditional-to-select": [{}],
     "constant-folding": [{}, {"max_result_elements": 3}],
     "convert-async-collectives-to-sync": [{"nop_opcodes": ["bitcast", "get-tuple-element"]}],
@@ -138,6 +143,8 @@ LEAVES_MORE_TO_DO = [
     # The first thing that applies to a loop is done, as in XLA.
     ("simplify-while-loops", {}),
     ("simplify-while-loops", {"simplify_compare_instrs": True}),
+    # Operations that moved may let others move.
+    *(("conditional-code-motion", options) for options in OPTIONS["conditional-code-motion"]),
     # What is ready first is taken in the order of the list, which the schedule then is.
     *(("hlo-memory-scheduler", {"algorithm": a}) for a in ("default", "list", "bfs")),
     ("hlo-memory-scheduler", {"preset": "xla-gpu"}),

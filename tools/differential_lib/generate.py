@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import random
 
-from differential_lib import arrays, collectives, control_flow, local_patterns, patterns
+from differential_lib import (
+    arrays,
+    collectives,
+    conditional_patterns,
+    control_flow,
+    local_patterns,
+    patterns,
+)
 from differential_lib.writer import Program, Scope
 
 
@@ -48,7 +55,9 @@ def fill(scope: Scope, count: int) -> None:
 
 def _recipe(scope: Scope) -> None:
     chance = scope.dice.random()
-    if chance < 0.25:
+    if chance < 0.05 and scope.depth < 2:
+        scope.pick(conditional_patterns.RECIPES)(scope)
+    elif chance < 0.25:
         scope.pick(control_flow.recipes(scope))(scope, fill)
     elif chance < 0.45 and scope.may_meet:
         scope.pick(collectives.RECIPES)(scope)

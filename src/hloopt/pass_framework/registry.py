@@ -47,6 +47,9 @@ PASSES = {
     ),
     "computation-deduplicator": ".call_graph.computation_deduplicator:ComputationDeduplicator",
     "conditional-canonicalizer": ".control_flow.conditional_canonicalizer:ConditionalCanonicalizer",
+    "conditional-code-motion": (
+        ".control_flow.conditional_code_motion.motion:ConditionalCodeMotion"
+    ),
     "conditional-to-select": ".control_flow.conditional_to_select:ConditionalToSelect",
     "constant-folding": ".simplification.constant_folding:ConstantFolding",
     "convert-async-collectives-to-sync": (

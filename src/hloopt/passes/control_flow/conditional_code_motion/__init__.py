@@ -1,0 +1,1 @@
+"""Moving operations across the border of a conditional: searching, deciding, rewriting."""
