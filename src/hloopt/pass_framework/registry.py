@@ -103,6 +103,7 @@ PASSES = {
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
     ),
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
+    "simplify-fp-conversions": ".precision.simplify_fp_conversions:SimplifyFpConversions",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
