@@ -161,8 +161,8 @@ PRESETS = {
     "float-normalization-s4": _normalization("s4", "s8"),
     "float-normalization-u4": _normalization("u4", "u8"),
 }
-"""Names that XLA gives to one pass with several options: here the types that XLA:CPU cannot do, each
-with the one it works in instead."""
+"""Names that XLA gives to one pass with several options: for float-normalization the types in which
+XLA:CPU cannot compute, each with the one in which it does."""
 
 
 _REGISTERED: dict[str, type[ModulePass]] = {}

@@ -56,9 +56,13 @@ class FloatSupport(PassOptions):
 
     low: str = option("bf16", "the element type of less precision")
     high: str = option("f32", "the element type that every operation has")
-    operand: Rule = option(None, "whether an operand may be of type low")
-    output: Rule = option(None, "whether the result may be of type low")
-    mixed: Rule = option(None, "whether both types may meet in one operation")
+    operand: Rule = option(
+        None,
+        "whether an operand may be of type low: true, false, or for which operations, such as "
+        "{opcodes=[add],operands={dot=[0]}}",
+    )
+    output: Rule = option(None, "whether the result may be of type low, likewise")
+    mixed: Rule = option(None, "whether both types may meet in one operation, likewise")
     operand_effectively_low: Rule = option(
         None, "whether the operation rounds an operand to low by itself, as matrix units do"
     )

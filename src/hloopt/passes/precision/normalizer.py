@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hloopt.analysis.side_effects import has_own_side_effect
@@ -11,6 +11,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.precision.float_support import FloatSupport, passes_through
 from hloopt.passes.precision.type_changes import converted, leaf_types, with_type
@@ -32,22 +33,27 @@ KEEP_COMPUTATIONS = frozenset((Opcode.ALL_REDUCE, Opcode.ALL_REDUCE_START, Opcod
 _BY_ELEMENTS = frozenset((Opcode.SORT, Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER))
 """Operations that give, for several operands, one element of a tuple each."""
 
+_OF_ALL_BITS = frozenset(
+    (Opcode.COUNT_LEADING_ZEROS, Opcode.MULHI, Opcode.POPCNT, Opcode.SHIFT_RIGHT_LOGICAL)
+)
+"""Operations on integers whose low bits depend on high bits, those of a sign among them."""
+
 
 class Plan(NamedTuple):
     """The conversions around one instruction."""
 
-    raised: list[int]
+    raised: Sequence[int]
     """The operands whose parts of type low become high."""
     raises_result: bool = False
     """Whether the result's parts of type low become high, and are converted back after it."""
-    lowered: list[int] = []
+    lowered: Sequence[int] = ()
     """The operands whose parts of type high become low."""
-    computations: list[Computation] = []
+    computations: Sequence[Computation] = ()
     """The applied computations that need a copy with parameters and a root of type high."""
 
     @property
     def is_empty(self) -> bool:
-        return not (self.raised or self.raises_result or self.lowered)
+        return not any(self)
 
 
 class Normalizer:
@@ -72,6 +78,8 @@ class Normalizer:
         """The reason why an instruction is left alone although it may need conversions."""
         if has_own_side_effect(instruction, is_spmd=self.is_spmd):
             return "it has a side effect"
+        if instruction.opcode in _OF_ALL_BITS and ELEMENT_TYPES[self.low].is_integral:
+            return f"it would see other bits in {self.high}"
         return None
 
     # -- the plan ---------------------------------------------------------------------------

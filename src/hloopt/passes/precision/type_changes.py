@@ -33,9 +33,7 @@ def with_type(shape: Shape, source: str, target: str) -> Shape:
     """
     if shape.is_array:  # most are
         return _leaf_with_type(shape, source, target)
-    return fold_shape(
-        shape, lambda leaf: _leaf_with_type(leaf, source, target), tuple_shape, {}
-    )
+    return fold_shape(shape, lambda leaf: _leaf_with_type(leaf, source, target), tuple_shape, {})
 
 
 def _leaf_with_type(leaf: Shape, source: str, target: str) -> Shape:
@@ -57,7 +55,7 @@ def converted(value: Instruction, shape: Shape) -> Instruction:
     if not shape.is_tuple:
         return value.parent.add(Opcode.CONVERT, shape, [value])
     indices = [index for index, _ in shape.subshapes()]
-    parts = {(): value}
+    parts: dict[tuple[int, ...], Instruction] = {(): value}
     for index in indices[1:]:
         parts[index] = read_element(parts[index[:-1]], index[-1])
     for index, part in reversed(shape.subshapes()):
