@@ -264,6 +264,15 @@ def test_integers_whose_high_bits_matter_stay(line: str) -> None:
     ]
 
 
+def test_what_runs_asynchronously_stays() -> None:
+    wrapped = "w { p = bf16[4] parameter(0) ROOT n = bf16[4] negate(p) }"
+    start = "s = ((bf16[4]), bf16[4], s32[]) async-start(x), calls=w"
+    text = entry(f"{start} ROOT d = bf16[4] async-done(s)", wrapped)
+    assert reasons_to_stay("float-normalization", text) == [
+        "an async-start runs it, and cannot run converts beside it"
+    ]
+
+
 def test_a_schedule_stays_one() -> None:
     text = entry("n = bf16[4] negate(x) ROOT r = bf16[4] add(n, x)", header=", is_scheduled=true")
     module = normalize(text)

@@ -82,7 +82,7 @@ class _Program:
     def binary(self) -> None:
         t = self.type()
         more = () if ELEMENT_TYPES[t].is_floating else _BINARY_INTEGER
-        other = self.choose([u for u in self.types if u == t or self.mixed and _are_floats(t, u)])
+        other = self.choose([u for u in self.types if u == t or (self.mixed and _are_floats(t, u))])
         opcode = self.choose((*_BINARY, *more))
         self.keep(t, f"{opcode}({self.value(t)}, {self.value(other)})")
 
@@ -127,7 +127,9 @@ class _Program:
                 self.keep(t, f"dynamic-update-slice({self.value(t)}, {part}, {start})")
             case _:
                 sizes = "dynamic_slice_sizes={4}"
-                part = self.add(f"{t}[4]", f"dynamic-slice({self.value(t)}, {self.index()}), {sizes}")
+                part = self.add(
+                    f"{t}[4]", f"dynamic-slice({self.value(t)}, {self.index()}), {sizes}"
+                )
                 self.keep(t, f"concatenate({part}, {part}), dimensions={{0}}")
 
     def dot(self) -> None:
@@ -171,7 +173,8 @@ class _Program:
         a = f"{t}[]"
         chosen = self.callee(
             f"ge.{t}",
-            f"a = {a} parameter(0) b = {a} parameter(1) ROOT c = pred[] compare(a, b), direction=GE",
+            f"a = {a} parameter(0) b = {a} parameter(1) "
+            "ROOT c = pred[] compare(a, b), direction=GE",
         )
         part = self.add(f"{t}[4]", f"slice({self.value(t)}), slice={{[0:8:2]}}")
         called = f"select={chosen}, scatter={self.reduction(t)}"
@@ -193,7 +196,9 @@ class _Program:
             f"a = {a} parameter(0) x = {a} parameter(1) b = {b} parameter(2) y = {b} parameter(3) "
             f"ROOT l = {less}",
         )
-        self.pair(t, u, f"sort({self.value(t)}, {self.value(u)}), dimensions={{0}}, to_apply={called}")
+        self.pair(
+            t, u, f"sort({self.value(t)}, {self.value(u)}), dimensions={{0}}, to_apply={called}"
+        )
 
     def pair(self, t: str, u: str, rest: str) -> None:
         """Keep both elements of a tuple."""

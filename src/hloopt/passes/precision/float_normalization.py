@@ -8,7 +8,7 @@ from hloopt.analysis.calls import callees_first
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
-from hloopt.ir.ordering import post_order, repair_schedule
+from hloopt.ir.ordering import repair_schedule, stable_order
 from hloopt.pass_framework.base import (
     ModulePass,
     PassContext,
@@ -62,9 +62,10 @@ class FloatNormalization(ModulePass):
             self.options.float_support or FloatSupport(),
             excess_precision=self.options.allow_excess_precision,
         )
-        for computation in callees_first(module):
-            if not _is_only_reduction(computation):
-                _normalize(computation, normalizer, context)
+        if any(map(normalizer.has_low, module.instructions())):
+            for computation in callees_first(module):
+                if not _is_only_reduction(computation):
+                    _normalize(computation, normalizer, context)
         if module.version == before:
             return False
         quiet = context.as_part()
@@ -77,7 +78,7 @@ class FloatNormalization(ModulePass):
 def _normalize(computation: Computation, normalizer: Normalizer, context: PassContext) -> None:
     """Convert around the instructions of a computation, operands before users. O(edges)."""
     high = normalizer.high
-    for instruction in post_order(computation):
+    for instruction in stable_order(computation):
         if instruction.opcode in UNTOUCHED:
             continue
         plan = normalizer.plan(instruction)

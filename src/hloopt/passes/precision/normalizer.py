@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hloopt.analysis.side_effects import has_own_side_effect
@@ -56,6 +56,9 @@ class Plan(NamedTuple):
         return not any(self)
 
 
+_NOTHING = Plan(())
+
+
 class Normalizer:
     """Plans and makes the conversions around instructions of one module."""
 
@@ -65,6 +68,7 @@ class Normalizer:
         self.is_spmd = module.num_partitions > 1
         self.low, self.high = support.low, support.high
         self._types: dict[Shape, frozenset[str]] = {}
+        self._ends: dict[Computation, frozenset[str]] = {}
 
     def has_low(self, instruction: Instruction) -> bool:
         """Whether a part of the result is of type low. O(1) per shape met before."""
@@ -80,6 +84,8 @@ class Normalizer:
             return "it has a side effect"
         if instruction.opcode in _OF_ALL_BITS and ELEMENT_TYPES[self.low].is_integral:
             return f"it would see other bits in {self.high}"
+        if instruction.parent.is_asynchronous:
+            return "an async-start runs it, and cannot run converts beside it"
         return None
 
     # -- the plan ---------------------------------------------------------------------------
@@ -94,18 +100,20 @@ class Normalizer:
             return self._plan_by_elements(instruction)
         support, operands = self.support, instruction.operands
         low = [number for number, operand in enumerate(operands) if self.has_low(operand)]
-        raised = [number for number in low if not support.supports_operand(instruction, number)]
         gives_low = self.has_low(instruction)
+        if not (low or gives_low or instruction.called):
+            return _NOTHING
+        raised = [number for number in low if not support.supports_operand(instruction, number)]
         raises_result = gives_low and not support.supports_output(instruction)
         plan = Plan(raised, raises_result)
         if support.supports_mixed(instruction):
             return plan
         applied = self._applied(instruction)
-        low_computations = [c for c in applied if any(map(self.has_low, _ends(c)))]
+        low_computations = [c for c in applied if self.low in self._types_of_ends(c)]
         has_low = len(low) > len(raised) or (gives_low and not raises_result) or low_computations
         has_high = (
             *(raised, raises_result, self.has_high(instruction), any(map(self.has_high, operands))),
-            any(self.has_high(end) for computation in applied for end in _ends(computation)),
+            any(self.high in self._types_of_ends(computation) for computation in applied),
         )
         if not has_low or not any(has_high):
             return plan
@@ -130,8 +138,18 @@ class Normalizer:
         return Plan(
             raised,
             raises_result,
-            computations=[c for c in computations if any(map(self.has_low, _ends(c)))],
+            computations=[c for c in computations if self.low in self._types_of_ends(c)],
         )
+
+    def _types_of_ends(self, computation: Computation) -> frozenset[str]:
+        """The element types of parameters and root, which no conversion inside changes. O(1) once
+        per computation."""
+        found = self._ends.get(computation)
+        if found is None:
+            ends = (*computation.parameters, computation.root)
+            found = frozenset().union(*(leaf_types(end.shape, self._types) for end in ends))
+            self._ends[computation] = found
+        return found
 
     def _applied(self, instruction: Instruction) -> list[Computation]:
         """The computations whose types have to go with the operands and the result."""
@@ -209,11 +227,6 @@ class Normalizer:
             if self.has_low(parameter):
                 self._raise_result(parameter)
         return copy
-
-
-def _ends(computation: Computation) -> Iterable[Instruction]:
-    """The parameters and the root of a computation."""
-    return (*computation.parameters, computation.root)
 
 
 def _only_converts_to(user: Instruction, shape: Shape) -> bool:

@@ -7,7 +7,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import post_order, repair_schedule
+from hloopt.ir.ordering import depth_first, repair_schedule
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
@@ -45,9 +45,10 @@ def _shorten_chains(computation: Computation, context: PassContext) -> list[Inst
     """Let converts take what their chains begin with; returns those they took before."""
     orphans: list[Instruction] = []
     sources: dict[Instruction, Instruction] = {}
-    for convert in post_order(computation):
-        if not _gives_float(convert):
-            continue
+    converts = [i for i in computation.instructions if i.opcode is Opcode.CONVERT]
+    if all(convert.operands[0].opcode is not Opcode.CONVERT for convert in converts):
+        return orphans
+    for convert in filter(_gives_float, depth_first(converts, _converts_before)):
         (operand,) = convert.operands
         if operand not in sources:
             sources[convert] = operand
@@ -69,8 +70,10 @@ def _shorten_chains(computation: Computation, context: PassContext) -> list[Inst
     return orphans
 
 
-def _gives_float(instruction: Instruction) -> bool:
-    if instruction.opcode is not Opcode.CONVERT:
-        return False
-    kind = instruction.shape.element_type
+def _converts_before(convert: Instruction) -> list[Instruction]:
+    return [operand for operand in convert.operands if operand.opcode is Opcode.CONVERT]
+
+
+def _gives_float(convert: Instruction) -> bool:
+    kind = convert.shape.element_type
     return kind is not None and kind.is_floating
