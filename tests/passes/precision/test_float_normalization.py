@@ -264,6 +264,18 @@ def test_integers_whose_high_bits_matter_stay(line: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ["c64[4] complex(x, x)", "f32[4] real(c)"])
+def test_parts_of_complex_numbers_stay(line: str) -> None:
+    text = (
+        "HloModule m\nENTRY e { x = f32[4] parameter(0) c = c64[4] parameter(1) "
+        f"ROOT r = {line} }}"
+    )
+    rules = {"float_support": {"low": "f32", "high": "f64"}}
+    assert reasons_to_stay("float-normalization", text, **rules) == [
+        "the parts of its complex numbers are of type f32"
+    ]
+
+
 def test_what_runs_asynchronously_stays() -> None:
     wrapped = "w { p = bf16[4] parameter(0) ROOT n = bf16[4] negate(p) }"
     start = "s = ((bf16[4]), bf16[4], s32[]) async-start(x), calls=w"

@@ -84,9 +84,14 @@ class Normalizer:
             return "it has a side effect"
         if instruction.opcode in _OF_ALL_BITS and ELEMENT_TYPES[self.low].is_integral:
             return f"it would see other bits in {self.high}"
+        if any(map(self._is_complex, (instruction, *instruction.operands))):
+            return f"the parts of its complex numbers are of type {self.low}"
         if instruction.parent.is_asynchronous:
             return "an async-start runs it, and cannot run converts beside it"
         return None
+
+    def _is_complex(self, instruction: Instruction) -> bool:
+        return not leaf_types(instruction.shape, self._types).isdisjoint(("c64", "c128"))
 
     # -- the plan ---------------------------------------------------------------------------
 
