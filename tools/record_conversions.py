@@ -6,9 +6,10 @@ Writes tests/passes/precision/conversions.txt: a line for each program, which li
 and, behind `->`, what it returns; and a line for what XLA made of it, in the same form:
 
     p:f32 a:bf16(p) b:f32(a) c:neg(b) -> c a
-    p:f32 a:bf16(p) c:neg(p) -> c a
+    a:bf16(p) c:neg(p) p:f32 -> c a
 
-A type in front of an operand is a convert to it. Needs XLA:GPU's compiler: oracle/XLA_GPU.md.
+A type in front of an operand is a convert to it; the answer is sorted by names. Needs XLA:GPU's
+compiler: oracle/XLA_GPU.md.
 """
 
 from __future__ import annotations

@@ -264,6 +264,16 @@ def test_integers_whose_high_bits_matter_stay(line: str) -> None:
     ]
 
 
+def test_random_numbers_for_rounding_have_the_bits_of_the_operand() -> None:
+    text = (
+        "HloModule m\nENTRY e { x = bf16[4] parameter(0) u = u16[4] parameter(1) "
+        "ROOT r = s8[4] stochastic-convert(x, u) }"
+    )
+    assert reasons_to_stay("float-normalization", text) == [
+        "it takes random numbers with as many bits as its type has"
+    ]
+
+
 @pytest.mark.parametrize("line", ["c64[4] complex(x, x)", "f32[4] real(c)"])
 def test_parts_of_complex_numbers_stay(line: str) -> None:
     text = (

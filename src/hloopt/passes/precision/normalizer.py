@@ -84,6 +84,8 @@ class Normalizer:
             return "it has a side effect"
         if instruction.opcode in _OF_ALL_BITS and ELEMENT_TYPES[self.low].is_integral:
             return f"it would see other bits in {self.high}"
+        if instruction.opcode is Opcode.STOCHASTIC_CONVERT:
+            return "it takes random numbers with as many bits as its type has"
         if any(map(self._is_complex, (instruction, *instruction.operands))):
             return f"the parts of its complex numbers are of type {self.low}"
         if instruction.parent.is_asynchronous:
