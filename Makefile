@@ -133,6 +133,10 @@ fuzz: $(DEV) ## COUNT broken texts, protos, pipelines, command lines (100000): n
 planted-miscompiles: $(DEV) ## plant miscompiles, see that --validate finds them; right rewrites, too
 	$(BIN)/python tools/planted_miscompiles.py
 
+.PHONY: planted-failures
+planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down
+	$(BIN)/python tools/planted_failures.py --check
+
 .PHONY: random-differential
 random-differential: $(DEV) ## random passes on COUNT random programs (20000) keep what these compute
 	$(BIN)/python tools/random_differential.py --seed $(SEED) --count $(or $(COUNT),20000) \
