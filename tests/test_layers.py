@@ -48,7 +48,7 @@ IR_CORE = frozenset(
 PASSES = (
     ("rewriting",),
     ("async_ops", "scheduling", "simplification"),
-    ("call_graph", "collectives", "copy_insertion"),
+    ("call_graph", "collectives", "copy_insertion", "precision"),
     ("control_flow",),
 )
 """The families of passes, as RANKS."""

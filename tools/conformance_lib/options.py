@@ -31,7 +31,7 @@ def pass_options(
     for name, value in options.items():
         translate = _TRANSLATIONS.get((pass_name, name))
         result[name] = translate(value) if translate else _plain(pass_name, name, value)
-    for name, value in config.get(DEBUG_OPTIONS, {}).items():
+    for name, value in {**config, **config.get(DEBUG_OPTIONS, {})}.items():
         if has_option(pass_name, name):
             result[name] = value
     if pass_name == "call-inliner" and config.get("use_shardy_partitioner"):
@@ -98,6 +98,11 @@ def _on_computations(value: object) -> Callable[[Computation], bool]:
     return lambda computation: value
 
 
+def _as_written(value: object) -> object:
+    """A value that the pass itself reads in the form of the records."""
+    return value
+
+
 def _is_scalar(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar
 
@@ -118,6 +123,7 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("cse", "should_eliminate_instruction"): _words(
         {"default and result is a scalar": _is_scalar_by_default}
     ),
+    ("float-normalization", "float_support"): _as_written,
     ("flatten-call-graph", "skip_cloning"): _words(
         {"computations whose callers are all call instructions": "call-only"}
     ),

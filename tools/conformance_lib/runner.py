@@ -283,7 +283,8 @@ def _configure(module: Module, config: Mapping[str, Any], pass_names: set[str]) 
         if name in _COUNTS:
             module.set_attribute(name, str(value))
         elif name == "allow_excess_precision":
-            if value is False:  # true is the default
+            is_read = value is True or any(has_option(used, name) for used in pass_names)
+            if not is_read:  # true is the default
                 raise NotModelled(f"hloopt's passes do not look at {name}")
         elif name == DEBUG_OPTIONS:
             left = [o for o in value if not any(has_option(used, o) for used in pass_names)]

@@ -10,7 +10,8 @@ from docs_lib.examples import Example, Reason, example, reasons
 from hloopt.pass_framework.base import ModulePass
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import OptionInfo, documented_options
-from hloopt.pass_framework.registry import ALIASES, find_pass
+from hloopt.pass_framework.pipeline_text import format_value
+from hloopt.pass_framework.registry import ALIASES, PRESETS, find_pass
 from hloopt.pass_framework.shipped import pipeline_names
 from hloopt.preserves import EXPLAINED
 
@@ -45,6 +46,12 @@ def _facts(root: Path, pass_class: type[ModulePass]) -> Iterator[tuple[str, str]
         yield "compared with", _COMPARED[pass_class.xla.compared]
     if others := [other for other, primary in ALIASES.items() if primary == pass_class.name]:
         yield "also called", ", ".join(f"`{other}`" for other in others)
+    if presets := [
+        f"`{name}` for `{format_value(preset.options)}`"
+        for name, preset in PRESETS.items()
+        if preset.pass_name == pass_class.name
+    ]:
+        yield "with options called", ", ".join(presets)
     yield "preserves", f"{EXPLAINED[pass_class.preserves]} (`{pass_class.preserves}`)"
     if users := _pipelines_with(pass_class.name):
         yield "in the pipelines", ", ".join(f"`{user}`" for user in users)

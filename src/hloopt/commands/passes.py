@@ -69,12 +69,12 @@ def _describe(name: str, color: str) -> None:
     from rich.text import Text
 
     from hloopt.pass_framework.options import documented_options
-    from hloopt.pass_framework.registry import find_pass
+    from hloopt.pass_framework.registry import find_pass, other_names
     from hloopt.preserves import EXPLAINED
 
     console = make_console(color)
     console.print(Text(name, style="bold"))
-    if others := _other_names(name):
+    if others := other_names(name):
         console.print(Text(f"also called {', '.join(others)}", style="dim"))
     console.print()
     console.print(Text(_LINE_WITHIN_PARAGRAPH.sub(" ", _documentation(name))))
@@ -97,12 +97,6 @@ _LINE_WITHIN_PARAGRAPH = re.compile(r"(?<!\n)\n(?!\n|- | {4}) *")
 """Line breaks in docstrings that a terminal need not keep: none before list items or code."""
 
 
-def _other_names(name: str) -> list[str]:
-    from hloopt.pass_framework.registry import ALIASES
-
-    return [other for other, primary in ALIASES.items() if primary == name]
-
-
 def _listed(name: str) -> dict[str, object]:
     """The same of a pass in a list: one that cannot be loaded does not spoil it."""
     try:
@@ -113,11 +107,11 @@ def _listed(name: str) -> dict[str, object]:
 
 def _to_json(name: str) -> dict[str, object]:
     from hloopt.pass_framework.options import documented_options
-    from hloopt.pass_framework.registry import find_pass
+    from hloopt.pass_framework.registry import find_pass, other_names
 
     return {
         "name": name,
-        "other_names": _other_names(name),
+        "other_names": other_names(name),
         "documentation": _documentation(name),
         "preserves": find_pass(name).preserves,
         "options": [

@@ -114,7 +114,8 @@ class XlaPass(NamedTuple):
 class ModulePass:
     """Base of all passes. The class docstring is the pass's documentation."""
 
-    name: ClassVar[str]
+    name: str
+    """Its name; for a pass with options that have a name of their own, that name."""
 
     preserves: ClassVar[Preserves] = "rounding"
     """The part of the results that it leaves as it was, as `register` says."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import NamedTuple
 
 from hloopt.diagnostics import HloError, PipelineError, did_you_mean
 from hloopt.pass_framework.base import ModulePass, PassClass, register
@@ -67,6 +68,7 @@ PASSES = {
     ),
     "fingerprint-before-lhs": ".scheduling.fingerprint_before_lhs:FingerprintBeforeLhs",
     "flatten-call-graph": ".call_graph.flatten_call_graph:FlattenCallGraph",
+    "float-normalization": ".precision.float_normalization:FloatNormalization",
     "gpu-all-gather-combiner": ".collectives.collective_combiner.passes:GpuAllGatherCombiner",
     "gpu-all-reduce-combiner": ".collectives.collective_combiner.passes:GpuAllReduceCombiner",
     "gpu-convert-async-collectives-to-sync": (
@@ -104,6 +106,7 @@ PASSES = {
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
     ),
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
+    "simplify-fp-conversions": ".precision.simplify_fp_conversions:SimplifyFpConversions",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
@@ -133,6 +136,38 @@ ALIASES = {
 """Other names that people know passes by, those of XLA's source files among them."""
 
 
+class Preset(NamedTuple):
+    """A name of a pass that stands for options as well; those that are given go before them."""
+
+    pass_name: str
+    options: Mapping[str, object]
+
+
+def _normalization(low: str, high: str) -> Preset:
+    return Preset("float-normalization", {"float_support": {"low": low, "high": high}})
+
+
+PRESETS = {
+    "bf16-mixed-precision-removal": Preset(
+        "float-normalization", {"float_support": {"operand": True, "output": True, "mixed": False}}
+    ),
+    "float-normalization-bf16": _normalization("bf16", "f32"),
+    "float-normalization-f4e2m1fn": _normalization("f4e2m1fn", "f16"),
+    "float-normalization-f8e3m4": _normalization("f8e3m4", "f16"),
+    "float-normalization-f8e4m3": _normalization("f8e4m3", "f16"),
+    "float-normalization-f8e4m3b11fnuz": _normalization("f8e4m3b11fnuz", "f16"),
+    "float-normalization-f8e4m3fn": _normalization("f8e4m3fn", "f16"),
+    "float-normalization-f8e4m3fnuz": _normalization("f8e4m3fnuz", "f16"),
+    "float-normalization-f8e5m2": _normalization("f8e5m2", "f16"),
+    "float-normalization-f8e5m2fnuz": _normalization("f8e5m2fnuz", "f16"),
+    "float-normalization-f8e8m0fnu": _normalization("f8e8m0fnu", "f32"),
+    "float-normalization-s4": _normalization("s4", "s8"),
+    "float-normalization-u4": _normalization("u4", "u8"),
+}
+"""Names that XLA gives to one pass with several options: for float-normalization the types in which
+XLA:CPU cannot compute, each with the one in which it does."""
+
+
 _REGISTERED: dict[str, type[ModulePass]] = {}
 """The passes that code of this process registered, by name."""
 _NAME = pattern(r"[A-Za-z][\w.\-]*")
@@ -160,7 +195,7 @@ def register_pass(
                 f"'{name}' cannot be the name of a pass",
                 help="it begins with a letter, and has letters, digits, '-' and '.'",
             )
-        if key in PASSES or key in ALIASES:
+        if key in PASSES or key in ALIASES or key in PRESETS:
             raise PipelineError(f"'{name}' is a pass of hloopt: choose another name")
         if key in _WORDS or key in pipeline_names():
             raise PipelineError(f"'{name}' is a word or a pipeline of hloopt: choose another name")
@@ -178,10 +213,17 @@ def pass_names(*, plugins: bool = True) -> list[str]:
     return sorted({*PASSES, *_REGISTERED, *(offered() if plugins else ())})
 
 
+def other_names(pass_name: str) -> list[str]:
+    """The names in ALIASES and PRESETS that a pass has."""
+    presets = [name for name, preset in PRESETS.items() if preset.pass_name == pass_name]
+    return [name for name, primary in ALIASES.items() if primary == pass_name] + presets
+
+
 def find_pass(name: str) -> type[ModulePass]:
     """The pass called `name`; `_` and `-` are the same. Raises PipelineError."""
     key = name.replace("_", "-")
-    key = ALIASES.get(key, key)
+    preset = PRESETS.get(key)
+    key = preset.pass_name if preset else ALIASES.get(key, key)
     home = PASSES.get(key)
     if home is not None:
         module, _, attribute = home.partition(":")
@@ -222,15 +264,20 @@ def _hint(key: str) -> str:
     if key in pipeline_names():
         text, yaml = f"`pipeline({key})` in --passes", f"`- pipeline: {key}` in YAML"
         return f"it is a pipeline: -p {key}, {text}, {yaml}"
-    near = did_you_mean(key, [*pass_names(), *ALIASES, *pipeline_names()])
+    near = did_you_mean(key, [*pass_names(), *ALIASES, *PRESETS, *pipeline_names()])
     return near or "`hloopt passes` lists all passes"
 
 
 def create_pass(name: str, options: Mapping[str, object] | None = None) -> ModulePass:
     """A pass ready to run. Raises PipelineError for an unknown pass or option."""
     pass_class = find_pass(name)
+    preset = PRESETS.get(name.replace("_", "-"))
     try:
-        return pass_class(make_options(pass_class, options or {}))
+        if preset is None:
+            return pass_class(make_options(pass_class, options or {}))
+        made = pass_class(make_options(pass_class, {**preset.options, **(options or {})}))
+        made.name = name.replace("_", "-")  # by which the options are known, too
+        return made
     except (HloError, KeyboardInterrupt):
         raise
     except BaseException as error:  # packages of users may raise anything

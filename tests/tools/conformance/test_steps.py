@@ -140,6 +140,18 @@ def test_predicates_in_other_words_are_refused(value: Any, message: str) -> None
         predicate(value, {"is_root": lambda instruction: instruction.is_root})
 
 
+def test_excess_precision_is_an_option_of_the_passes_that_have_it() -> None:
+    config = {"allow_excess_precision": False}
+    assert pass_options("float-normalization", {}, config) == config
+    assert pass_options("dce", {}, config) == {}
+
+
+def test_float_support_is_read_as_it_is_written() -> None:
+    support = {"low": "bf16", "operand": {"opcodes": ["add"]}}
+    options = pass_options("float-normalization", {"float_support": support}, {})
+    assert options == {"float_support": support}
+
+
 def test_options_that_are_predicates_become_functions() -> None:
     copies = pass_options("copy-insertion", {"should_skip_removal": {"opcodes": ["copy"]}}, {})
     assert callable(copies["should_skip_removal"])

@@ -123,7 +123,7 @@ def test_fields_and_options_are_checked(fields: dict[str, Any], message: str) ->
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"pass": "float-normalization"}, "hloopt has no pass 'float-normalization'"),
+        ({"pass": "convert-mover"}, "hloopt has no pass 'convert-mover'"),
         ({"also_run": {"before": ["defuser"]}}, "hloopt has no pass 'defuser'"),
         (
             {"pass": "best-fit-repack", "hlo": None, "expect": [{"repacked": True}]},

@@ -15,7 +15,7 @@ from conformance_lib.vocabulary.algebraic_options import ALGEBRAIC_OPTIONS
 from conformance_lib.vocabulary.memory_space_options import COMPONENT_OPTIONS
 from hloopt.diagnostics import PipelineError
 from hloopt.pass_framework.options import option_infos
-from hloopt.pass_framework.registry import ALIASES, PASSES, find_pass
+from hloopt.pass_framework.registry import ALIASES, PASSES, PRESETS, find_pass
 
 GENERAL = frozenset(("api", "until_fixed_point", "execution_threads"))
 """Options that any pass may have."""
@@ -183,7 +183,7 @@ def pass_problem(name: str, options: Mapping[str, object]) -> str | None:
     """An objection to the name of a pass, of an option, or of an `api`."""
     key = name.replace("_", "-")
     known = _by_name().get(key)
-    ours = PASSES.keys() | ALIASES.keys()
+    ours = PASSES.keys() | ALIASES.keys() | PRESETS.keys()
     if known is None and key not in ours:
         return unknown_words("pass", [name], [*DOCUMENTED, *ours])
     documented = known.options if known else frozenset()

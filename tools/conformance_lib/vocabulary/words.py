@@ -32,7 +32,7 @@ from hloopt.ir.attributes.opcode_attributes import allowed_attributes
 from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.pass_framework.options import option_infos
-from hloopt.pass_framework.registry import ALIASES, PASSES, find_pass
+from hloopt.pass_framework.registry import ALIASES, PASSES, PRESETS, find_pass
 from hloopt.verifier import VerifierOptions
 
 OPTION_VALUES: Mapping[str, tuple[str, ...]] = {
@@ -97,7 +97,7 @@ def _sources() -> Iterable[tuple[str, Iterable[str]]]:
     for name in PASSES:
         yield name, (info.name for info in option_infos(find_pass(name)))
     yield from OPTION_VALUES.items()
-    yield "hloopt.pass_framework.registry", (*PASSES, *ALIASES)
+    yield "hloopt.pass_framework.registry", (*PASSES, *ALIASES, *PRESETS)
     yield "hloopt.ir.opcode", (*OPCODES, *ASYNC_SUGAR)
     yield "hloopt.ir.shapes.element_type", ELEMENT_TYPES
     yield "hloopt.ir.attributes", (name for op in Opcode for name in allowed_attributes(op))
