@@ -46,8 +46,8 @@ IR_CORE = frozenset(
 
 PASSES = (
     ("rewriting",),
-    ("async_ops", "precision", "scheduling", "simplification"),
-    ("call_graph", "collectives", "copy_insertion"),
+    ("async_ops", "scheduling", "simplification"),
+    ("call_graph", "collectives", "copy_insertion", "precision"),
     ("control_flow",),
 )
 """The families of passes, as RANKS."""

@@ -1,0 +1,107 @@
+"""The decisions, from results back to what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hloopt.analysis.dataflow import slots_of
+from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir.ordering import computation_post_order
+from hloopt.passes.precision.bfloat16_propagation.borders import (
+    bodies,
+    first_slot_of_result,
+    is_owner,
+    is_shared,
+)
+from hloopt.passes.precision.bfloat16_propagation.candidates import excluded
+from hloopt.passes.precision.bfloat16_propagation.consumption import Consumption
+from hloopt.passes.precision.bfloat16_propagation.fixed import is_fixed, is_in_host_memory
+from hloopt.passes.precision.bfloat16_propagation.inner_changes import take_back_inner_changes
+from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
+
+
+class BackwardPass:
+    """Lets leaves become low whose readers all take them so, readers before what they read.
+
+    What a computation hands back is decided with the instruction that runs it, if only one does;
+    the decisions inside follow at once, so that they are known where operands are decided. The
+    result is a proposal: values that meet in one leaf may have got different types.
+    """
+
+    def __init__(self, leaves: Leaves, consumption: Consumption) -> None:
+        self.leaves = leaves
+        self.consumption = consumption
+        self._entered: set[Computation] = set()
+
+    def run(self) -> None:
+        """Decide all computations, callers first. Near-linear in uses."""
+        for computation in reversed(computation_post_order(self.leaves.module)):
+            if computation not in self._entered:
+                self._decide(computation)
+
+    def _decide(self, computation: Computation) -> None:
+        stack = [self._steps(computation, with_parameters=False)]
+        while stack:
+            step = next(stack[-1], None)
+            if step is None:
+                stack.pop()
+            else:
+                stack.append(step)
+
+    def _steps(
+        self, computation: Computation, *, with_parameters: bool
+    ) -> Iterator[Iterator[object]]:
+        """Decide a computation; gives the same of those it runs, to be done before it goes on."""
+        self._entered.add(computation)
+        order = self.leaves.flow.scope.orders[computation]
+        no_candidates = excluded(order, self.consumption)
+        slots = self.leaves.slots
+        visited = self.consumption.visited
+        for instruction in reversed(order):
+            is_parameter = instruction.opcode is Opcode.PARAMETER
+            decides_inside = is_owner(instruction) and not is_shared(instruction)
+            if instruction is computation.root:
+                if not computation.is_fusion:
+                    self._keep(instruction)
+            elif (
+                slots(instruction.shape)
+                and instruction not in no_candidates
+                and (with_parameters or not is_parameter)
+                and (decides_inside or not is_owner(instruction))
+            ):
+                self._lower(instruction)
+            if decides_inside:
+                yield from self._inside(instruction)
+            visited.add(instruction)
+
+    def _keep(self, root: Instruction) -> None:
+        """Let what a root holds in type high stay so, wherever it is from."""
+        for slot in self.leaves.slots(root.shape):
+            if not self.leaves.is_low(root, slot):
+                self.consumption.kept.update(self.leaves.values(root, slot))
+
+    def _lower(self, instruction: Instruction) -> None:
+        if not self.leaves.support.supports_output(instruction) or is_fixed(instruction):
+            return
+        parts = slots_of(instruction.shape).parts
+        for slot in self.leaves.slots(instruction.shape):
+            if not is_in_host_memory(parts[slot]) and self.consumption.all_consume(
+                instruction, slot
+            ):
+                self.leaves.lower(instruction, slot)
+
+    def _inside(self, owner: Instruction) -> Iterator[Iterator[object]]:
+        """Decide what an owner runs, beginning with the types of its result."""
+        if owner.opcode is Opcode.FUSION and not self.leaves.support.supports_mixed(owner):
+            return
+        if owner.opcode is Opcode.ASYNC_START and is_fixed(owner):
+            return
+        start = first_slot_of_result(owner)
+        for body in bodies(owner):
+            for slot in self.leaves.slots(body.root.shape):
+                if slot + start in self.leaves.low.get(owner, ()) and not is_fixed(body.root):
+                    self.leaves.lower(body.root, slot)
+        for called in owner.called:
+            yield self._steps(called, with_parameters=True)
+        if owner.opcode is Opcode.FUSION:
+            take_back_inner_changes(owner, self.leaves)
