@@ -8,9 +8,9 @@ from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import computation_post_order
 from hloopt.passes.precision.bfloat16_propagation.borders import (
+    OWNERS,
     bodies,
     first_slot_of_result,
-    is_owner,
     is_shared,
 )
 from hloopt.passes.precision.bfloat16_propagation.candidates import excluded
@@ -58,19 +58,18 @@ class BackwardPass:
         slots = self.leaves.slots
         visited = self.consumption.visited
         for instruction in reversed(order):
-            is_parameter = instruction.opcode is Opcode.PARAMETER
-            decides_inside = is_owner(instruction) and not is_shared(instruction)
+            is_owner = instruction.opcode in OWNERS
+            is_undecided = is_owner and is_shared(instruction)
             if instruction is computation.root:
                 if not computation.is_fusion:
                     self._keep(instruction)
-            elif (
-                slots(instruction.shape)
-                and instruction not in no_candidates
-                and (with_parameters or not is_parameter)
-                and (decides_inside or not is_owner(instruction))
+            elif slots(instruction.shape) and not (
+                is_undecided
+                or instruction in no_candidates
+                or (instruction.opcode is Opcode.PARAMETER and not with_parameters)
             ):
                 self._lower(instruction)
-            if decides_inside:
+            if is_owner and not is_undecided:
                 yield from self._inside(instruction)
             visited.add(instruction)
 
@@ -81,14 +80,15 @@ class BackwardPass:
                 self.consumption.kept.update(self.leaves.values(root, slot))
 
     def _lower(self, instruction: Instruction) -> None:
-        if not self.leaves.support.supports_output(instruction) or is_fixed(instruction):
+        if not self.leaves.support.supports_output(instruction):
             return
-        parts = slots_of(instruction.shape).parts
-        for slot in self.leaves.slots(instruction.shape):
-            if not is_in_host_memory(parts[slot]) and self.consumption.all_consume(
-                instruction, slot
-            ):
-                self.leaves.lower(instruction, slot)
+        high = self.leaves.slots(instruction.shape)
+        slots = [slot for slot in high if self.consumption.all_consume(instruction, slot)]
+        if slots and not is_fixed(instruction):
+            parts = slots_of(instruction.shape).parts
+            for slot in slots:
+                if not is_in_host_memory(parts[slot]):
+                    self.leaves.lower(instruction, slot)
 
     def _inside(self, owner: Instruction) -> Iterator[Iterator[object]]:
         """Decide what an owner runs, beginning with the types of its result."""

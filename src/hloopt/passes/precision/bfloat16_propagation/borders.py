@@ -7,20 +7,15 @@ from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.attributes.values import parse_int
 from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
 
-_OWNERS = frozenset(
+OWNERS = frozenset(
     (
         *(Opcode.FUSION, Opcode.WHILE, Opcode.SCAN, Opcode.CONDITIONAL, Opcode.CALL),
         Opcode.ASYNC_START,
     )
 )
-"""The instructions that run computations on their operands as a whole."""
+"""The instructions that run computations on their operands as a whole: decided together."""
 WITH_OWN_VALUES = (Opcode.FUSION, Opcode.SCAN)
 """Those of them at whose borders values end: types have to agree there all the same."""
-
-
-def is_owner(instruction: Instruction) -> bool:
-    """Whether an instruction runs computations that are decided with it."""
-    return instruction.opcode in _OWNERS
 
 
 def is_shared(instruction: Instruction) -> bool:

@@ -24,10 +24,11 @@ def excluded(order: Iterable[Instruction], consumption: Consumption) -> set[Inst
         operands = instruction.operands
         if not operands:
             continue
-        if _fetches_from_host(instruction) or (
-            instruction.opcode not in _BETWEEN_TUPLES
+        opcode = instruction.opcode
+        if (opcode in _TRANSFERS and is_in_host_memory(operands[0].shape)) or (
+            not support.supports_mixed(instruction)
+            and opcode not in _BETWEEN_TUPLES
             and instruction.shape.type_name != support.low
-            and not support.supports_mixed(instruction)
             and any(
                 operand in found or not consumption.passes_through(instruction, number)
                 for number, operand in enumerate(operands)
@@ -35,7 +36,3 @@ def excluded(order: Iterable[Instruction], consumption: Consumption) -> set[Inst
         ):
             found.add(instruction)
     return found
-
-
-def _fetches_from_host(instruction: Instruction) -> bool:
-    return instruction.opcode in _TRANSFERS and is_in_host_memory(instruction.operands[0].shape)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hloopt.analysis.dataflow import Use, slots_of
 from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.passes.precision.bfloat16_propagation.borders import is_owner, receivers
+from hloopt.passes.precision.bfloat16_propagation.borders import OWNERS, receivers
 from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
 from hloopt.passes.precision.float_support import passes_through
 
+_PASSES_TUPLES = (Opcode.TUPLE, Opcode.DOMAIN)
+"""Instructions that do not read what they pass on."""
 _REDUCING = (Opcode.REDUCE, Opcode.REDUCE_WINDOW)
 
 
@@ -35,38 +39,49 @@ class Consumption:
         for value in self.leaves.values(instruction, slot):
             if value in self.kept or value in self.refused:
                 return False
-            if not self.leaves.was_low(*self.leaves.definition(value)):
-                use = self._first_obstacle(value)
-                if use is not None:
-                    self.refused[value] = use
-                    return False
+            obstacle = self._first_obstacle(value)
+            if obstacle is not None:
+                self.refused[value] = obstacle
+                return False
         return True
 
     def _first_obstacle(self, value: int) -> Use | None:
+        """A read that needs all precision; most are found among the nearest ones."""
+        definer, slot = self.leaves.definition(value)
+        if self.leaves.was_low(definer, slot):
+            return None
+        visited = self.visited
+        for use in self.nearest_reads(value):
+            if use.user in visited and not self.consumes(use):
+                return use
         for use in self.leaves.uses(value):
-            if use.user in self.visited and not self.consumes(use):
+            if use.user in visited and not self.consumes(use):
                 return use
         return None
+
+    def nearest_reads(self, value: int) -> Iterator[Use]:
+        """The reads of a value where it is defined, if that is no tuple."""
+        definer, slot = self.leaves.definition(value)
+        if not slot:
+            for user in definer.users:
+                if user.opcode not in _PASSES_TUPLES:
+                    yield Use(user, user.operands.index(definer), 0)
 
     def consumes(self, use: Use) -> bool:
         """Whether one read takes its value in type low. O(1) but for the number of branches."""
         user, operand, slot = use
-        leaves = self.leaves
-        if has_own_side_effect(user):
-            return False
-        if is_owner(user):
-            parameters = receivers(leaves, user, operand)
-            return all(leaves.is_low(parameter, slot) for parameter in parameters)
         opcode = user.opcode
-        if opcode is Opcode.ASYNC_DONE:
-            return True
-        if opcode is Opcode.BITCAST and leaves.was_low(user.operands[0], slot):
-            return True
-        if leaves.support.rounds_operand(user, operand):
-            return True
-        if not self.passes_through(user, operand):
-            return False
-        return leaves.is_low(user, _slot_of_result(use))
+        leaves = self.leaves
+        if opcode in OWNERS:
+            parameters = receivers(leaves, user, operand)
+            takes_low = all(leaves.is_low(parameter, slot) for parameter in parameters)
+        elif opcode is Opcode.ASYNC_DONE or leaves.support.rounds_operand(user, operand):
+            takes_low = True
+        elif self.passes_through(user, operand):
+            takes_low = leaves.is_low(user, _slot_of_result(use))
+        else:
+            takes_low = opcode is Opcode.BITCAST and leaves.was_low(user.operands[0], slot)
+        return takes_low and not has_own_side_effect(user)
 
     def passes_through(self, user: Instruction, operand: int) -> bool:
         """The answer of `float_support.passes_through`, asked once of each reduction."""

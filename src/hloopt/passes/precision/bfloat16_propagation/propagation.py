@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hloopt.collector import collector_paused
 from hloopt.diagnostics import PassRefused
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -54,6 +55,10 @@ class Bfloat16Propagation(ModulePass):
         _refuse_sequential_scans(module)
         if context.is_at_limit:
             return False
+        with collector_paused():
+            return self._propagate(module, context)
+
+    def _propagate(self, module: Module, context: PassContext) -> bool:
         support = self.options.float_support
         inputs = LoopInputs(module, support.high)
         leaves = Leaves(module, support)
@@ -93,8 +98,9 @@ def _report_missed(consumption: Consumption, context: PassContext) -> None:
     """Report the values that some readers round and one does not, by name of that one."""
     leaves = consumption.leaves
     for value, obstacle in consumption.refused.items():
-        definer, _ = leaves.definition(value)
-        if any(consumption.consumes(use) for use in leaves.uses(value)):
+        definer = leaves.definition(value).instruction
+        reads = consumption.nearest_reads(value) if len(definer.users) > 1 else ()
+        if any(map(consumption.consumes, reads)):
             context.missed(
                 definer, f"stays {leaves.support.high}: %{obstacle.user.name} reads all of it"
             )
