@@ -12,6 +12,7 @@ from hloopt.interpreter.effects import has_effect
 from hloopt.interpreter.idle_loops import busy_computations, is_idle
 from hloopt.interpreter.kernels import Function, kernels
 from hloopt.interpreter.limits import Limits
+from hloopt.interpreter.mixed_precision import kernel_in_stated_types, mixes_precisions
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Array, Value, bytes_of
 from hloopt.ir.computation import Computation
@@ -127,7 +128,7 @@ class Plans:
             instruction.shape.is_dynamic or self._may_be_cut(instruction.parent.module)
         ):
             return _on_common_sizes(function)
-        return function
+        return kernel_in_stated_types(function) if mixes_precisions(instruction) else function
 
     def _may_be_cut(self, module: Module) -> bool:
         """Whether set-dimension-size makes arrays of static shapes smaller. O(1), but once O(n)."""

@@ -21,6 +21,7 @@ from hloopt.pass_framework.base import (
     register,
 )
 from hloopt.passes.precision.float_support import FloatSupport
+from hloopt.verifier.instruction_rules import KEEPS_PRECISION
 
 _LEFT_ALONE = frozenset(
     (
@@ -75,14 +76,14 @@ class Bfloat16ConversionFolding(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        float_support: FloatSupport = option(
-            FloatSupport(), "which operations can have operands and results of the low type"
+        float_support: FloatSupport | None = option(
+            None, "which operations may have the low type; null: bf16, only moved and passed on"
         )
 
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        folding = _Folding(self.options.float_support)
+        folding = _Folding(self.options.float_support or FloatSupport())
         changed = False
         for computation in list(module.computations.values()):
             if computation.is_fusion:
@@ -127,7 +128,7 @@ class _Folding:
         return _Folds(
             operands=[n for n in beside.operands if support.supports_operand(instruction, n)],
             result=beside.result and support.supports_output(instruction),
-            elements=beside.elements if support.supports_mixed(instruction) else [],
+            elements=beside.elements if self._can_mix(instruction) else [],
         )
 
     def why_not(self, instruction: Instruction, folds: _Folds) -> str | None:
@@ -139,7 +140,7 @@ class _Folding:
             return "it is written over an operand"
         if not folds:
             return f"it has neither operands nor results of type {low}"
-        if self.support.supports_mixed(instruction):
+        if self._can_mix(instruction):
             return None
         if instruction.is_root:
             return f"it is the root, and {low} and {high} must not meet in it"
@@ -152,6 +153,11 @@ class _Folding:
             rest = f"%{others[0].name}" if others else "its result"
             return f"{rest} stays {high}, and {low} must not meet it there"
         return None
+
+    def _can_mix(self, instruction: Instruction) -> bool:
+        return instruction.opcode not in KEEPS_PRECISION and self.support.supports_mixed(
+            instruction
+        )
 
     def _is_widened(self, operand: Instruction) -> bool:
         if operand.opcode is not Opcode.CONVERT or operand.shape.type_name != self.support.high:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
@@ -18,6 +19,9 @@ from hloopt.passes.precision.bfloat16_propagation.consumption import Consumption
 from hloopt.passes.precision.bfloat16_propagation.fixed import is_fixed, is_in_host_memory
 from hloopt.passes.precision.bfloat16_propagation.inner_changes import take_back_inner_changes
 from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
+
+_Steps: TypeAlias = "Iterator[_Steps]"
+"""The decisions in a computation; it yields those in another one, to be taken before the rest."""
 
 
 class BackwardPass:
@@ -48,10 +52,8 @@ class BackwardPass:
             else:
                 stack.append(step)
 
-    def _steps(
-        self, computation: Computation, *, with_parameters: bool
-    ) -> Iterator[Iterator[object]]:
-        """Decide a computation; gives the same of those it runs, to be done before it goes on."""
+    def _steps(self, computation: Computation, *, with_parameters: bool) -> _Steps:
+        """Decide a computation, and all that is decided with it."""
         self._entered.add(computation)
         order = self.leaves.flow.scope.orders[computation]
         no_candidates = excluded(order, self.consumption)
@@ -90,7 +92,7 @@ class BackwardPass:
                 if not is_in_host_memory(parts[slot]):
                     self.leaves.lower(instruction, slot)
 
-    def _inside(self, owner: Instruction) -> Iterator[Iterator[object]]:
+    def _inside(self, owner: Instruction) -> _Steps:
         """Decide what an owner runs, beginning with the types of its result."""
         if owner.opcode is Opcode.FUSION and not self.leaves.support.supports_mixed(owner):
             return

@@ -15,9 +15,26 @@ class _Input(NamedTuple):
     loop: Instruction
     operand: Instruction
     text: str | None
-    is_pristine: bool
     users: dict[Instruction, None]
     """The users of the operand, in their order."""
+
+
+class _State(NamedTuple):
+    """What a computation or module remembers of its text and changes."""
+
+    holder: Computation | Module
+    is_pristine: bool
+    version: int
+
+    @classmethod
+    def of(cls, holder: Computation | Module) -> _State:
+        return cls(holder, holder.is_pristine, holder.version)
+
+    def restore(self) -> None:
+        self.holder.is_pristine = self.is_pristine
+        self.holder.version = self.version
+        if isinstance(self.holder, Computation):
+            self.holder.async_starts = (0, {})
 
 
 class LoopInputs:
@@ -25,9 +42,8 @@ class LoopInputs:
 
     def __init__(self, module: Module, type_name: str) -> None:
         """Insert the converts. O(elements of loops' states, instructions beside loops)."""
-        self._module = module
-        self._is_pristine = module.is_pristine
         self._type_name = type_name
+        self._states = [_State.of(module)]
         self._inputs: list[_Input] = []
         self._made: list[Instruction] = []
         loops: dict[Computation, dict[Instruction, None]] = {}
@@ -36,6 +52,7 @@ class LoopInputs:
                 if caller.opcode is Opcode.WHILE:
                     loops.setdefault(caller.parent, {})[caller] = None
         for computation, inside in loops.items():
+            self._states.append(_State.of(computation))
             count = len(computation)
             for loop in inside:
                 self._separate(loop)
@@ -47,22 +64,19 @@ class LoopInputs:
         parts = slots_of(operand.shape).parts
         slots = [slot for slot, part in enumerate(parts) if part.type_name == self._type_name]
         if slots:
-            was_pristine = loop.parent.is_pristine
-            users = dict(operand.users)
-            self._inputs.append(_Input(loop, operand, loop.text, was_pristine, users))
+            self._inputs.append(_Input(loop, operand, loop.text, dict(operand.users)))
             loop.replace_operand(0, deep_copy(operand, slots, _same_again)[0])
 
     def remove(self) -> None:
         """Put everything back as it was, where nothing was changed since. O(what was made)."""
-        for loop, operand, text, _, users in reversed(self._inputs):
+        for loop, operand, text, users in reversed(self._inputs):
             loop.replace_operand(0, operand)
             operand.users = users
             loop.text = text
         for instruction in reversed(self._made):
             instruction.parent.remove(instruction)
-        for loop, _, _, is_pristine, _ in reversed(self._inputs):
-            loop.parent.is_pristine = is_pristine
-        self._module.is_pristine = self._is_pristine
+        for state in self._states:
+            state.restore()
 
 
 def _same_again(value: Instruction) -> Instruction:

@@ -45,8 +45,8 @@ class Bfloat16Propagation(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        float_support: FloatSupport = option(
-            FloatSupport(), "which operations can have operands and results of the low type"
+        float_support: FloatSupport | None = option(
+            None, "which operations may have the low type; null: bf16, only moved and passed on"
         )
 
     options: Options
@@ -59,7 +59,7 @@ class Bfloat16Propagation(ModulePass):
             return self._propagate(module, context)
 
     def _propagate(self, module: Module, context: PassContext) -> bool:
-        support = self.options.float_support
+        support = self.options.float_support or FloatSupport()
         inputs = LoopInputs(module, support.high)
         leaves = Leaves(module, support)
         consumption = Consumption(leaves)
@@ -76,7 +76,7 @@ class Bfloat16Propagation(ModulePass):
         for instruction in leaves.low:
             context.applied(instruction, f"gives {support.low} now")
         make_low(module, leaves.low, support.low)
-        clean_up(module, context.as_part())
+        clean_up(module)
         return True
 
 

@@ -15,6 +15,7 @@ from hloopt.passes.precision.bfloat16_propagation.borders import WITH_OWN_VALUES
 from hloopt.passes.rewriting.deep_copy import deep_copy
 from hloopt.passes.simplification.dce import DeadCodeElimination
 from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
+from hloopt.verifier.instruction_rules import KEEPS_PRECISION
 
 if TYPE_CHECKING:
     from hloopt.interpreter.values import Value
@@ -34,17 +35,22 @@ def make_low(module: Module, low: Mapping[Instruction, Collection[int]], type_na
         if owner.opcode in WITH_OWN_VALUES:
             kept = set(slots) - set(low.get(owner.called[0].root, ()))
             _convert_root(owner, kept, type_name)
+    beside = dict.fromkeys(low)
+    beside.update(dict.fromkeys(user for instruction in low for user in instruction.users))
+    for instruction in beside:
+        if instruction.opcode in KEEPS_PRECISION and instruction.shape.is_array:
+            _convert_operands(instruction)
 
 
-def clean_up(module: Module, context: PassContext) -> None:
+def clean_up(module: Module) -> None:
     """Remove converts that change nothing, tuples that are taken apart, and dead code. Linear."""
     for computation in module.computations.values():
         for convert in [i for i in computation.instructions if i.opcode is Opcode.CONVERT]:
             if convert.shape is convert.operands[0].shape:
                 convert.replace_all_uses_with(convert.operands[0])
     repair_schedule(module.computations.values())
-    TupleSimplifier().run(module, context)
-    DeadCodeElimination().run(module, context)
+    TupleSimplifier().run(module, PassContext(wants_remarks=False))
+    DeadCodeElimination().run(module, PassContext(wants_remarks=False))
 
 
 def _with_leaves(shape: Shape, slots: Collection[int], type_name: str) -> Shape:
@@ -91,3 +97,14 @@ def _convert_root(owner: Instruction, slots: Collection[int], type_name: str) ->
 
     body = owner.called[0]
     body.set_root(deep_copy(body.root, slots, convert)[0])
+
+
+def _convert_operands(instruction: Instruction) -> None:
+    """Let what only passes elements on have operands of its own floating-point type."""
+    kind = instruction.shape.element_type
+    for number, operand in enumerate(instruction.operands):
+        theirs = operand.shape.element_type
+        if theirs is not kind and theirs is not None and theirs.is_floating:
+            shape = operand.shape.with_element_type(instruction.shape.type_name)
+            converted = instruction.parent.add(Opcode.CONVERT, shape, [operand])
+            instruction.replace_operand(number, converted)
