@@ -101,7 +101,7 @@ class BackwardPass:
         start = first_slot_of_result(owner)
         for body in bodies(owner):
             for slot in self.leaves.slots(body.root.shape):
-                if slot + start in self.leaves.low.get(owner, ()) and not is_fixed(body.root):
+                if slot + start in self.leaves.low.get(owner, ()):
                     self.leaves.lower(body.root, slot)
         for called in owner.called:
             yield self._steps(called, with_parameters=True)

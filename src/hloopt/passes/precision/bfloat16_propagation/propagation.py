@@ -75,7 +75,7 @@ class Bfloat16Propagation(ModulePass):
         context.count("instructions changed", count)
         for instruction in leaves.low:
             context.applied(instruction, f"gives {support.low} now")
-        make_low(module, leaves.low, support.low)
+        make_low(leaves.low, support.low)
         clean_up(module)
         return True
 

@@ -12,6 +12,7 @@ from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.precision.bfloat16_propagation.borders import WITH_OWN_VALUES
+from hloopt.passes.precision.bfloat16_propagation.fixed import is_fixed
 from hloopt.passes.rewriting.deep_copy import deep_copy
 from hloopt.passes.simplification.dce import DeadCodeElimination
 from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
@@ -21,20 +22,29 @@ if TYPE_CHECKING:
     from hloopt.interpreter.values import Value
 
 
-def make_low(module: Module, low: Mapping[Instruction, Collection[int]], type_name: str) -> None:
-    """Give leaves the type of this name, and converts to roots that do not follow their fusion.
+def make_low(low: Mapping[Instruction, Collection[int]], type_name: str) -> None:
+    """Give leaves the type of this name, with converts where something cannot follow.
 
-    O(leaves of what changes, users).
+    These are fixed results that a computation returns, roots that differ from what their fusion
+    gives, and operands of what has a single type. O(leaves of what changes, users).
     """
+    fixed = dict.fromkeys(instruction for instruction in low if is_fixed(instruction))
     for instruction, slots in low.items():
-        shape = _with_leaves(instruction.shape, slots, type_name)
-        if instruction.opcode is Opcode.CONSTANT:
-            instruction.set_payload(_converted_literal(instruction, shape))
-        instruction.set_shape(shape)
+        if instruction not in fixed:
+            _change(instruction, slots, type_name)
+    for instruction in fixed:
+        users = list(instruction.users)
+        result = _with_converts(instruction, low[instruction], type_name)
+        for user in users:
+            user.exchange_operand(instruction, result)
+        if instruction.is_root:
+            instruction.parent.set_root(result)
     for owner, slots in low.items():
         if owner.opcode in WITH_OWN_VALUES:
-            kept = set(slots) - set(low.get(owner.called[0].root, ()))
-            _convert_root(owner, kept, type_name)
+            body = owner.called[0]
+            given = slots_of(body.root.shape).parts
+            kept = [slot for slot in slots if given[slot].type_name != type_name]
+            body.set_root(_with_converts(body.root, kept, type_name))
     beside = dict.fromkeys(low)
     beside.update(dict.fromkeys(user for instruction in low for user in instruction.users))
     for instruction in beside:
@@ -51,6 +61,13 @@ def clean_up(module: Module) -> None:
     repair_schedule(module.computations.values())
     TupleSimplifier().run(module, PassContext(wants_remarks=False))
     DeadCodeElimination().run(module, PassContext(wants_remarks=False))
+
+
+def _change(instruction: Instruction, slots: Collection[int], type_name: str) -> None:
+    shape = _with_leaves(instruction.shape, slots, type_name)
+    if instruction.opcode is Opcode.CONSTANT:
+        instruction.set_payload(_converted_literal(instruction, shape))
+    instruction.set_shape(shape)
 
 
 def _with_leaves(shape: Shape, slots: Collection[int], type_name: str) -> Shape:
@@ -89,14 +106,13 @@ def _converted(value: Value, shape: Shape) -> Value:
     return value.astype(dtype_of_shape(shape))
 
 
-def _convert_root(owner: Instruction, slots: Collection[int], type_name: str) -> None:
-    """Let the computation of a fusion or scan give leaves of this type by converts."""
+def _with_converts(value: Instruction, slots: Collection[int], type_name: str) -> Instruction:
+    """A value with leaves in some slots converted to this type; itself where there are none."""
 
-    def convert(value: Instruction) -> Instruction:
-        return value.parent.add(Opcode.CONVERT, value.shape.with_element_type(type_name), [value])
+    def convert(leaf: Instruction) -> Instruction:
+        return leaf.parent.add(Opcode.CONVERT, leaf.shape.with_element_type(type_name), [leaf])
 
-    body = owner.called[0]
-    body.set_root(deep_copy(body.root, slots, convert)[0])
+    return deep_copy(value, slots, convert)[0]
 
 
 def _convert_operands(instruction: Instruction) -> None:
