@@ -6,6 +6,9 @@ import pytest
 from tests.passes.precision.rounded import MATRIX_UNIT, reasons, run_rounded, types
 
 from hloopt.ir import Opcode
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.text import parse_module
 
 NAME = "bfloat16-propagation"
 
@@ -162,10 +165,6 @@ def test_constants_are_converted() -> None:
 
 def test_constants_whose_values_were_left_out() -> None:
     text = program("x = f32[4,4] constant({...})")
-    from hloopt.pass_framework.base import PassContext
-    from hloopt.pass_framework.registry import create_pass
-    from hloopt.text import parse_module
-
     module = parse_module(text)
     assert create_pass(NAME, {"float_support": MATRIX_UNIT}).run(module, PassContext())
     assert module.entry["x"].payload == "{...}"

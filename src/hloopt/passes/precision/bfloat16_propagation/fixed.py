@@ -9,7 +9,6 @@ from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.opcode import ASYNC
 from hloopt.ir.shapes.shape import Shape
-from hloopt.passes.precision.bfloat16_propagation.borders import is_shared
 
 _HOST_MEMORY = 5
 
@@ -24,7 +23,7 @@ def is_fixed(instruction: Instruction) -> bool:
     if opcode is Opcode.BITCAST:
         return instruction.shape.type_name != instruction.operands[0].shape.type_name
     if opcode is Opcode.FUSION:
-        return is_shared(instruction) or _is_fixed_kernel(instruction)
+        return _is_fixed_kernel(instruction)
     if opcode in ASYNC:
         called = async_start_of(instruction).called[0]
         return called.execution_thread != instruction.parent.execution_thread

@@ -11,7 +11,7 @@ from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.precision.bfloat16_propagation.borders import WITH_OWN_VALUES
+from hloopt.passes.precision.bfloat16_propagation.borders import OWNERS, WITH_OWN_VALUES
 from hloopt.passes.precision.bfloat16_propagation.fixed import is_fixed
 from hloopt.passes.rewriting.deep_copy import deep_copy
 from hloopt.passes.simplification.dce import DeadCodeElimination
@@ -20,6 +20,9 @@ from hloopt.verifier.instruction_rules import KEEPS_PRECISION
 
 if TYPE_CHECKING:
     from hloopt.interpreter.values import Value
+
+_OF_ONE_TYPE = KEEPS_PRECISION - OWNERS
+"""Operations that pass elements on, for which the verifier has no convert in mind."""
 
 
 def make_low(low: Mapping[Instruction, Collection[int]], type_name: str) -> None:
@@ -48,7 +51,7 @@ def make_low(low: Mapping[Instruction, Collection[int]], type_name: str) -> None
     beside = dict.fromkeys(low)
     beside.update(dict.fromkeys(user for instruction in low for user in instruction.users))
     for instruction in beside:
-        if instruction.opcode in KEEPS_PRECISION and instruction.shape.is_array:
+        if instruction.opcode in _OF_ONE_TYPE:
             _convert_operands(instruction)
 
 
@@ -118,6 +121,8 @@ def _with_converts(value: Instruction, slots: Collection[int], type_name: str) -
 def _convert_operands(instruction: Instruction) -> None:
     """Let what only passes elements on have operands of its own floating-point type."""
     kind = instruction.shape.element_type
+    if kind is None or not kind.is_floating:
+        return
     for number, operand in enumerate(instruction.operands):
         theirs = operand.shape.element_type
         if theirs is not kind and theirs is not None and theirs.is_floating:
