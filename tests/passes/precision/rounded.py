@@ -1,12 +1,14 @@
-"""Running passes between two float types, and comparing what the program computes bit by bit."""
+"""Running passes between two float types, and comparing exactly what the program computes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from tests.properties.consistency import assert_consistent
 
 from hloopt.equivalence import Reference, RunSettings
+from hloopt.equivalence.settings import Tolerance
 from hloopt.ir import Module, Opcode
 from hloopt.ir.ordering import repair_schedule
 from hloopt.pass_framework.base import PassContext
@@ -31,7 +33,7 @@ def run_rounded(
     changes: bool = True,
     reads: Sequence[Opcode] = (Opcode.DOT,),
 ) -> Module:
-    """What a pass makes of a valid module: valid, consistent, and with the same results.
+    """What a pass makes of a valid module: valid, consistent, and with equal results.
 
     Operands of `reads` are rounded to bf16 before both programs are run, as the backend does it.
     """
@@ -44,8 +46,9 @@ def run_rounded(
     assert_consistent(module)
     assert verify_module(module, ANY_TARGET) == []
     result = _rounding(parse_module(print_module(module)), reads)
-    reference = Reference(_rounding(parse_module(text), reads), RunSettings(seeds=2))
-    found = reference.examine(result, "bits").mismatch
+    settings = RunSettings(seeds=2, tolerance=Tolerance())
+    reference = Reference(_rounding(parse_module(text), reads), settings)
+    found = reference.examine(result, "rounding").mismatch
     assert found is None, found.reason
     return module
 
@@ -79,8 +82,6 @@ def line(module: Module, name: str) -> str:
 
 
 def _bare(text: str) -> str:
-    import re
-
     return re.sub(r"\[[^\]]*\](\{[^}]*\})?", "", text)
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tests.passes.precision.rounded import line, run_rounded, types
+from tests.passes.precision.rounded import MATRIX_UNIT, line, run_rounded, types
+
+from hloopt.ir import Opcode
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.text import parse_module
 
 NAME = "bfloat16-propagation"
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -160,6 +165,33 @@ def test_asynchronous_computations() -> None:
     assert types(module, "start") == ["((bf16), bf16, s32)"]
     module = run_rounded(NAME, here.replace("BODY", "exponential(p)"))
     assert types(module, "s", "start", "done") == ["f32", "((f32), bf16, s32)", "bf16"]
+
+
+def test_an_asynchronous_operation_stays_alone() -> None:
+    here = ASYNC.replace("THREAD", "main").replace(', execution_thread="main"', "")
+    copied = here.replace("BODY", "copy(p)")
+    module = run_rounded(NAME, copied)
+    assert types(module, "s", "p", "r") == ["bf16"] * 3
+    needed = copied.replace("dot(done, done)", "dot(done, k)").replace(
+        "start =", "k = f32[4,4] sine(s)\n start ="
+    )
+    module = run_rounded(NAME, needed)
+    assert types(module, "s", "p", "r", "done", "k") == ["f32"] * 4 + ["bf16"]
+    bits = here.replace("f32[4,4] BODY", "f32[4,4] bitcast-convert(p)")
+    bits = bits.replace("p = f32", "p = s32").replace("s = f32", "s = s32")
+    bits = bits.replace("negate(a)", "convert(a)").replace("((f32[4,4])", "((s32[4,4])")
+    module = parse_module(bits)
+    assert not create_pass(NAME, {"float_support": MATRIX_UNIT}).run(module, PassContext())
+
+
+def test_an_asynchronous_convert_is_still_one() -> None:
+    here = ASYNC.replace("THREAD", "main").replace(', execution_thread="main"', "")
+    text = here.replace("f32[4,4] BODY", "bf16[4,4] convert(p)").replace(
+        "((f32[4,4]), f32[4,4], s32[])", "((f32[4,4]), bf16[4,4], s32[])"
+    )
+    module = run_rounded(NAME, text.replace("done = f32", "done = bf16"))
+    assert types(module, "s", "p") == ["bf16", "bf16"]
+    assert module.entry["start"].called[0].root.opcode is Opcode.CONVERT
 
 
 def test_asynchronous_computations_of_other_threads_stay() -> None:

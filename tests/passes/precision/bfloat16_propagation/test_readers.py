@@ -224,7 +224,8 @@ def test_a_domain_passes_values_on() -> None:
       both = (f32[4,4], f32[4,4]) tuple(t, n)
       x = f32[4,4] get-tuple-element(both), index=0
       y = f32[4,4] get-tuple-element(both), index=1
-      g = f32[4,4] domain(x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
+      g = f32[4,4] domain(x), domain={kind="sharding", entry={maximal device=0},
+        exit={maximal device=1}}
       ROOT d = f32[4,4] dot(g, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     }"""
     module = run_rounded(NAME, text)

@@ -8,7 +8,12 @@ from typing import NamedTuple
 from hloopt.analysis.dataflow import Position, slots_of
 from hloopt.analysis.in_place import IN_PLACE, InPlace
 from hloopt.ir import Instruction, Opcode
-from hloopt.passes.precision.bfloat16_propagation.borders import WITH_OWN_VALUES, carried
+from hloopt.passes.precision.bfloat16_propagation.borders import (
+    OF_ONE_TYPE,
+    WITH_OWN_VALUES,
+    carried,
+    is_alone,
+)
 from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
 
 
@@ -24,8 +29,9 @@ class Agreement:
     """Asks which leaves have to be low for one to be low, and which cannot be without one.
 
     An array has the type of what it is written over, and where a fusion says so the other way
-    round; a parameter of a fusion or scan that of the operand; the root that of the result; and
-    what a scan carries has one type all along.
+    round; a parameter of a fusion or scan that of the operand; the root that of the result. What a
+    scan carries has one type all along, and what only passes elements on has that of its operands
+    where there is no room for converts.
     """
 
     def __init__(self, leaves: Leaves) -> None:
@@ -37,6 +43,10 @@ class Agreement:
         for alias in self._aliases(instruction):
             if alias.slot == slot:
                 yield Position(instruction.operands[alias.operand], alias.operand_slot)
+        if _has_no_room_for_converts(instruction):
+            for operand in instruction.operands:
+                if self.leaves.slots(operand.shape):
+                    yield Position(operand, 0)
         for owner in self._owners_at(instruction):
             if instruction.opcode is Opcode.PARAMETER:
                 number = instruction.parameter_number
@@ -59,6 +69,8 @@ class Agreement:
                 for number, operand in enumerate(user.operands):
                     if operand is instruction:
                         yield Position(parameters[number], slot)
+            if _has_no_room_for_converts(user):
+                yield Position(user, 0)
         if instruction.opcode in WITH_OWN_VALUES:
             yield Position(instruction.called[0].root, slot)
             parameters = self.leaves.parameters(instruction.called[0])
@@ -90,3 +102,7 @@ class Agreement:
         for owner in self._owners_at(instruction):
             if owner.opcode is Opcode.SCAN:
                 yield from carried(self.leaves, owner, place)
+
+
+def _has_no_room_for_converts(instruction: Instruction) -> bool:
+    return instruction.opcode in OF_ONE_TYPE and is_alone(instruction.parent)

@@ -12,6 +12,7 @@ from hloopt.passes.precision.bfloat16_propagation.borders import (
     OWNERS,
     bodies,
     first_slot_of_result,
+    is_alone,
     is_shared,
 )
 from hloopt.passes.precision.bfloat16_propagation.candidates import excluded
@@ -100,6 +101,8 @@ class BackwardPass:
             return
         start = first_slot_of_result(owner)
         for body in bodies(owner):
+            if is_alone(body) and is_fixed(body.root):
+                continue
             for slot in self.leaves.slots(body.root.shape):
                 if slot + start in self.leaves.low.get(owner, ()):
                     self.leaves.lower(body.root, slot)

@@ -6,6 +6,7 @@ from hloopt.analysis.dataflow import Position, slots_of
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.attributes.values import parse_int
 from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
+from hloopt.verifier.instruction_rules import KEEPS_PRECISION
 
 OWNERS = frozenset(
     (
@@ -14,6 +15,8 @@ OWNERS = frozenset(
     )
 )
 """The instructions that run computations on their operands as a whole: decided together."""
+OF_ONE_TYPE = KEEPS_PRECISION - OWNERS
+"""The operations that pass elements on and can change no types: they need converts for that."""
 WITH_OWN_VALUES = (Opcode.FUSION, Opcode.SCAN)
 """Those of them at whose borders values end: types have to agree there all the same."""
 
@@ -21,6 +24,11 @@ WITH_OWN_VALUES = (Opcode.FUSION, Opcode.SCAN)
 def is_shared(instruction: Instruction) -> bool:
     """Whether something else runs one of the computations of an instruction, too."""
     return any(sum(called.callers.values()) > 1 for called in instruction.called)
+
+
+def is_alone(computation: Computation) -> bool:
+    """Whether the root of a computation has to stay alone: an asynchronous operation is wrapped."""
+    return computation.is_asynchronous
 
 
 def receivers(leaves: Leaves, owner: Instruction, operand: int) -> list[Instruction]:

@@ -11,18 +11,18 @@ from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.ordering import repair_schedule
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.precision.bfloat16_propagation.borders import OWNERS, WITH_OWN_VALUES
+from hloopt.passes.precision.bfloat16_propagation.borders import (
+    OF_ONE_TYPE,
+    WITH_OWN_VALUES,
+    is_alone,
+)
 from hloopt.passes.precision.bfloat16_propagation.fixed import is_fixed
 from hloopt.passes.rewriting.deep_copy import deep_copy
 from hloopt.passes.simplification.dce import DeadCodeElimination
 from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
-from hloopt.verifier.instruction_rules import KEEPS_PRECISION
 
 if TYPE_CHECKING:
     from hloopt.interpreter.values import Value
-
-_OF_ONE_TYPE = KEEPS_PRECISION - OWNERS
-"""Operations that pass elements on, for which the verifier has no convert in mind."""
 
 
 def make_low(low: Mapping[Instruction, Collection[int]], type_name: str) -> None:
@@ -51,13 +51,15 @@ def make_low(low: Mapping[Instruction, Collection[int]], type_name: str) -> None
     beside = dict.fromkeys(low)
     beside.update(dict.fromkeys(user for instruction in low for user in instruction.users))
     for instruction in beside:
-        if instruction.opcode in _OF_ONE_TYPE:
+        if instruction.opcode in OF_ONE_TYPE:
             _convert_operands(instruction)
 
 
 def clean_up(module: Module) -> None:
     """Remove converts that change nothing, tuples that are taken apart, and dead code. Linear."""
     for computation in module.computations.values():
+        if is_alone(computation):
+            continue
         for convert in [i for i in computation.instructions if i.opcode is Opcode.CONVERT]:
             if convert.shape is convert.operands[0].shape:
                 convert.replace_all_uses_with(convert.operands[0])
