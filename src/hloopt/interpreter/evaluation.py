@@ -12,9 +12,9 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
+from hloopt.interpreter.arithmetic.mixed_precision import in_stated_types, mixes_precisions
 from hloopt.interpreter.effects import Effect, kind_of
 from hloopt.interpreter.errors import RunError, cannot_run
-from hloopt.interpreter.mixed_precision import in_stated_types, mixes_precisions
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.values import Value, arrays_of
 from hloopt.ir.async_chains import async_start_of

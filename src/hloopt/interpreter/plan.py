@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
+from hloopt.interpreter.arithmetic.mixed_precision import kernel_in_stated_types, mixes_precisions
 from hloopt.interpreter.costs import Cost, cost_of
 from hloopt.interpreter.dynamic_sizes import in_common_sizes, operands_read, sets_static_size
 from hloopt.interpreter.effects import has_effect
 from hloopt.interpreter.idle_loops import busy_computations, is_idle
 from hloopt.interpreter.kernels import Function, kernels
 from hloopt.interpreter.limits import Limits
-from hloopt.interpreter.mixed_precision import kernel_in_stated_types, mixes_precisions
 from hloopt.interpreter.rounding_noise import RoundingNoise
 from hloopt.interpreter.values import Array, Value, bytes_of
 from hloopt.ir.computation import Computation

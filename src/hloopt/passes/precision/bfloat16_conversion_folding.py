@@ -30,7 +30,7 @@ _LEFT_ALONE = frozenset(
         *(Opcode.CUSTOM_CALL, Opcode.WHILE, Opcode.CONDITIONAL, Opcode.OPT_BARRIER, *ASYNC),
     )
 )
-"""What moves values, runs computations or converts itself."""
+"""Opcodes that move values, run computations or convert themselves."""
 
 
 @dataclass(frozen=True, slots=True)

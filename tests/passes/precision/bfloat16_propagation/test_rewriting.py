@@ -137,6 +137,9 @@ def test_a_limit_stops_before_the_change() -> None:
         done = create_pass(NAME, {"float_support": MATRIX_UNIT}).run(module, context)
         assert done == changed
         assert (print_module(module) != text) == changed
+    last = context.applications.last
+    assert last is not None
+    assert last.what == "it and all that goes with it become bf16"
 
 
 def test_remarks_name_what_changed_and_what_did_not() -> None:

@@ -10,7 +10,7 @@ from hloopt.passes.rewriting.deep_copy import deep_copy
 
 
 class _Input(NamedTuple):
-    """What a loop read before, and what there is to restore."""
+    """The operand that a loop had, and all there is to restore."""
 
     loop: Instruction
     operand: Instruction
@@ -20,7 +20,7 @@ class _Input(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What a computation or module remembers of its text and changes."""
+    """The notes of a computation or module on its text and changes."""
 
     holder: Computation | Module
     is_pristine: bool

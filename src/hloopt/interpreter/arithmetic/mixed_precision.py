@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hloopt.interpreter.kernels import Function
+from collections.abc import Callable
+
 from hloopt.interpreter.values import Value, dtype_of_shape
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -27,7 +28,7 @@ def mixes_precisions(instruction: Instruction) -> bool:
     return sum(kind is not None and kind.is_floating for kind in kinds) > 1
 
 
-def kernel_in_stated_types(function: Function) -> Function:
+def kernel_in_stated_types(function: Callable[..., Value]) -> Callable[..., Value]:
     """A kernel of which the result has the types that the instruction states.
 
     Kernels compute in the types of operands, or of what they apply.
