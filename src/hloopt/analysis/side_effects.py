@@ -29,13 +29,18 @@ _WITH_CHANNEL = frozenset(
 _LATER_PARTS = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 
 
-def has_own_side_effect(instruction: Instruction) -> bool:
-    """Whether the instruction itself has a side effect, called computations aside."""
+def has_own_side_effect(instruction: Instruction, *, is_spmd: bool = False) -> bool:
+    """Whether the instruction itself has a side effect, called computations aside.
+
+    A channel ties a collective to those of other programs; with `is_spmd` there are none, as all
+    partitions run this one.
+    """
     opcode = instruction.opcode
     if opcode in _ALWAYS:
         return True
     if opcode in _WITH_CHANNEL:
-        return "channel_id" in instruction.attributes or constrains_layout(instruction)
+        has_channel = not is_spmd and "channel_id" in instruction.attributes
+        return has_channel or constrains_layout(instruction)
     if opcode is Opcode.CUSTOM_CALL:
         return instruction.attributes.get("custom_call_has_side_effect") == "true"
     return False

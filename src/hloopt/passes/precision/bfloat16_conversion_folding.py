@@ -83,7 +83,8 @@ class Bfloat16ConversionFolding(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        folding = _Folding(self.options.float_support or FloatSupport())
+        support = self.options.float_support or FloatSupport()
+        folding = _Folding(support, is_spmd=module.num_partitions > 1)
         changed = False
         for computation in list(module.computations.values()):
             if computation.is_fusion:
@@ -107,8 +108,9 @@ class Bfloat16ConversionFolding(ModulePass):
 
 
 class _Folding:
-    def __init__(self, support: FloatSupport) -> None:
+    def __init__(self, support: FloatSupport, *, is_spmd: bool) -> None:
         self.support = support
+        self.is_spmd = is_spmd
         self._in_place = InPlace()
 
     # -- decisions --------------------------------------------------------------------------------
@@ -134,7 +136,7 @@ class _Folding:
     def why_not(self, instruction: Instruction, folds: _Folds) -> str | None:
         """The reason why an instruction stays as it is, or None."""
         low, high = self.support.low, self.support.high
-        if has_own_side_effect(instruction):
+        if has_own_side_effect(instruction, is_spmd=self.is_spmd):
             return "it has a side effect"
         if self._in_place.pairs(instruction):
             return "it is written over an operand"

@@ -136,6 +136,15 @@ def test_a_side_effect_reads_all_of_it() -> None:
     assert types(module, "x", "y") == ["f32", "f32"]
 
 
+def test_a_channel_between_partitions_of_one_program_is_not_a_side_effect() -> None:
+    lines = """part = f32[2,4] slice(s), slice={[0:2], [0:4]}
+      x = f32[4,4] all-gather(part), channel_id=1, replica_groups={{0,1}}, dimensions={0},
+        use_global_device_ids=true"""
+    text = program(lines)
+    module = run_rounded(NAME, text.replace("HloModule m", "HloModule m, num_partitions=2"))
+    assert types(module, "x", "part", "s") == ["bf16"] * 3
+
+
 @pytest.mark.parametrize("rule", ["output", "mixed"])
 def test_an_operation_that_cannot_give_bf16_stays(rule: str) -> None:
     support = {**MATRIX_UNIT, rule: {"opcodes": ["dot", "transpose"]}}

@@ -29,6 +29,7 @@ class Consumption:
         """Values that must stay high, whoever reads them."""
         self.refused: dict[int, Use] = {}
         """Values that must stay high for a reader that needs all of their precision."""
+        self._is_spmd = leaves.module.num_partitions > 1
         self._passing: dict[Computation, bool] = {}
 
     def all_consume(self, instruction: Instruction, slot: int) -> bool:
@@ -81,7 +82,7 @@ class Consumption:
             takes_low = leaves.is_low(user, _slot_of_result(use))
         else:
             takes_low = opcode is Opcode.BITCAST and leaves.was_low(user.operands[0], slot)
-        return takes_low and not has_own_side_effect(user)
+        return takes_low and not has_own_side_effect(user, is_spmd=self._is_spmd)
 
     def passes_through(self, user: Instruction, operand: int) -> bool:
         """The answer of `float_support.passes_through`, asked once of each reduction."""

@@ -27,7 +27,8 @@ def is_fixed(instruction: Instruction) -> bool:
     if opcode in ASYNC:
         called = async_start_of(instruction).called[0]
         return called.execution_thread != instruction.parent.execution_thread
-    return has_own_side_effect(instruction)
+    is_spmd = instruction.parent.module.num_partitions > 1
+    return has_own_side_effect(instruction, is_spmd=is_spmd)
 
 
 def is_in_host_memory(shape: Shape) -> bool:
