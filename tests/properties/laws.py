@@ -30,6 +30,8 @@ NEED_A_FLAT_CALL_GRAPH = (
     *("copy-insertion", "remove-unnecessary-copies", "add-special-case-copies"),
 )
 """Passes that refuse computations of control flow with several call sites."""
+MIX_PRECISIONS = ("bfloat16-conversion-folding", "bfloat16-propagation")
+"""Passes whose results are valid where operands may differ in precision."""
 ALWAYS_CHANGE = ("copy-insertion",)
 """Passes that say that they changed the module whatever they did, as XLA's do."""
 MOVED = ["all-reduce", "all-gather", "collective-permute", "negate", "multiply", "dynamic-slice"]
