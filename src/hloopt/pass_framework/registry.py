@@ -124,6 +124,7 @@ PASSES = {
 ALIASES = {
     "algebraic-simplifier": "algsimp",
     "all-gather-broadcast-reorder": "all-gather-bcast-reorder",
+    "bfloat16-fold": "bfloat16-conversion-folding",
     "conditional-simplifier": "simplify-conditional",
     "hlo-computation-deduplicator": "computation-deduplicator",
     "optimization-barrier-expander": "cse-barrier-expander",
