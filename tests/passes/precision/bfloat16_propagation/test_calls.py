@@ -47,6 +47,25 @@ def test_a_call_that_gives_its_operand() -> None:
     assert types(run_rounded(NAME, same), "c", "p", "s") == ["bf16"] * 3
 
 
+def test_a_call_that_gives_an_element() -> None:
+    text = """HloModule m
+    f { p = (f32[4,4], (f32[4,4], f32[4,4])) parameter(0)
+      ROOT g = (f32[4,4], f32[4,4]) get-tuple-element(p), index=1 }
+    ENTRY e { a = f32[4,4] parameter(0)
+      s = f32[4,4] negate(a)
+      t = f32[4,4] sine(a)
+      inner = (f32[4,4], f32[4,4]) tuple(t, s)
+      outer = (f32[4,4], (f32[4,4], f32[4,4])) tuple(a, inner)
+      c = (f32[4,4], f32[4,4]) call(outer), to_apply=f
+      c0 = f32[4,4] get-tuple-element(c), index=0
+      c1 = f32[4,4] get-tuple-element(c), index=1
+      d = f32[4,4] dot(c1, c1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      ROOT out = f32[4,4] add(d, c0) }"""
+    module = run_rounded(NAME, text)
+    assert types(module, "c", "g", "p") == ["(f32, bf16)"] * 2 + ["(f32, (f32, bf16))"]
+    assert types(module, "s", "t") == ["bf16", "f32"]
+
+
 def test_two_calls_of_a_computation_keep_its_types() -> None:
     calls = CALL + f"\n c2 = f32[4,4] call(d), to_apply=f\n d2 = f32[4,4] dot(c2, c2), {DOT}"
     body = f"h = f32[4,4] negate(p)\n ROOT r = f32[4,4] dot(h, h), {DOT}"
@@ -54,6 +73,7 @@ def test_two_calls_of_a_computation_keep_its_types() -> None:
     assert types(module, "c", "c2", "r", "p", "s", "d") == ["f32"] * 6
     assert types(module, "h") == ["bf16"]
     run_rounded(NAME, called("ROOT r = f32[4,4] copy(p)", calls, "d2, d2"), changes=False)
+    run_rounded(NAME, called(f"ROOT r = f32[4,4] dot(p, p), {DOT}", calls, "d2, d2"), changes=False)
 
 
 def test_what_a_call_gives_and_something_else_needs() -> None:

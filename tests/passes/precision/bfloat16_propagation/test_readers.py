@@ -162,6 +162,41 @@ def test_where_types_must_not_meet_all_operands_have_to_follow() -> None:
     run_rounded(NAME, program(lines), support, changes=False)
 
 
+def test_tuples_are_candidates_whatever_they_hold() -> None:
+    support = {**MATRIX_UNIT, "mixed": {"opcodes": ["dot", "add"]}}
+    lines = """m = f32[4,4] multiply(a, b)
+      both = (f32[4,4], f32[4,4]) tuple(s, m)
+      k = f32[4,4] get-tuple-element(both), index=0
+      n = f32[4,4] get-tuple-element(both), index=1
+      x = f32[4,4] transpose(k), dimensions={1,0}"""
+    module = run_rounded(NAME, program(lines, root="n"), support)
+    assert types(module, "x", "s", "m") == ["bf16", "bf16", "f32"]
+
+
+def test_what_is_bf16_is_a_candidate_whatever_it_is_made_of() -> None:
+    support = {**MATRIX_UNIT, "mixed": {"opcodes": ["dot", "add"]}}
+    lines = """m = f32[4,4] multiply(a, b)
+      c = bf16[4,4] convert(m)
+      k = f32[4,4] convert(c)
+      x = f32[4,4] transpose(k), dimensions={1,0}"""
+    module = run_rounded(NAME, program(lines), support)
+    assert types(module, "x", "m") == ["bf16", "f32"]
+
+
+def test_buffers_stay() -> None:
+    text = """HloModule m
+    ENTRY e {
+      a = f32[4,4] parameter(0)
+      n = b(f32[4,4]) custom-call(), custom_call_target="AllocateBuffer"
+      u = b(f32[4,4]) custom-call(n, a), custom_call_target="fill",
+        output_to_operand_aliasing={{}: (0, {})}
+      x = f32[4,4] custom-call(u), custom_call_target="Unpin"
+      ROOT d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    }"""
+    module = parse_module(text)
+    assert not create_pass(NAME, {"float_support": MATRIX_UNIT}).run(module, PassContext())
+
+
 def test_constants_are_converted() -> None:
     lines = "x = f32[2,2] constant({{1, 1.00390625}, {nan, -inf}})"
     text = program(lines).replace("f32[4,4] dot", "f32[2,2] dot")

@@ -84,6 +84,17 @@ def test_one_value_in_both_places_is_converted_in_one() -> None:
     )
 
 
+def test_scans_that_share_a_computation_stay() -> None:
+    after = """v = (f32[3,4,4], f32[4,4]) scan(w0, t), dimensions={0}, num_carries=1,
+        is_associative=true, to_apply=f
+      v0 = f32[3,4,4] get-tuple-element(v), index=0
+      v1 = f32[4,4] get-tuple-element(v), index=1
+      low = bf16[3,4,4] convert(v0)
+      ROOT result = (bf16[3,4,4], f32[4,4], f32[4,4]) tuple(low, w1, v1)"""
+    module = run_rounded(NAME, scan(SUM, after), changes=False)
+    assert types(module, "v", "w", "r") == ["(f32, f32)"] * 3
+
+
 def test_a_carry_alone() -> None:
     text = """HloModule m
     f { x = f32[4] parameter(0)

@@ -64,8 +64,7 @@ class BackwardPass:
             is_owner = instruction.opcode in OWNERS
             is_undecided = is_owner and is_shared(instruction)
             if instruction is computation.root:
-                if not computation.is_fusion:
-                    self._keep(instruction)
+                self._keep(instruction)
             elif slots(instruction.shape) and not (
                 is_undecided
                 or instruction in no_candidates

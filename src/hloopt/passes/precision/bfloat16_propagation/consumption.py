@@ -48,9 +48,6 @@ class Consumption:
 
     def _first_obstacle(self, value: int) -> Use | None:
         """A read that needs all precision; most are found among the nearest ones."""
-        definer, slot = self.leaves.definition(value)
-        if self.leaves.was_low(definer, slot):
-            return None
         visited = self.visited
         for use in self.nearest_reads(value):
             if use.user in visited and not self.consumes(use):
@@ -78,10 +75,10 @@ class Consumption:
             takes_low = all(leaves.is_low(parameter, slot) for parameter in parameters)
         elif opcode is Opcode.ASYNC_DONE or leaves.support.rounds_operand(user, operand):
             takes_low = True
-        elif self.passes_through(user, operand):
-            takes_low = leaves.is_low(user, _slot_of_result(use))
         else:
-            takes_low = opcode is Opcode.BITCAST and leaves.was_low(user.operands[0], slot)
+            takes_low = self.passes_through(user, operand) and leaves.is_low(
+                user, _slot_of_result(use)
+            )
         return takes_low and not has_own_side_effect(user, is_spmd=self._is_spmd)
 
     def passes_through(self, user: Instruction, operand: int) -> bool:

@@ -47,7 +47,11 @@ class Leaves:
         if found is None:
             high = self.support.high
             parts = slots_of(shape).parts
-            found = tuple(slot for slot, part in enumerate(parts) if part.type_name == high)
+            found = tuple(
+                slot
+                for slot, part in enumerate(parts)
+                if part.type_name == high and not part.is_buffer
+            )
             self._slots[shape] = found
         return found
 
