@@ -129,6 +129,9 @@ def test_without_mixed_support_fusions_stay() -> None:
     support = {**MATRIX_UNIT, "mixed": {"opcodes": ["dot", "add", "multiply", "maximum"]}}
     text = fused("ROOT r = f32[4,4] maximum(p, q)", AFTER)
     run_rounded(NAME, text, support, changes=False)
+    text = fused(f"ROOT r = f32[4,4] dot(p, q), {DOT}", "ROOT out = f32[4,4] negate(c)")
+    run_rounded(NAME, text, support, changes=False)
+    run_rounded(NAME, text)
 
 
 def test_custom_fusions() -> None:
