@@ -37,6 +37,7 @@ class Agreement:
     def __init__(self, leaves: Leaves) -> None:
         self.leaves = leaves
         self._in_place = InPlace()
+        self._dependent_users: dict[Instruction, list[Instruction]] = {}
 
     def models(self, instruction: Instruction, slot: int) -> Iterator[Position]:
         """The leaves that have to be low for a leaf to be low."""
@@ -59,8 +60,11 @@ class Agreement:
         yield from self._carried(instruction, slot)
 
     def dependents(self, instruction: Instruction, slot: int) -> Iterator[Position]:
-        """The leaves that cannot be low without a leaf: those it is a model of. O(users)."""
-        for user in instruction.users:
+        """The leaves that cannot be low without a leaf: those it is a model of.
+
+        O(users) the first time that an instruction is asked about.
+        """
+        for user in self._users_that_depend(instruction):
             for alias in self._aliases(user):
                 if alias.operand_slot == slot and user.operands[alias.operand] is instruction:
                     yield Position(user, alias.slot)
@@ -78,6 +82,18 @@ class Agreement:
                 if alias.slot == slot:
                     yield Position(parameters[alias.operand], alias.operand_slot)
         yield from self._carried(instruction, slot)
+
+    def _users_that_depend(self, instruction: Instruction) -> list[Instruction]:
+        found = self._dependent_users.get(instruction)
+        if found is None:
+            found = self._dependent_users[instruction] = [
+                user
+                for user in instruction.users
+                if user.opcode in IN_PLACE
+                or user.opcode in WITH_OWN_VALUES
+                or _has_no_room_for_converts(user)
+            ]
+        return found
 
     def _aliases(self, instruction: Instruction) -> Iterator[_Alias]:
         if instruction.opcode not in IN_PLACE:

@@ -59,7 +59,6 @@ class BackwardPass:
         order = self.leaves.flow.scope.orders[computation]
         no_candidates = excluded(order, self.consumption)
         slots = self.leaves.slots
-        visited = self.consumption.visited
         for instruction in reversed(order):
             is_owner = instruction.opcode in OWNERS
             is_undecided = is_owner and is_shared(instruction)
@@ -73,7 +72,7 @@ class BackwardPass:
                 self._lower(instruction)
             if is_owner and not is_undecided:
                 yield from self._inside(instruction)
-            visited.add(instruction)
+            self.consumption.decided(instruction)
 
     def _keep(self, root: Instruction) -> None:
         """Let what a root holds in type high stay so, wherever it is from."""

@@ -19,6 +19,7 @@ def excluded(order: Iterable[Instruction], consumption: Consumption) -> set[Inst
     the same readers; and those that fetch something from the host. O(operands).
     """
     support = consumption.leaves.support
+    some_cannot_mix = support.mixed is not True
     found: set[Instruction] = set()
     for instruction in order:
         operands = instruction.operands
@@ -26,7 +27,8 @@ def excluded(order: Iterable[Instruction], consumption: Consumption) -> set[Inst
             continue
         opcode = instruction.opcode
         if (opcode in _TRANSFERS and is_in_host_memory(operands[0].shape)) or (
-            not support.supports_mixed(instruction)
+            some_cannot_mix
+            and not support.supports_mixed(instruction)
             and opcode not in _BETWEEN_TUPLES
             and instruction.shape.type_name != support.low
             and any(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.dataflow import NOTHING, Dataflow, Position, Use, slots_of
+from hloopt.analysis.dataflow import NOTHING, Dataflow, Position, slots_of
 from hloopt.ir import Computation, Instruction, Module
 from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.precision.float_support import FloatSupport
@@ -24,7 +24,6 @@ class Leaves:
         """The slots of leaves that are to become low, of instructions with some."""
         self._slots: dict[Shape, tuple[int, ...]] = {}
         self._expanded: dict[int, tuple[int, ...]] = {}
-        self._uses: dict[int, list[Use]] = {}
         self._parameters: dict[Computation, list[Instruction]] = {}
         self._phis_with: dict[int, list[int]] = {}
         for phi in self.flow.phis:
@@ -92,25 +91,11 @@ class Leaves:
         """The leaf that defines a value."""
         return Position(self.flow.definer[value], self.flow.slot[value])
 
-    def is_of_type_high(self, value: int) -> bool:
-        """Whether a value is of type high in the module as it is."""
-        return self.flow.shape(value).type_name == self.support.high
-
     def positions(self, value: int) -> list[Position]:
         """All leaves that may hold a value, its definition first. O(result)."""
         found = self.flow.positions(value)
         for phi in self._phis_with.get(value, ()):
             found += self.flow.positions(phi)
-        return found
-
-    def uses(self, value: int) -> list[Use]:
-        """All reads of leaves that may hold a value. O(result)."""
-        found = self._uses.get(value)
-        if found is None:
-            found = self.flow.uses(value)
-            for phi in self._phis_with.get(value, ()):
-                found += self.flow.uses(phi)
-            self._uses[value] = found
         return found
 
     def _expand(self, held: int) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from hloopt.pass_framework.base import (
 )
 from hloopt.passes.precision.bfloat16_propagation.backward import BackwardPass
 from hloopt.passes.precision.bfloat16_propagation.consumption import Consumption
+from hloopt.passes.precision.bfloat16_propagation.fixed import is_fixed
 from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
 from hloopt.passes.precision.bfloat16_propagation.loop_inputs import LoopInputs
 from hloopt.passes.precision.bfloat16_propagation.resolution import Resolution
@@ -98,9 +99,9 @@ def _report_missed(consumption: Consumption, context: PassContext) -> None:
     """Report the values that some readers round and one does not, by name of that one."""
     leaves = consumption.leaves
     for value, obstacle in consumption.refused.items():
-        definer = leaves.definition(value).instruction
-        reads = consumption.nearest_reads(value) if len(definer.users) > 1 else ()
-        if any(map(consumption.consumes, reads)):
-            context.missed(
-                definer, f"stays {leaves.support.high}: %{obstacle.user.name} reads all of it"
-            )
+        if value in consumption.taken:
+            definer = leaves.definition(value).instruction
+            if definer.opcode is not Opcode.PARAMETER and not is_fixed(definer):
+                context.missed(
+                    definer, f"stays {leaves.support.high}: %{obstacle.user.name} reads all of it"
+                )

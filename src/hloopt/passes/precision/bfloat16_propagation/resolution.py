@@ -44,6 +44,17 @@ class Resolution:
         for value, held_at in proposed:
             if value in self._low and not self._fits(value, held_at):
                 self._take_back([value])
+        readers = dict.fromkeys(user for instruction in leaves.low for user in instruction.users)
+        for reader in readers:
+            for use in self.consumption.reads(reader):
+                self._check(use)
+
+    def _check(self, use: Use) -> None:
+        """Take values back that a reader does not take in type low."""
+        source = Position(use.user.operands[use.operand], use.slot)
+        still_low = self._low_values(source)
+        if still_low and not self.consumption.consumes(use):
+            self._take_back(still_low)
 
     def _can_be_low(self, value: int, place: Position) -> bool:
         instruction, slot = place
@@ -58,7 +69,6 @@ class Resolution:
         return (
             value not in self.consumption.kept
             and all(leaves.is_low(*place) for place in held_at)
-            and all(map(self.consumption.consumes, leaves.uses(value)))
             and all(
                 leaves.is_low(*model)
                 for place in held_at
