@@ -46,7 +46,7 @@ class Agreement:
                 yield Position(instruction.operands[alias.operand], alias.operand_slot)
         if _has_no_room_for_converts(instruction):
             for operand in instruction.operands:
-                if self.leaves.slots(operand.shape):
+                if self.leaves.slots[operand.shape]:
                     yield Position(operand, 0)
         for owner in self._owners_at(instruction):
             if instruction.opcode is Opcode.PARAMETER:

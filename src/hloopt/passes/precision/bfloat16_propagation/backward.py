@@ -64,7 +64,7 @@ class BackwardPass:
             is_undecided = is_owner and is_shared(instruction)
             if instruction is computation.root:
                 self._keep(instruction)
-            elif slots(instruction.shape) and not (
+            elif slots[instruction.shape] and not (
                 is_undecided
                 or instruction in no_candidates
                 or (instruction.opcode is Opcode.PARAMETER and not with_parameters)
@@ -76,14 +76,14 @@ class BackwardPass:
 
     def _keep(self, root: Instruction) -> None:
         """Let what a root holds in type high stay so, wherever it is from."""
-        for slot in self.leaves.slots(root.shape):
+        for slot in self.leaves.slots[root.shape]:
             if not self.leaves.is_low(root, slot):
                 self.consumption.kept.update(self.leaves.values(root, slot))
 
     def _lower(self, instruction: Instruction) -> None:
         if not self.leaves.support.supports_output(instruction):
             return
-        high = self.leaves.slots(instruction.shape)
+        high = self.leaves.slots[instruction.shape]
         slots = [slot for slot in high if self.consumption.all_consume(instruction, slot)]
         if slots and not is_fixed(instruction):
             parts = slots_of(instruction.shape).parts
@@ -101,7 +101,7 @@ class BackwardPass:
         for body in bodies(owner):
             if is_alone(body) and is_fixed(body.root):
                 continue
-            for slot in self.leaves.slots(body.root.shape):
+            for slot in self.leaves.slots[body.root.shape]:
                 if slot + start in self.leaves.low.get(owner, ()):
                     self.leaves.lower(body.root, slot)
         for called in owner.called:

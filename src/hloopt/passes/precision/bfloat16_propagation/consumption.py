@@ -63,7 +63,7 @@ class Consumption:
             yield from self._reads_of_root(user)
         elif opcode not in _READS_NOTHING:
             for number, operand in enumerate(user.operands):
-                slots = self.leaves.slots(operand.shape)
+                slots = self.leaves.slots[operand.shape]
                 if opcode in _READS_TABLES:
                     slots = slots[:1] if operand.shape.is_array else ()
                 for slot in slots:
@@ -78,7 +78,7 @@ class Consumption:
                 root.opcode not in _READS_TABLES or operand.shape.is_array
             )
             held = flow.held[operand]
-            for slot in self.leaves.slots(operand.shape):
+            for slot in self.leaves.slots[operand.shape]:
                 if reads_all or not given.isdisjoint(flow.members((held[slot],))):
                     yield Use(root, number, slot)
 

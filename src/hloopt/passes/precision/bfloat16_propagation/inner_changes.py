@@ -33,7 +33,7 @@ def _holds(instruction: Instruction, values: set[int], leaves: Leaves) -> bool:
     """Whether one of the leaves that may change holds one of some values."""
     return any(
         value in values
-        for slot in leaves.slots(instruction.shape)
+        for slot in leaves.slots[instruction.shape]
         for value in leaves.values(instruction, slot)
     )
 

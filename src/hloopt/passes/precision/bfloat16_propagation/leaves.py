@@ -8,6 +8,22 @@ from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.precision.float_support import FloatSupport
 
 
+class _HighSlots(dict[Shape, tuple[int, ...]]):
+    """The slots of shapes that are arrays of a type; each is found when it is asked for."""
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name
+
+    def __missing__(self, shape: Shape) -> tuple[int, ...]:
+        parts = slots_of(shape).parts
+        found = self[shape] = tuple(
+            slot
+            for slot, part in enumerate(parts)
+            if part.type_name == self.type_name and not part.is_buffer
+        )
+        return found
+
+
 class Leaves:
     """The leaves of results, and which of them are to become low.
 
@@ -22,7 +38,8 @@ class Leaves:
         self.flow = Dataflow.of(module, in_fusions=True)
         self.low: dict[Instruction, set[int]] = {}
         """The slots of leaves that are to become low, of instructions with some."""
-        self._slots: dict[Shape, tuple[int, ...]] = {}
+        self.slots = _HighSlots(support.high)
+        """The slots of a shape that are arrays of type high, by shape."""
         self._expanded: dict[int, tuple[int, ...]] = {}
         self._parameters: dict[Computation, list[Instruction]] = {}
         self._phis_with: dict[int, list[int]] = {}
@@ -39,20 +56,6 @@ class Leaves:
         return found
 
     # -- types ----------------------------------------------------------------------------------
-
-    def slots(self, shape: Shape) -> tuple[int, ...]:
-        """The slots of a shape that are arrays of type high. O(1) after the first question."""
-        found = self._slots.get(shape)
-        if found is None:
-            high = self.support.high
-            parts = slots_of(shape).parts
-            found = tuple(
-                slot
-                for slot, part in enumerate(parts)
-                if part.type_name == high and not part.is_buffer
-            )
-            self._slots[shape] = found
-        return found
 
     def is_low(self, instruction: Instruction, slot: int) -> bool:
         """Whether a part of a result is, or is to become, an array of type low."""

@@ -58,7 +58,7 @@ class Resolution:
 
     def _can_be_low(self, value: int, place: Position) -> bool:
         instruction, slot = place
-        if slot not in self.leaves.slots(instruction.shape):
+        if slot not in self.leaves.slots[instruction.shape]:
             return False
         if place != self.leaves.definition(value) and is_fixed(instruction):
             return False
@@ -103,7 +103,7 @@ class Resolution:
         reads = [
             Use(definer, number, slot)
             for number, operand in enumerate(definer.operands)
-            if slot in self.leaves.slots(operand.shape)
+            if slot in self.leaves.slots[operand.shape]
         ]
         for instruction, slot in held_at:
             if instruction.opcode is Opcode.PARAMETER:
