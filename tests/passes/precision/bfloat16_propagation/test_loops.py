@@ -86,6 +86,50 @@ def test_the_condition_may_need_all_of_it() -> None:
     assert types(module, "h") == ["bf16"]  # read by a product alone
 
 
+NEEDED = """k = f32[4,4] get-tuple-element(q), index=1
+      h = f32[4,4] sine(k)
+      f = f32[1,1] slice(h), slice={[0:1], [0:1]}
+      z = f32[] reshape(f)
+      big = f32[] constant(1e30)
+      small = pred[] compare(z, big), direction=LT
+      both = pred[] compare(j, n), direction=LT
+      ROOT go = pred[] and(both, small)"""
+"""A condition that needs element 1 in full, which is found out when the body is decided."""
+
+
+def needed(body: str, before: str = "") -> str:
+    text = loop(body, NEEDED).replace("ROOT less = pred[] compare(j, n), direction=LT", "")
+    return text.replace("HloModule m", f"HloModule m\n {before}")
+
+
+def test_what_is_written_over_a_value_that_is_needed_after_all() -> None:
+    body = f"""x2 = f32[4,4] negate(x)
+      zero = s32[] constant(0)
+      u = f32[4,4] dynamic-update-slice(x2, y, zero, zero)
+      y2 = f32[4,4] dot(u, u), {DOT}"""
+    run_rounded(NAME, needed(body), changes=False)
+    moved = body.replace("dynamic-update-slice(x2, y, zero, zero)", "maximum(x2, y)")
+    assert types(run_rounded(NAME, needed(moved)), "u", "x2") == ["bf16", "f32"]
+
+
+def test_fusions_of_a_value_that_is_needed_after_all() -> None:
+    inner = f"inner {{ v = f32[4,4] parameter(0)\n ROOT m = f32[4,4] dot(v, v), {DOT} }}"
+    body = """x2 = f32[4,4] negate(x)
+      y2 = f32[4,4] fusion(x2), kind=kLoop, calls=inner"""
+    run_rounded(NAME, needed(body, inner), changes=False)
+    outer = "outer { v = f32[4,4] parameter(0)\n ROOT m = f32[4,4] negate(v) }"
+    body = f"""x2 = f32[4,4] fusion(y), kind=kLoop, calls=outer
+      y2 = f32[4,4] dot(x2, x2), {DOT}"""
+    run_rounded(NAME, needed(body, outer), changes=False)
+
+
+def test_readers_of_a_value_that_is_needed_after_all() -> None:
+    body = f"""m = f32[4,4] negate(y)
+      x2 = f32[4,4] maximum(m, y)
+      y2 = f32[4,4] dot(x2, x2), {DOT}"""
+    run_rounded(NAME, needed(body), changes=False)
+
+
 def test_what_goes_in_is_separate_from_what_else_reads_it() -> None:
     after = "z = f32[4,4] negate(s)\n"
     text = loop(after=after).replace("tuple(d, g)", "tuple(d, z)")
