@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.properties.laws import MIX_PRECISIONS
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
@@ -13,7 +14,7 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass, pass_names
 from hloopt.reports.schedule.order import ALL_COLLECTIVES
 from hloopt.text import parse_module, print_module
-from hloopt.verifier import verify_module
+from hloopt.verifier import VerifierOptions, verify_module
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
 FOLDERS = sorted(f.name for f in GOLDEN.iterdir() if f.name in pass_names())
@@ -36,7 +37,8 @@ def test_modules_with_annotated_values_stay_valid(name: str, folder: str) -> Non
     texts = [path.read_text(encoding="utf-8") for path in sorted((GOLDEN / folder).glob("*.hlo"))]
     modules = [module for module in map(annotated, texts) if verify_module(module) == []]
     assert modules
+    options = VerifierOptions(allow_mixed_precision=name in MIX_PRECISIONS)
     for module in modules:
         with suppress(PassRefused):
             create_pass(name, OPTIONS.get(name)).run(module, PassContext(name))
-        assert verify_module(parse_module(print_module(module))) == []
+        assert verify_module(parse_module(print_module(module)), options) == []

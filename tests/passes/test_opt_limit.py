@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.properties.consistency import assert_consistent
-from tests.properties.laws import CHANGE_NOTHING
+from tests.properties.laws import CHANGE_NOTHING, MIX_PRECISIONS
 
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
@@ -21,7 +21,7 @@ from hloopt.pass_framework.pipeline import PassStep
 from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.registry import PASSES
 from hloopt.text import parse_module, print_module
-from hloopt.verifier import verify_module
+from hloopt.verifier import VerifierOptions, verify_module
 
 _GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "passes"
 _MOST_LIMITS = 12
@@ -139,6 +139,7 @@ def _total(case: Case) -> int:
         return 0
     before = print_module(parse_module(case.text))
     is_valid = not verify_module(parse_module(case.text))
+    options = VerifierOptions(allow_mixed_precision=case.step.made.name in MIX_PRECISIONS)
     assert whole.changed == (whole.made > 0) == (whole.text != before)
     texts: dict[int, str] = {}
     for limit in _limits(whole.made):
@@ -146,7 +147,7 @@ def _total(case: Case) -> int:
         texts[limit] = run.text
         assert run.made == limit
         assert run.changed == (limit > 0)
-        assert not is_valid or verify_module(run.module) == []
+        assert not is_valid or verify_module(run.module, options) == []
         assert_consistent(run.module)
         assert texts.get(limit - 1) != run.text, "each application leaves a trace"
     assert texts[0] == before

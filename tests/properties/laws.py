@@ -30,9 +30,18 @@ NEED_A_FLAT_CALL_GRAPH = (
     *("copy-insertion", "remove-unnecessary-copies", "add-special-case-copies"),
 )
 """Passes that refuse computations of control flow with several call sites."""
+MIX_PRECISIONS = ("bfloat16-conversion-folding", "bfloat16-propagation")
+"""Passes whose results are valid where operands may differ in precision."""
 ALWAYS_CHANGE = ("copy-insertion",)
 """Passes that say that they changed the module whatever they did, as XLA's do."""
 MOVED = ["all-reduce", "all-gather", "collective-permute", "negate", "multiply", "dynamic-slice"]
+ROUNDING = {
+    "operand": True,
+    "output": True,
+    "mixed": True,
+    "operand_effectively_low": {"opcodes": ["multiply", "dot", "negate", "compare"]},
+}
+"""A backend that rounds to bf16 what it reads in a few operations."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "add-special-case-copies": [{}],
     "algsimp": [{}],
@@ -51,6 +60,16 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {**{f"convert_{kind}": True for kind in KINDS}, "use_generic_async_start_done": True},
     ],
     "async-stream-attribute-wrapper": [{}],
+    "bfloat16-conversion-folding": [
+        {},
+        {"float_support": {"operand": True, "output": True, "mixed": True}},
+        {"float_support": {"operand": True, "output": True, "mixed": False}},
+    ],
+    "bfloat16-propagation": [
+        {},
+        {"float_support": ROUNDING},
+        {"float_support": {**ROUNDING, "mixed": {"opcodes": ["multiply", "tuple", "while"]}}},
+    ],
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
     "call-parameter-cleanup": [{}],
     "call-splitter": [
@@ -143,6 +162,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "zero-sized-hlo-elimination": [{}],
 }
 LEAVES_MORE_TO_DO = [
+    # What dead code read in full is not read any more, and what is low by then meets others.
+    *(("bfloat16-propagation", options) for options in OPTIONS["bfloat16-propagation"][1:]),
     # Each run moves things a trip further.
     *(("collective-pipeliner", options) for options in OPTIONS["collective-pipeliner"]),
     # Callers are visited before the callees whose effects and parameters go.

@@ -112,7 +112,14 @@ def _is_scalar_by_default(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar and may_be_merged(instruction, effects)
 
 
+def _as_written(value: object) -> object:
+    """A value that the pass itself reads in the form of the records."""
+    return value
+
+
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
+    ("bfloat16-conversion-folding", "float_support"): _as_written,
+    ("bfloat16-propagation", "float_support"): _as_written,
     ("call-inliner", "override_policy"): _override_policy,
     ("call-splitter", "boundary"): predicate,
     ("call-splitter", "call_predicate"): predicate,

@@ -12,6 +12,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
+from hloopt.interpreter.arithmetic.mixed_precision import in_stated_types, mixes_precisions
 from hloopt.interpreter.effects import Effect, kind_of
 from hloopt.interpreter.errors import RunError, cannot_run
 from hloopt.interpreter.plan import Plans
@@ -148,6 +149,8 @@ class Evaluation:
         if instruction.opcode is Opcode.REPLICA_ID:
             return np.array(self.device.replica, np.uint32)
         value = yield Meeting(instruction, tuple(operands))
+        if mixes_precisions(instruction):
+            value = in_stated_types(instruction, value)
         noise = self.plans.noise
         return value if noise is None else noise.disturb(instruction, value)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
+from hloopt.interpreter.arithmetic.mixed_precision import kernel_in_stated_types, mixes_precisions
 from hloopt.interpreter.costs import Cost, cost_of
 from hloopt.interpreter.dynamic_sizes import in_common_sizes, operands_read, sets_static_size
 from hloopt.interpreter.effects import has_effect
@@ -127,7 +128,7 @@ class Plans:
             instruction.shape.is_dynamic or self._may_be_cut(instruction.parent.module)
         ):
             return _on_common_sizes(function)
-        return function
+        return kernel_in_stated_types(function) if mixes_precisions(instruction) else function
 
     def _may_be_cut(self, module: Module) -> bool:
         """Whether set-dimension-size makes arrays of static shapes smaller. O(1), but once O(n)."""

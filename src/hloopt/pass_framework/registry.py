@@ -33,6 +33,10 @@ PASSES = {
     ),
     "async-collective-creator": ".async_ops.async_collective_creator:AsyncCollectiveCreator",
     "async-stream-attribute-wrapper": ".async_ops.async_wrappers:AsyncStreamAttributeWrapper",
+    "bfloat16-conversion-folding": (
+        ".precision.bfloat16_conversion_folding:Bfloat16ConversionFolding"
+    ),
+    "bfloat16-propagation": ".precision.bfloat16_propagation:Bfloat16Propagation",
     "call-inliner": ".call_graph.call_inliner:CallInliner",
     "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": ".call_graph.call_splitter:CallSplitter",
@@ -126,6 +130,7 @@ PASSES = {
 ALIASES = {
     "algebraic-simplifier": "algsimp",
     "all-gather-broadcast-reorder": "all-gather-bcast-reorder",
+    "bfloat16-fold": "bfloat16-conversion-folding",
     "conditional-simplifier": "simplify-conditional",
     "hlo-computation-deduplicator": "computation-deduplicator",
     "optimization-barrier-expander": "cse-barrier-expander",

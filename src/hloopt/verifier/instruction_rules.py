@@ -39,7 +39,7 @@ _KEEPS_SHAPE = (ELEMENTWISE_BINARY | ELEMENTWISE_UNARY) - {
     *(Opcode.BITCAST_CONVERT, Opcode.STOCHASTIC_CONVERT, Opcode.REDUCE_PRECISION),
 }
 
-_KEEPS_PRECISION = frozenset(
+KEEPS_PRECISION = frozenset(
     (
         *(Opcode.BROADCAST, Opcode.RESHAPE, Opcode.DYNAMIC_UPDATE_SLICE, Opcode.TUPLE, Opcode.COPY),
         *(Opcode.GET_TUPLE_ELEMENT, Opcode.CALL, Opcode.WHILE, Opcode.CONDITIONAL),
@@ -223,7 +223,7 @@ class InstructionRules:
                 attributes,
                 instruction.called,
                 any_precision=self.setting.options.allow_mixed_precision
-                and opcode not in _KEEPS_PRECISION,
+                and opcode not in KEEPS_PRECISION,
             )
         check(after, instruction, attributes, self.setting, is_odd, is_mixed)
 

@@ -294,3 +294,27 @@ def test_loops_nested_a_thousand_deep_need_no_recursion() -> None:
         before="\n".join(texts),
     )
     assert held(flow, "w") == ["a"]
+
+
+def test_bodies_of_fusions_have_values_where_they_are_asked_for() -> None:
+    module = parse_module(
+        """HloModule m
+        body { p = f32[4] parameter(0)
+          n = f32[4] negate(p)
+          t = (f32[4], f32[4]) tuple(n, p)
+          g = f32[4] get-tuple-element(t), index=0
+          ROOT r = (f32[4], f32[4]) tuple(g, p) }
+        ENTRY e { a = f32[4] parameter(0)
+          ROOT f = (f32[4], f32[4]) fusion(a), kind=kLoop, calls=body }"""
+    )
+    body = module.computations["body"]
+    assert body["n"] not in Dataflow.of(module).held
+    flow = Dataflow.of(module, in_fusions=True)
+    n, p = flow.at(body["n"], ()), flow.at(body["p"], ())
+    assert n is not None
+    assert [flow.at(body["r"], (i,)) for i in (0, 1)] == [n, p]
+    assert flow.positions(n) == [(body["n"], 0), (body["t"], 1), (body["g"], 0), (body["r"], 1)]
+    assert [use.user.name for use in flow.uses(n)] == ["r"]
+    # Nothing passes the border.
+    entry = module.entry
+    assert {flow.at(entry["a"], ()), flow.at(entry["f"], (0,))}.isdisjoint({n, p})

@@ -40,8 +40,8 @@ class Dataflow:
 
     An instruction holds one value per slot of its shape. It defines it, passes it on, as
     get-tuple-element does, or merges several that may reach it into a new one, a phi, as a while
-    does. The bodies of fusions are left out, but their values count in `numbers`, which are those
-    of XLA. Near-linear in the slots of all instructions covered.
+    does. The bodies of fusions are left out unless asked for, but their values count in `numbers`,
+    which are those of XLA. Near-linear in the slots of all instructions covered.
     """
 
     module: Module
@@ -66,13 +66,20 @@ class Dataflow:
     _root_values: dict[Instruction, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, module: Module, leave_out: Callable[[Computation], bool] | None = None) -> Dataflow:
+    def of(
+        cls,
+        module: Module,
+        leave_out: Callable[[Computation], bool] | None = None,
+        *,
+        in_fusions: bool = False,
+    ) -> Dataflow:
         """Analyze a module, without the computations for which `leave_out` holds (see `Scope.of`).
 
-        If some are left out, `numbers` are not those of XLA. Raises HloVerifyError where shapes do
-        not fit or a computation calls itself.
+        With `in_fusions` the bodies of fusions have values, too; none passes their borders. If some
+        computations are left out, `numbers` are not those of XLA. Raises HloVerifyError where
+        shapes do not fit or a computation calls itself.
         """
-        flow = Propagation(Scope.of(module, leave_out))
+        flow = Propagation(Scope.of(module, leave_out, in_fusions=in_fusions))
         flow.run()
         return cls(
             module=module,

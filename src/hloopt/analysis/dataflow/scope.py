@@ -14,7 +14,9 @@ from hloopt.ir.ordering import post_order
 
 @dataclass(slots=True)
 class Scope:
-    """All computations that run outside of fusions, and the global ones among them.
+    """The computations a dataflow covers, and the global ones among them.
+
+    These are all that run outside of fusions, and the bodies of fusions where they are wanted.
 
     Global computations are the entry and what it reaches through call, while, conditional and
     asynchronous starts; their values lie in memory of the module. What others apply to elements
@@ -32,15 +34,21 @@ class Scope:
     their callers."""
 
     @classmethod
-    def of(cls, module: Module, leave_out: Callable[[Computation], bool] | None = None) -> Scope:
+    def of(
+        cls,
+        module: Module,
+        leave_out: Callable[[Computation], bool] | None = None,
+        *,
+        in_fusions: bool = False,
+    ) -> Scope:
         """The scope of a module, without computations for which `leave_out` holds.
 
-        Control flow must not run those left out. Raises HloVerifyError for a computation that
-        calls itself.
+        Control flow must not run those left out. With `in_fusions` the bodies of fusions are
+        covered, too. Raises HloVerifyError for a computation that calls itself.
         """
         computations = _in_numbering_order(module)
         fused = fused_computations(computations)
-        covered = _covered(computations, fused)
+        covered = set(computations) if in_fusions else _covered(computations, fused)
         if leave_out is not None:
             computations = [c for c in computations if not leave_out(c)]
         orders = {c: post_order(c) for c in computations if c in covered}

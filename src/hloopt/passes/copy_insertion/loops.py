@@ -6,12 +6,12 @@ from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.passes.copy_insertion.deep_copy import (
-    can_be_copied,
     replace_by_copy,
     replace_operand,
     replace_root,
 )
 from hloopt.passes.copy_insertion.facts import Facts
+from hloopt.passes.rewriting.deep_copy import can_be_copied
 
 TRANSFERS = (Opcode.SEND, Opcode.RECV, Opcode.COPY_START)
 """Opcodes that start a transfer: their result is in use until it is done, and cannot be copied."""

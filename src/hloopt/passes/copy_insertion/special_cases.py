@@ -10,9 +10,10 @@ from hloopt.memory.buffers import entry_aliases
 from hloopt.pass_framework.base import PassContext, is_on_thread
 from hloopt.passes.copy_insertion.buffer_chains import PIN
 from hloopt.passes.copy_insertion.call_tree import CallTree
-from hloopt.passes.copy_insertion.deep_copy import can_be_copied, replace_by_copy
+from hloopt.passes.copy_insertion.deep_copy import replace_by_copy
 from hloopt.passes.copy_insertion.facts import Facts
 from hloopt.passes.copy_insertion.loops import has_copies_disabled
+from hloopt.passes.rewriting.deep_copy import can_be_copied
 
 _READ_ONLY = "it lies where nothing may be written, and shares that place or is a result"
 _CHAINS = (Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
