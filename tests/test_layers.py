@@ -46,7 +46,7 @@ IR_CORE = frozenset(
 
 PASSES = (
     ("rewriting",),
-    ("async_ops", "scheduling", "simplification"),
+    ("async_ops", "precision", "scheduling", "simplification"),
     ("call_graph", "collectives", "copy_insertion"),
     ("control_flow",),
 )

@@ -15,6 +15,7 @@ ROOMS = {
     "passes/collectives": ("passes/collectives",),
     "passes/control_flow": ("passes/control_flow",),
     "passes/copy_insertion": ("passes/copy_insertion",),
+    "passes/precision": ("passes/precision",),
     "passes/rewriting": ("passes", "golden/passes"),  # what several families use
     "passes/scheduling": ("passes/scheduling", "scheduling", "golden/schedule"),
     "passes/simplification": ("passes/simplification",),

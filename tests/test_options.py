@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -31,6 +31,7 @@ class _Options(PassOptions):
     opcodes: tuple[Opcode, ...] = option((), "which instructions")
     chosen: bool | Callable[[int], bool] = option(False, "which of them")
     inner: _Inner | None = option(None, "more")
+    places: Mapping[Opcode, tuple[int, ...]] | None = option(None, "which operands")
 
 
 class _Pass(ModulePass):
@@ -44,6 +45,7 @@ class _Pass(ModulePass):
         {"count": 3, "share": 1, "is_fast": True, "limit": 1 << 40, "budget": 2.5, "mode": "b"},
         {"share": 0.25, "opcodes": (Opcode.ADD, Opcode.COPY), "limit": None},
         {"chosen": lambda number: number > 0, "inner": _Inner(seed=1)},
+        {"places": {Opcode.DOT: (0, 1)}},
     ],
 )
 def test_values_of_the_right_types_are_taken(values: dict[str, Any]) -> None:
@@ -65,6 +67,8 @@ def test_values_of_the_right_types_are_taken(values: dict[str, Any]) -> None:
         ("opcodes", ("add",), r"takes tuple\[Opcode, ...\]"),
         ("chosen", "all", r"takes bool \| Callable"),
         ("inner", {"seed": 1}, r"takes _Inner \| None"),
+        ("places", {Opcode.DOT: 0}, r"takes Mapping\[Opcode, tuple\[int, ...\]\] \| None"),
+        ("places", {"dot": (0,)}, r"takes Mapping\[Opcode, tuple\[int, ...\]\] \| None"),
     ],
 )
 def test_a_value_of_another_type_is_a_type_error(name: str, value: object, message: str) -> None:

@@ -155,6 +155,7 @@ _FAMILIES = {
     "collectives": "Collectives",
     "async_ops": "Asynchronous operations",
     "copy_insertion": "Copies",
+    "precision": "Precision",
     "scheduling": "Scheduling",
 }
 """Headings for the families of passes, the packages of `hloopt.passes`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import (
     Annotated,
@@ -96,6 +96,10 @@ def _is_one_of(kind: Any, value: object) -> bool:
         return value in arguments
     if origin is tuple:
         return isinstance(value, tuple) and all(_is_of(arguments[0], item) for item in value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(
+            _is_of(arguments[0], key) and _is_of(arguments[1], item) for key, item in value.items()
+        )
     if origin is Callable:
         return callable(value)
     if kind in (int, float, Seconds, Share) and isinstance(value, bool):

@@ -136,7 +136,11 @@ def _convert(info: OptionInfo, value: object, given: str) -> object:
         accepted, result = _try(kind, value)
         if accepted:
             return result
-    raise OptionError(f"option '{given}' takes {info.type_text}, not {value_text(value)}", given)
+    raise OptionError(
+        f"option '{given}' takes {info.type_text}, not {value_text(value)}",
+        given,
+        help=next(filter(None, (_near(kind, value) for kind in alternatives(info.type))), None),
+    )
 
 
 def value_text(value: object) -> str:
@@ -169,6 +173,8 @@ def _try(kind: Any, value: object) -> tuple[bool, object]:
         return value in get_args(kind), value
     if get_origin(kind) is tuple:
         return _try_list(get_args(kind)[0], value)
+    if get_origin(kind) is Mapping:
+        return _try_mapping(kind, value)
     if get_origin(kind) is Callable:
         return callable(value), value
     return False, None
@@ -243,6 +249,27 @@ def _try_list(element: Any, value: object) -> tuple[bool, object]:
     return all(accepted for accepted, _ in results), tuple(result for _, result in results)
 
 
+def _try_mapping(kind: Any, value: object) -> tuple[bool, object]:
+    if not isinstance(value, Mapping):
+        return False, None
+    key, element = get_args(kind)
+    keys = [_try(key, name) for name in value]
+    elements = [_try(element, item) for item in value.values()]
+    results = {name: item for (_, name), (_, item) in zip(keys, elements, strict=True)}
+    return all(accepted for accepted, _ in (*keys, *elements)), results
+
+
+def _near(kind: Any, value: object) -> str | None:
+    """A hint for the first word in a value that is not an opcode where `kind` asks for one."""
+    if kind is Opcode:
+        is_wrong = isinstance(value, str) and value not in OPCODES
+        return did_you_mean(str(value), OPCODES) if is_wrong else None
+    if get_origin(kind) not in (tuple, Mapping):
+        return None
+    words = value if isinstance(value, list | tuple | Mapping) else [value]
+    return next(filter(None, (_near(get_args(kind)[0], word) for word in words)), None)
+
+
 def _type_text(kind: Any) -> str:
     names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
     names |= {Seconds: "a time such as 30s", Share: "a share such as 5%"}
@@ -260,6 +287,9 @@ def _type_text(kind: Any) -> str:
         return " | ".join(f'"{choice}"' for choice in get_args(kind))
     if get_origin(kind) is tuple:
         return f"a list of {_type_text(get_args(kind)[0]).removeprefix('a ').removeprefix('an ')}s"
+    if get_origin(kind) is Mapping:
+        key, element = map(_type_text, get_args(kind))
+        return f"{element} for each {key.removeprefix('a ').removeprefix('an ')} in braces"
     return "a Python function"
 
 
@@ -287,6 +317,9 @@ def _schema(kind: Any) -> dict[str, object]:
         return {"enum": list(OPCODES)}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
+    if get_origin(kind) is Mapping:
+        key, element = map(_schema, get_args(kind))
+        return {"type": "object", "propertyNames": key, "additionalProperties": element}
     if _plain(kind) is int:
         return {"type": ["integer", "string"], "pattern": "^[0-9.]+ *([KMGT]i?)?B?$"}
     if kind is Seconds:

@@ -1,0 +1,1 @@
+"""Passes over the precision of numbers: which operations work in which floating-point type."""
