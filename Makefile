@@ -10,7 +10,7 @@ RUN_COMMAND ?= hloopt opt testdata/transformer_scan_8dev.after_spmd_partitioning
 	-p overlap -o build/transformer.overlap.hlo
 # Expectation tables of the passes and rules that exist.
 TABLES ?= call_graph call_inliner call_parameter_cleanup call_splitter collective_pipeliner \
-	copy_insertion \
+	copy_insertion block_scaling_rewriter \
 	flatten_call_graph fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce \
 	latency_hiding_scheduler reachability replication_analysis reshape_mover tuple_simplifier \
 	unflatten_call_graph while_loop_all_reduce_code_motion while_loop_simplifier \

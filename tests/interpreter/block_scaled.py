@@ -30,6 +30,13 @@ DTYPES = {
     "f4e2m1fn": ml_dtypes.float4_e2m1fn,
     "f8e8m0fnu": ml_dtypes.float8_e8m0fnu,
 }
+FORMATS = {
+    "mxfp8 e4m3": ("f8e4m3fn", "f8e8m0fnu", 32),
+    "mxfp8 e5m2": ("f8e5m2", "f8e8m0fnu", 32),
+    "mxfp4": ("f4e2m1fn", "f8e8m0fnu", 32),
+    "nvfp4": ("f4e2m1fn", "f8e4m3fn", 16),
+}
+"""The types of values and scales, and the block size."""
 
 
 def numbers_of(codes: Array, type_name: str) -> Array:

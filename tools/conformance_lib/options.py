@@ -107,6 +107,18 @@ def _is_scalar_by_default(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar and may_be_merged(instruction, effects)
 
 
+def _scaled_dot_filter(value: Any) -> object:
+    """All, none, or those of whose operands some have other element types than these."""
+    match value:
+        case bool():
+            return value
+        case {"operand_type_not": dict(types), **rest} if not rest:
+            return lambda dot: all(
+                dot.operands[int(number)].shape.type_name != name for number, name in types.items()
+            )
+    raise RecordError(f"unknown filter of scaled-dots: {value}")
+
+
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("call-inliner", "override_policy"): _override_policy,
     ("call-splitter", "boundary"): predicate,
@@ -118,6 +130,7 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("cse", "should_eliminate_instruction"): _words(
         {"default and result is a scalar": _is_scalar_by_default}
     ),
+    ("scaled-dot-rewriter", "filter"): _scaled_dot_filter,
     ("flatten-call-graph", "skip_cloning"): _words(
         {"computations whose callers are all call instructions": "call-only"}
     ),

@@ -32,6 +32,9 @@ PASSES = {
     ),
     "async-collective-creator": ".async_ops.async_collective_creator:AsyncCollectiveCreator",
     "async-stream-attribute-wrapper": ".async_ops.async_wrappers:AsyncStreamAttributeWrapper",
+    "block-scaling-rewriter": (
+        ".precision.block_scaling.block_scaling_rewriter:BlockScalingRewriter"
+    ),
     "call-inliner": ".call_graph.call_inliner:CallInliner",
     "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": ".call_graph.call_splitter:CallSplitter",
@@ -45,6 +48,7 @@ PASSES = {
     "collectives-schedule-linearizer": (
         ".scheduling.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
     ),
+    "composite-rewriter": ".precision.block_scaling.composite_rewriter:CompositeRewriter",
     "computation-deduplicator": ".call_graph.computation_deduplicator:ComputationDeduplicator",
     "conditional-canonicalizer": ".control_flow.conditional_canonicalizer:ConditionalCanonicalizer",
     "conditional-to-select": ".control_flow.conditional_to_select:ConditionalToSelect",
@@ -96,6 +100,7 @@ PASSES = {
     ),
     "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
+    "scaled-dot-rewriter": ".precision.block_scaling.scaled_dot_rewriter:ScaledDotRewriter",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.interpreter.block_scaled import (
     DTYPES,
+    FORMATS,
     as_type,
     error_of,
     numbers_of,
@@ -19,12 +20,6 @@ from tests.interpreter.running import run
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.values import Array
 
-FORMATS = {
-    "mxfp8 e4m3": ("f8e4m3fn", "f8e8m0fnu", 32),
-    "mxfp8 e5m2": ("f8e5m2", "f8e8m0fnu", 32),
-    "mxfp4": ("f4e2m1fn", "f8e8m0fnu", 32),
-    "nvfp4": ("f4e2m1fn", "f8e4m3fn", 16),
-}
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()} | {
     np.dtype(np.float32): "f32",
     np.dtype(ml_dtypes.bfloat16): "bf16",
