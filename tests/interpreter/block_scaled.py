@@ -43,14 +43,14 @@ def numbers_of(codes: Array, type_name: str) -> Array:
     """The numbers that bits stand for, as f64."""
     codes = codes.astype(np.int64)
     if type_name == "f8e8m0fnu":
-        return np.ldexp(1.0, codes - 127)
+        return np.asarray(np.ldexp(1.0, codes - 127))
     exponent_bits, mantissa_bits, bias = LAYOUTS[type_name]
     mantissa = codes & ((1 << mantissa_bits) - 1)
     exponent = codes >> mantissa_bits & ((1 << exponent_bits) - 1)
     is_negative = codes >> (mantissa_bits + exponent_bits) & 1
     whole = mantissa + np.where(exponent > 0, 1 << mantissa_bits, 0)
     size = np.ldexp(whole.astype(np.float64), np.maximum(exponent, 1) - bias - mantissa_bits)
-    return np.where(is_negative, -size, size)
+    return np.asarray(np.where(is_negative, -size, size))
 
 
 class Tensor(NamedTuple):

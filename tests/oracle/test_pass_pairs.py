@@ -7,14 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.oracle.comparison import differences, run, without_leftovers
+from tests.oracle.comparison import differences, run, with_least_scales, without_leftovers
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.files import read_module
 from hloopt.ir import Module, Opcode
 from hloopt.ir.attributes.values import parse_ints, parse_metadata
 from hloopt.ir.literals.literal import ELIDED
-from hloopt.ir.literals.literal_values import SMALLEST_SCALE
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shapes.shape import without_layout
 from hloopt.pass_framework.base import PassContext
@@ -117,10 +116,6 @@ def test_the_pass_does_what_xla_does(name: str, shared: Path) -> None:
     assert different == []
 
 
-_LEAST_SCALE = "5.9e-39"
-"""How XLA prints the f8e8m0fnu whose bits are 0, and reads as another one."""
-
-
 def test_block_scaled_tensors_become_what_xla_for_gpus_makes_of_them(shared: Path) -> None:
     folder = shared / "oracle" / "pass_pairs_block_scaling"
     records = [*map(json.loads, (folder / "index.jsonl").read_text().splitlines())]
@@ -128,9 +123,8 @@ def test_block_scaled_tensors_become_what_xla_for_gpus_makes_of_them(shared: Pat
     different = []
     for record in records:
         ours, theirs = (
-            parse_module(text.replace(_LEAST_SCALE, SMALLEST_SCALE))
+            parse_module(with_least_scales((folder / f"{record['file']}.{side}.hlo").read_text()))
             for side in ("before", "after")
-            for text in [(folder / f"{record['file']}.{side}.hlo").read_text()]
         )
         create_pass(record["pass"], record.get("options", {})).run(ours, PassContext())
         different += [f"{record['id']}: {found}" for found in differences(ours, theirs)]

@@ -111,7 +111,7 @@ def _why_not(call: Instruction, numbers: _Numbers) -> str | None:
     if len(call.operands) != 4:
         return f"it has {counted(len(call.operands), 'operand')}, not four"
     if (len(lhs), len(rhs)) != (1, 1):
-        return f"it contracts {len(lhs)} and {len(rhs)} dimensions, not one of each side"
+        return f"it contracts {format_ints(lhs)} and {format_ints(rhs)}, not one of each side"
     if max(len(lhs_batch), len(rhs_batch)) > 1:
         return "it has more than one batch dimension"
     for values, scale, contracted in zip(

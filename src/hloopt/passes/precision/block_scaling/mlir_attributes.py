@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hloopt.patterns import pattern
 
-Array: TypeAlias = "str | list[Array]"
+Array: TypeAlias = str | list[Any]
 """An array of arrays, or of the texts of other attributes; or such a text alone."""
 
 _TOKEN = pattern(r'"(?:[^"\\]|\\.)*"|->|[\[\]{}<>(),=]|[^"\[\]{}<>(),=-]+|.')
