@@ -126,9 +126,10 @@ def _contraction(instruction: Instruction) -> _Work:
 
 
 def _custom_call(instruction: Instruction) -> _Work:
-    if custom_call_target(instruction) not in BLOCK_SCALED_DOTS:
+    operands = instruction.operands
+    if not operands or custom_call_target(instruction) not in BLOCK_SCALED_DOTS:
         return _elements(instruction.shape), 0
-    values = [operand.shape for operand in instruction.operands[:2]]
+    values = [operand.shape for operand in operands[:2]]
     depth = (1, *values[0].dimensions)[-1]
     return _products(instruction, _elements(instruction.shape) * depth, sum(map(_elements, values)))
 

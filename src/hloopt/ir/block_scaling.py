@@ -23,7 +23,7 @@ the global scale."""
 
 
 class Side(NamedTuple):
-    """A side of a product: values, with one scale for `block` of them where they have scales."""
+    """A side of a product: values, and scales where it has some, each for a block of values."""
 
     values: Shape
     scales: Shape | None
@@ -34,10 +34,6 @@ class Side(NamedTuple):
     def depth(self) -> int:
         """The size of the dimension that is contracted, the last one."""
         return self.values.dimensions[-1]
-
-    @property
-    def rows(self) -> int:
-        return self.values.dimensions[-2]
 
     @property
     def blocks(self) -> int:

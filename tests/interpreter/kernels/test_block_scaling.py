@@ -193,7 +193,13 @@ E4, E8 = DTYPES["f8e4m3fn"], DTYPES["f8e8m0fnu"]
             "__cudnn$blockScaledDot",
             "f32[128,128]",
             [*[np.zeros((128, 256), E4)] * 2, *[np.ones((128, 8), E8)] * 2],
-            "it does not have four or five operands and two results",
+            "it does not have four or five operands and two arrays as results",
+        ),
+        (
+            "__cudnn$blockScaledDot",
+            "(f32[128,64], u8[0])",
+            [*[np.zeros((128, 256), E4)] * 2, *[np.ones((128, 8), E8)] * 2],
+            r"the product is f32\[128,128\], not f32\[128,64\]",
         ),
     ],
 )

@@ -10,7 +10,15 @@ from hloopt.interpreter.arithmetic.conversions import converted
 from hloopt.interpreter.errors import cannot_run
 from hloopt.interpreter.kernels.contraction import Dimensions, dot_in_type, scaled
 from hloopt.interpreter.plan import Plans
-from hloopt.interpreter.values import Array, Value, dtype_of_shape, widened, zeros
+from hloopt.interpreter.values import (
+    Array,
+    Value,
+    dtype_of_shape,
+    has_shape,
+    type_text,
+    widened,
+    zeros,
+)
 from hloopt.ir.block_scaling import (
     BLOCK_TILE,
     CUDNN_BLOCKS,
@@ -98,14 +106,18 @@ def cudnn_block_scaled_dot(plans: Plans, instruction: Instruction, *operands: Ar
         used = _in_rows(scales)[..., : values.shape[-2], : values.shape[-1] // _block(shape)]
         sides.append(_dequantized(values, used, dtype))
     product = _dot_of_rows(sides[0], sides[1], dtype, plans)
-    return _times_global_scale(product, operands[4:]), zeros(workspace)
+    product = _times_global_scale(product, operands[4:])
+    if not has_shape(product, result):
+        raise cannot_run(instruction, f"the product is {type_text(product)}, not {result.text}")
+    return product, zeros(workspace)
 
 
 def _why_no_tensor_cores(call: Instruction) -> str | None:
     """The reason why a call is not one that block-scaling-rewriter makes."""
     values, scales = ([o.shape for o in call.operands[i : i + 2]] for i in (0, 2))
-    if len(call.operands) not in (4, 5) or len(call.shape.elements) != 2:
-        return "it does not have four or five operands and two results"
+    results = [shape for shape in call.shape.elements if shape.is_array]
+    if len(call.operands) not in (4, 5) or len(results) != 2:
+        return "it does not have four or five operands and two arrays as results"
     for side, of_side in zip(values, scales, strict=True):
         *_, rows, blocks = (0, 0, *of_side.dimensions)
         if side.rank not in (2, 3) or of_side.rank != side.rank or not _block(side):

@@ -193,12 +193,14 @@ def scaled_dot(
     right, of_right = _side(rhs, rhs_scale, names[1], names[3])
     joint = common_type(of_left, of_right)
     operands = _dtype(joint)
+    algorithm = instruction.attributes.get("algorithm", "")
     product = dot_in_type(
         Dimensions.of(instruction),
-        converted(left, operands),
-        converted(right, operands),
+        rounded_for(algorithm, converted(left, operands)),
+        rounded_for(algorithm, converted(right, operands)),
         _dtype(common_type(joint, instruction.shape.type_name)),
         plans.limits.tick(),
+        operands,
     )
     return converted(product, dtype_of_shape(instruction.shape))
 

@@ -193,6 +193,12 @@ def test_a_dynamic_dimension_is_a_reason_to_stay() -> None:
     assert reasons_to_stay(PASS, text) == ["it has a dynamic dimension"]
 
 
+def test_what_is_marked_as_an_effect_is_none() -> None:
+    more = ", custom_call_has_side_effect=true"
+    text = product("bf16[4,8]", "bf16[4,8]", "bf16[4,2]", "f32[4,4]", more=more)
+    assert opcodes(expanded(text))[-1] == "dot"
+
+
 def test_other_targets_stay() -> None:
     text = product("bf16[4,8]", "bf16[4,8]", "bf16[4,2]", "f32[4,4]")
     assert reasons_to_stay(PASS, text.replace("__op$block_scaled_dot", "other")) == []
