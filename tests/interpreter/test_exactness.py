@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hloopt.interpreter.exactness import rounds, sums_are_exact
+from hloopt.interpreter.values import Array
 from hloopt.text import parse_module
 
 
@@ -21,7 +22,7 @@ from hloopt.text import parse_module
     ],
 )
 def test_sums_of_few_products_are_exact(dtype: type, largest: int, is_exact: bool) -> None:
-    numbers = np.array([1, largest], dtype)
+    numbers: Array = np.array([1, largest], dtype)
     assert sums_are_exact([numbers, numbers], 4) is is_exact
 
 
