@@ -49,6 +49,7 @@ def _result(shapes: str) -> str:
         (PLAIN.replace("8e4m3fn[5", "8e5m2[5"), MATRICES, "p0, p1, p2, p3", "", True),
         (PLAIN.replace("8e4m3fn", "8e5m2"), MATRICES, "p0, p1, p2, p3", "", False),
         (PLAIN.replace(",2]", ",4]"), MATRICES, "p0, p1, p2, p3", "", False),
+        (PLAIN.replace("fnu[4,2]", "fnu[2,2]"), MATRICES, "p0, p1, p2, p3", "", False),
         (PLAIN.replace("5", "4"), MATRICES, "p1, p0, p2, p3", "", False),
         (PLAIN.replace("5", "4"), MATRICES, "p0, p1, p3, p2", "", False),
         (PLAIN, MATRICES, "p0, p1, p2, p3", "ROOT r = f8e8m0fnu[4,2] copy(p2)", False),

@@ -21,7 +21,8 @@ def cudnn_supports_scaled_dot(dot: Instruction) -> bool:
     """Whether cuDNN can compute a scaled-dot of a computation that becomes a fusion of its own.
 
     Operands and scales are the first parameters of the computation, in order, and nothing else uses
-    them; both sides are contracted over their last dimension, and a third one is their batch.
+    them; both sides are contracted over their last dimension, the only one with blocks, and a third
+    one is their batch.
     """
     for number, operand in enumerate(dot.operands):
         if operand.opcode is not Opcode.PARAMETER or operand.parameter_number != number:
@@ -29,6 +30,8 @@ def cudnn_supports_scaled_dot(dot: Instruction) -> bool:
         if len(operand.users) != 1:
             return False
     lhs, rhs, lhs_scale, rhs_scale = (operand.shape for operand in dot.operands)
+    if any(v.dimensions[:-1] != s.dimensions[:-1] for v, s in ((lhs, lhs_scale), (rhs, rhs_scale))):
+        return False
     last, batch = (lhs.rank - 1,), (0,) if lhs.rank == 3 else ()
     for side in ("lhs", "rhs"):
         contracted, batched = (

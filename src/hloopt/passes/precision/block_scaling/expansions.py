@@ -131,4 +131,5 @@ def _side(values: Instruction, scales: Instruction | None, side: Side, kind: str
 
 
 def times_global_scale(product: Instruction, scale: Instruction) -> Instruction:
+    """A product times a scalar."""
     return binary(Opcode.MULTIPLY, product, broadcast(scale, product.shape))

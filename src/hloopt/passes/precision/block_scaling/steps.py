@@ -16,6 +16,7 @@ def convert(operand: Instruction, type_name: str) -> Instruction:
 
 
 def reshape(operand: Instruction, shape: Shape) -> Instruction:
+    """The same elements in other sizes."""
     return operand.parent.add(Opcode.RESHAPE, shape, [operand])
 
 
@@ -36,6 +37,7 @@ def with_sizes(shape: Shape, *sizes: int) -> Shape:
 
 
 def scalar_constant(body: Computation, type_name: str, value: str) -> Instruction:
+    """A number, as its literal is written."""
     return body.add(Opcode.CONSTANT, array_shape(type_name), payload=value)
 
 
