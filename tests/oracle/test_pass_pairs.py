@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.oracle.comparison import differences, run, without_leftovers
+from tests.oracle.comparison import differences, run, with_least_scales, without_leftovers
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.files import read_module
@@ -117,6 +117,21 @@ def test_the_pass_does_what_xla_does(name: str, shared: Path) -> None:
             assert Reference(theirs, RunSettings()).compare(ours) is None
             continue
         different += [f"{file}: {found}" for found in differences(ours, theirs)]
+    assert different == []
+
+
+def test_block_scaled_tensors_become_what_xla_for_gpus_makes_of_them(shared: Path) -> None:
+    folder = shared / "oracle" / "pass_pairs_block_scaling"
+    records = [*map(json.loads, (folder / "index.jsonl").read_text().splitlines())]
+    assert records
+    different = []
+    for record in records:
+        ours, theirs = (
+            parse_module(with_least_scales((folder / f"{record['file']}.{side}.hlo").read_text()))
+            for side in ("before", "after")
+        )
+        create_pass(record["pass"], record.get("options", {})).run(ours, PassContext())
+        different += [f"{record['id']}: {found}" for found in differences(ours, theirs)]
     assert different == []
 
 

@@ -70,6 +70,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"float_support": ROUNDING},
         {"float_support": {**ROUNDING, "mixed": {"opcodes": ["multiply", "tuple", "while"]}}},
     ],
+    "block-scaling-rewriter": [
+        {},
+        {"cudnn_version": [9, 10]},
+        {"cudnn_version": [9, 13]},
+    ],
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
     "call-parameter-cleanup": [{}],
     "call-splitter": [
@@ -89,6 +94,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "collectives-schedule-linearizer": [{}],
     "collective-permute-decomposer": [{}, {"pipeline_parallelism_opt_level": "enable"}],
+    "composite-rewriter": [{}],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
     "conditional-canonicalizer": [{}],
     "conditional-code-motion": [
@@ -144,6 +150,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "reorder-convert-reduce-add": [{"enable_reduce_scatter": True}],
     "reorder-reduce-transpose": [{}],
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
+    "scaled-dot-rewriter": [{}, {"filter": "not-in-cudnn"}],
     "scheduler-memory-fencing": [{"threshold_bytes": 1, "slack_windows": 0}],
     "scheduling-instruction-annotator": [{}],
     "simplify-conditional": [{}],
@@ -204,10 +211,11 @@ LEAVES_MORE_TO_DO = [
 ]
 """What need not be done after one run."""
 MAY_REFUSE = (
+    "block-scaling-rewriter",
     *("latency-hiding-scheduler", "legalize-scheduling-annotations"),
     "check-no-data-dependency-in-scheduling-annotations",
 )
-"""Passes that end with an error where annotations or limits cannot be met."""
+"""Passes that end with an error where annotations or limits cannot be met, or calls do not fit."""
 CHANGES_FEW = [
     # XLA's unit tests have hardly any equal fusions, conditionals that are applied to elements, or
     # gathered broadcasts.
@@ -227,6 +235,8 @@ CHANGES_FEW = [
 """What does something to few modules."""
 CHANGE_NOTHING = ("check-no-data-dependency-in-scheduling-annotations",)
 """Passes that only refuse modules."""
+NOT_IN_THE_CORPUS = ("composite-rewriter",)
+"""Passes for what no module of XLA's unit tests has as it stands."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
 FULL = PrintOptions.formatted()._replace(keep_order=False)
 """Written anew as XLA orders it, nothing left out."""

@@ -46,7 +46,7 @@ def test_programs_have_what_passes_look_for() -> None:
             "partition-id",
             "replica-id",
         ),
-        *("outfeed", "custom-call", "sort", "map", "opt-barrier"),
+        *("outfeed", "custom-call", "sort", "map", "opt-barrier", "scaled-dot"),
     )
     assert [opcode for opcode in wanted if f" {opcode}(" not in texts] == []
     headers = set(re.findall(r"(?:replica_count|num_partitions)=(\d)", texts))

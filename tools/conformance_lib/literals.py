@@ -1,16 +1,13 @@
-"""Values of constants as nested lists, and the value of modules of constants and adds."""
+"""Values of constants, and of computations without parameters, as nested lists."""
 
 from __future__ import annotations
 
 import math
 import re
-import struct
-from collections.abc import Callable
 from typing import TypeAlias
 
-from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.errors import RecordError
 from hloopt.ir import Computation, Instruction, Opcode
-from hloopt.ir.ordering import post_order
 
 Value: TypeAlias = "bool | int | float | list[Value]"
 
@@ -83,36 +80,17 @@ def _scalar(token: str) -> Value:
 
 
 def evaluate(computation: Computation) -> Value:
-    """The value of a computation without parameters, of the opcodes constant and add only.
+    """The value of a computation without parameters.
 
-    Raises NotModelled for other opcodes, RecordError for parameters.
+    Raises RecordError for parameters and for a value that is not an array.
     """
-    values: dict[Instruction, Value] = {}
-    for instruction in post_order(computation):
-        if instruction.opcode is Opcode.CONSTANT:
-            values[instruction] = constant_value(instruction)
-        elif instruction.opcode is Opcode.ADD:
-            left, right = (values[operand] for operand in instruction.operands)
-            values[instruction] = _add(left, right, _rounding(instruction))
-        elif instruction.opcode is Opcode.PARAMETER:
-            raise RecordError(f"%{computation.name} has parameters: it has no value of its own")
-        else:
-            raise NotModelled(f"evaluating {instruction.opcode} is not supported")
-    return values[computation.root]
+    from hloopt.interpreter.evaluation import evaluate_alone
+    from hloopt.interpreter.plan import Plans
+    from hloopt.interpreter.values import widened
 
-
-def _rounding(instruction: Instruction) -> Callable[[float], float]:
-    name = instruction.shape.type_name
-    if name == "f64":
-        return float
-    if name == "f32":
-        return lambda value: float(struct.unpack("<f", struct.pack("<f", value))[0])
-    raise RecordError(f"evaluating {instruction.opcode} of {name} is not supported")
-
-
-def _add(left: Value, right: Value, rounded: Callable[[float], float]) -> Value:
-    if isinstance(left, list) and isinstance(right, list):
-        return [_add(a, b, rounded) for a, b in zip(left, right, strict=True)]
-    if isinstance(left, list) or isinstance(right, list):
-        raise RecordError("add of an array and a scalar")
-    return rounded(left + right)
+    if computation.parameters:
+        raise RecordError(f"%{computation.name} has parameters: it has no value of its own")
+    if not computation.root.shape.is_array:
+        raise RecordError(f"%{computation.root.name} is not an array")
+    value: Value = widened(evaluate_alone(computation, [], Plans())).tolist()
+    return value

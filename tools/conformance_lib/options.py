@@ -117,6 +117,18 @@ def _as_written(value: object) -> object:
     return value
 
 
+def _scaled_dot_filter(value: Any) -> object:
+    """All, none, or those of whose operands some have other element types than these."""
+    match value:
+        case bool():
+            return value
+        case {"operand_type_not": dict(types), **rest} if not rest:
+            return lambda dot: all(
+                dot.operands[int(number)].shape.type_name != name for number, name in types.items()
+            )
+    raise RecordError(f"unknown filter of scaled-dots: {value}")
+
+
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("bfloat16-conversion-folding", "float_support"): _as_written,
     ("bfloat16-propagation", "float_support"): _as_written,
@@ -131,6 +143,7 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
         {"default and result is a scalar": _is_scalar_by_default}
     ),
     ("float-normalization", "float_support"): _as_written,
+    ("scaled-dot-rewriter", "filter"): _scaled_dot_filter,
     ("flatten-call-graph", "skip_cloning"): _words(
         {"computations whose callers are all call instructions": "call-only"}
     ),

@@ -318,16 +318,36 @@ def _library_call(
             return _on_instruction(
                 fusion, lambda instruction: permute_fusion_operands(instruction, permutation)
             )
-        case (("collective-pipeliner" | "call-inliner" | "permute-fusion-operands"), _, _):
+        case "block-scaling-rewriter", "cudnn_supports_scaled_dot", {**rest} if not rest:
+            return lambda module: None  # the expectations ask
+        case (
+            "block-scaling-rewriter",
+            "cudnn_add_scale_swizzle",
+            {"fusion": str(fusion), **rest},
+        ) if not rest:
+            from hloopt.passes.precision.block_scaling.cudnn_fusions import cudnn_add_scale_swizzle
+
+            return _on_instruction(fusion, cudnn_add_scale_swizzle)
+        case (
+            (
+                "collective-pipeliner"
+                | "call-inliner"
+                | "permute-fusion-operands"
+                | "block-scaling-rewriter"
+            ),
+            _,
+            _,
+        ):
             raise RecordError(f"unknown options of {api} of {pass_name}: {dict(options)}")
     raise NotModelled(f"hloopt has no '{api}' of '{pass_name}'")
 
 
 def _on_instruction(name: str, edit: Callable[[Instruction], object]) -> Callable[[Module], None]:
-    """The function for an edit at the instruction called `name`."""
+    """The function for an edit at the instruction called `name`, or at the root of ENTRY."""
 
     def run(module: Module) -> None:
-        found = next((i for i in module.instructions() if i.name == name), None)
+        named = (i for i in module.instructions() if i.name == name)
+        found = module.entry.root if name == "root" else next(named, None)
         if found is None:
             raise RecordError(f"%{name} is not in the module")
         edit(found)

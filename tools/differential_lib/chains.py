@@ -126,6 +126,8 @@ def _value(dice: random.Random, info: OptionInfo) -> object:
         if get_origin(plain) is tuple:
             if get_args(plain)[0] is Opcode:
                 return [str(o) for o in dice.sample(_OPCODES, dice.randint(1, len(_OPCODES)))]
+            if get_args(plain)[0] is int:
+                return dice.choices(_NUMBERS, k=2)
             return dice.choice((["main"], []))
     return None
 

@@ -134,7 +134,25 @@ def annotated(scope: Scope) -> None:
     scope.vectors.append(scope.add(vector, f"add({scope.vector()}, {scope.vector()}){said}"))
 
 
+def scaled_product(scope: Scope) -> None:
+    """scaled-dot-rewriter, block-scaling-rewriter: a product of one side with scales, one a row."""
+    element = scope.program.element
+    rows, depth = ROWS // 3, 3
+    shape = f"{element}[{rows},{depth}]"
+    values = scope.add(shape, f"reshape({scope.vector()})")
+    other = scope.add(f"{element}[{depth},{depth}]", "constant({{1,0,2},{0,1,1},{1,1,0}})")
+    scales = scope.add(f"{element}[{rows},1]", "constant({{1},{2},{1},{2}})")
+    if scope.chance(0.5):
+        one = scope.add(f"{element}[1,1]", "constant({{1}})")
+        form = f"scaled-dot({values}, {other}, {scales}, {one}), "
+        form += "lhs_contracting_dims={1}, rhs_contracting_dims={1}"
+    else:
+        form = f"custom-call({values}, {other}, {scales}), "
+        form += 'custom_call_target="__op$block_scaled_dot"'
+    scope.vectors.append(scope.add(scope.program.vector, f"reshape({scope.add(shape, form)})"))
+
+
 RECIPES: tuple[Callable[[Scope], object], ...] = (
     *(sorted_values, nothing_at_all, host_memory, constants, equal_fusions, told_outside),
-    *(chosen_for_each_element, annotated),
+    *(chosen_for_each_element, annotated, scaled_product),
 )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hloopt.interpreter.values import bytes_of, computing_type, dtype_of_shape
 from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.attributes.values import parse_dim_labels, parse_ints, parse_window
+from hloopt.ir.custom_targets import BLOCK_SCALED_DOTS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
@@ -124,6 +125,15 @@ def _contraction(instruction: Instruction) -> _Work:
     return work + groups * _OF_PYTHON, scratch
 
 
+def _custom_call(instruction: Instruction) -> _Work:
+    operands = instruction.operands
+    if not operands or custom_call_target(instruction) not in BLOCK_SCALED_DOTS:
+        return _elements(instruction.shape), 0
+    values = [operand.shape for operand in operands[:2]]
+    depth = (1, *values[0].dimensions)[-1]
+    return _products(instruction, _elements(instruction.shape) * depth, sum(map(_elements, values)))
+
+
 def _products(instruction: Instruction, products: int, copied: int) -> _Work:
     """Products of matrices: BLAS has only floats of 32 and 64 bits."""
     lhs = instruction.operands[0].shape
@@ -217,6 +227,7 @@ def _normalization(instruction: Instruction) -> _Work:
 
 _WORK: dict[Opcode, Callable[[Instruction], _Work]] = {
     **dict.fromkeys((Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT), _contraction),
+    Opcode.CUSTOM_CALL: _custom_call,
     Opcode.CONVOLUTION: _convolution,
     Opcode.REDUCE: _reduction,
     **dict.fromkeys((Opcode.REDUCE_WINDOW, Opcode.SELECT_AND_SCATTER), _windows),

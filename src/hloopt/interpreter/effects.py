@@ -10,6 +10,7 @@ from hloopt.ir.attributes.typed import has_host_transfer
 from hloopt.ir.attributes.values import parse_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import (
+    BLOCK_SCALING,
     IDENTITIES,
     MANUAL_BOUNDARIES,
     MOVED,
@@ -20,7 +21,7 @@ from hloopt.ir.custom_targets import (
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 
-_NO_EFFECT = IDENTITIES | NEW_BUFFERS | MANUAL_BOUNDARIES | {MOVED, SHARDING_GROUP}
+_NO_EFFECT = IDENTITIES | NEW_BUFFERS | MANUAL_BOUNDARIES | BLOCK_SCALING | {MOVED, SHARDING_GROUP}
 
 
 Path: TypeAlias = "tuple[tuple[Instruction, int], ...]"

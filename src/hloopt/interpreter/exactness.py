@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hloopt.interpreter.values import Array, float_info, widened
+from hloopt.interpreter.values import Array, computing_type, float_info, widened
+from hloopt.ir.custom_targets import BLOCK_SCALED_DOTS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -63,8 +64,10 @@ def has_floats(shape: Shape) -> bool:
 
 def rounds(instruction: Instruction) -> bool:
     """Whether a correct compiler may give slightly other floats for an operation."""
-    if instruction.opcode in _EXACT or not has_floats(instruction.shape):
+    if not has_floats(instruction.shape):
         return False
+    if instruction.opcode in _EXACT:
+        return custom_call_target(instruction) in BLOCK_SCALED_DOTS
     if instruction.called:  # a reduce that picks the largest, a scatter that writes over
         return any(rounds(step) for called in instruction.called for step in called.instructions)
     if instruction.opcode is not Opcode.CONVERT:
@@ -171,4 +174,6 @@ def sums_are_exact(factors: Sequence[Array], terms: int) -> bool:
         lowest = (whole & -whole).astype(np.float64) * 2.0 ** (exponents - 53.0)
         span *= float(numbers.max() / lowest.min())
     dtype = factors[0].dtype
+    if computing_type(dtype).kind in "biu":
+        dtype = np.dtype(np.float64)  # what integers are summed up in where floats come of them
     return span <= 2.0 / float(float_info(dtype).eps)

@@ -30,6 +30,16 @@ SHARDING_GROUP = "xla.sdy.ShardingGroup"
 """Ties the shardings of values together; has no value."""
 NEW_BUFFERS = frozenset(("AllocateBuffer", "CreateBuffer"))
 """Those whose result is read only after it was written."""
+QUANTIZE = "__op$quantize"
+"""Makes a block-scaled tensor of an array: values and scales."""
+DEQUANTIZE = "__op$dequantize"
+"""The array that values and scales stand for."""
+BLOCK_SCALED_DOT = "__op$block_scaled_dot"
+"""The product of two block-scaled tensors, or of one and an array; see `ir.block_scaling`."""
+CUDNN_BLOCK_SCALED_DOT = "__cudnn$blockScaledDot"
+"""The same with the scales in the order that the tensor cores read them in."""
+BLOCK_SCALED_DOTS = frozenset((BLOCK_SCALED_DOT, CUDNN_BLOCK_SCALED_DOT))
+BLOCK_SCALING = BLOCK_SCALED_DOTS | {QUANTIZE, DEQUANTIZE}
 
 
 def custom_call_target(instruction: Instruction) -> str:

@@ -37,6 +37,8 @@ PASSES = {
         ".precision.bfloat16_conversion_folding:Bfloat16ConversionFolding"
     ),
     "bfloat16-propagation": ".precision.bfloat16_propagation:Bfloat16Propagation",
+    "block-scaling-rewriter": (
+        ".precision.block_scaling.block_scaling_rewriter:BlockScalingRewriter"
     "call-inliner": ".call_graph.call_inliner:CallInliner",
     "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": ".call_graph.call_splitter:CallSplitter",
@@ -50,6 +52,7 @@ PASSES = {
     "collectives-schedule-linearizer": (
         ".scheduling.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
     ),
+    "composite-rewriter": ".precision.block_scaling.composite_rewriter:CompositeRewriter",
     "computation-deduplicator": ".call_graph.computation_deduplicator:ComputationDeduplicator",
     "conditional-canonicalizer": ".control_flow.conditional_canonicalizer:ConditionalCanonicalizer",
     "conditional-code-motion": (
@@ -105,6 +108,7 @@ PASSES = {
     ),
     "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
+    "scaled-dot-rewriter": ".precision.block_scaling.scaled_dot_rewriter:ScaledDotRewriter",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"

@@ -89,6 +89,16 @@ def test_an_unknown_custom_call_moves_its_operands_and_is_named() -> None:
             '{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]}}}',
             *(12000, 800 + 2400 + 1200 + 99),
         ),
+        ('f32[10,10] custom-call(a, a), custom_call_target="__op$block_scaled_dot"', 4000, 2000),
+        (
+            '(f32[10,10], u8[7]) custom-call(a, a), custom_call_target="__cudnn$blockScaledDot"',
+            *(4000, 800 + 800 + 400 + 7),
+        ),
+        (
+            '(f8e4m3fn[10,20], f32[10]) custom-call(a), custom_call_target="__op$quantize"',
+            *(200, 800 + 200 + 40),
+        ),
+        ('bf16[10,20] custom-call(a, a), custom_call_target="__op$dequantize"', 200, 2000),
     ],
 )
 def test_known_custom_calls_are_no_guess(call: str, flops: int, moved: int) -> None:

@@ -169,3 +169,33 @@ ENTRY e { p = f32[1,4] parameter(0)
     p, q = np.array([[1, 2, 3, 4]], np.float32), np.ones((4, 1), np.float32)
     found = run(text, p, q, np.array([[10, 100]], np.float32), np.array([[2]], np.float32))
     assert found.tolist() == [[2 * (30 + 700)]]
+
+
+def test_a_scale_without_dimensions_stands_for_none() -> None:
+    text = """
+ENTRY e {
+ p = bf16[1,4] parameter(0)
+ q = bf16[4,1] parameter(1)
+ a = bf16[] parameter(2)
+ b = bf16[2,1] parameter(3)
+ ROOT d = f32[1,1] scaled-dot(p, q, a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+    bf16 = ml_dtypes.bfloat16
+    p, q = np.array([[1, 2, 3, 4]], bf16), np.ones((4, 1), bf16)
+    found = run(text, p, q, np.array(5, bf16), np.array([[10], [100]], bf16))
+    assert found.tolist() == [[30 + 700]]
+
+
+def test_scaled_dots_round_as_their_dots_do() -> None:
+    text = """
+ENTRY e {
+ p = f8e4m3fn[2,1,4] parameter(0)
+ q = f8e4m3fn[2,3,4] parameter(1)
+ a = f8e8m0fnu[2,1,2] parameter(2)
+ b = f8e4m3fn[1,3,1] parameter(3)
+ ROOT d = s32[2,1,3] scaled-dot(p, q, a, b), lhs_batch_dims={0}, lhs_contracting_dims={2},
+   rhs_batch_dims={0}, rhs_contracting_dims={2} }"""
+    e4, e8 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
+    p, q = np.full((2, 1, 4), 15, e4), np.full((2, 3, 4), 13, e4)
+    found = run(text, p, q, np.full((2, 1, 2), 2, e8), np.array([[[1], [2], [0.5]]], e4))
+    exact = np.array([15 * 13 * 4 * 2 * scale for scale in (1, 2, 0.5)])
+    assert (found == exact.astype(ml_dtypes.bfloat16).astype(np.int32)).all()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.tools.conformance.harness import scene_of
 
-from conformance_lib.errors import NotModelled, RecordError
+from conformance_lib.errors import RecordError
 from conformance_lib.literals import constant_value, evaluate
 from conformance_lib.patterns import mismatch
 from conformance_lib.selectors import select_one
@@ -90,8 +90,20 @@ def test_literals_become_nested_lists(text: str, value: object) -> None:
     assert found == value
 
 
-def test_sums_are_rounded_to_the_element_type() -> None:
+def test_values_are_rounded_to_the_element_type() -> None:
     text = "ENTRY e { a = f32[] constant(0.1)  ROOT s = f32[] add(a, f32[] constant(16777216)) }"
     assert evaluate(parse_module(text).entry) == 16777216.0
-    with pytest.raises(NotModelled, match="evaluating negate"):
-        evaluate(parse_module("ENTRY e { ROOT n = f32[] negate(f32[] constant(1)) }").entry)
+    text = "ENTRY e { ROOT n = bf16[1,2] negate(bf16[1,2] constant({{1, 257}})) }"
+    assert evaluate(parse_module(text).entry) == [[-1.0, -256.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("ENTRY e { ROOT p = f32[] parameter(0) }", "%e has parameters"),
+        ("ENTRY e { ROOT t = () tuple() }", "%t is not an array"),
+    ],
+)
+def test_only_arrays_that_depend_on_nothing_have_a_value(text: str, problem: str) -> None:
+    with pytest.raises(RecordError, match=problem):
+        evaluate(parse_module(text).entry)

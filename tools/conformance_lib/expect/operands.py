@@ -15,12 +15,13 @@ from conformance_lib.expectations import (
     expectation,
     within,
 )
-from conformance_lib.forms import ANY, BOUND, INT, TEXT, keys, list_of, mapping, row
+from conformance_lib.forms import ANY, BOOL, BOUND, INT, TEXT, keys, list_of, mapping, row
 from conformance_lib.patterns import show
 from conformance_lib.scene import Scene
 from conformance_lib.selector_syntax import COMPUTATION, OPCODE, SELECTOR
 from conformance_lib.selectors import find_scope, has_opcode, select, select_one
 from hloopt.ir import Instruction, Opcode
+from hloopt.passes.precision.block_scaling.cudnn_fusions import cudnn_supports_scaled_dot
 
 
 def _with_opcode(scene: Scene, expected: dict[str, Any]) -> list[Instruction]:
@@ -39,6 +40,14 @@ def operand_opcode_count(scene: Scene, expected: dict[str, Any], more: More) -> 
             for opcode, bound in counts.items():
                 found = sum(has_opcode(operand, opcode) for operand in instruction.operands)
                 yield from compare_number(f"operands {opcode} of {selector}", found, bound)
+
+
+@expectation("supported", mapping(SELECTOR, BOOL))
+def supported(scene: Scene, expected: dict[str, bool], more: More) -> Iterator[str]:
+    """Whether cuDNN can compute scaled-dots, which their operands decide."""
+    for selector, wanted in expected.items():
+        for dot in select(scene, selector):
+            yield from compare(f"cuDNN has {selector}", cudnn_supports_scaled_dot(dot), wanted)
 
 
 @expectation("no_unused", keys({"opcode": OPCODE}, {"in": COMPUTATION}))

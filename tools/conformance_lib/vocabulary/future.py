@@ -41,7 +41,6 @@ declare(
     __name__,
     {
         "non_negative": _ANSWERS,
-        "supported": _ANSWERS,
         "simplified": _ANSWERS,
         "reported_originals": only(True),
         "warns": TEXT,

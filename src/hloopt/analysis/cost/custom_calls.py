@@ -1,14 +1,23 @@
-"""Custom calls that are known: annotations, and XLA:GPU's matrix products."""
+"""Custom calls that are known: annotations, block-scaled tensors, XLA:GPU's matrix products."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from hloopt.analysis.cost.contraction import MULTIPLY_ADD
 from hloopt.analysis.cost.model import NO_COST, Cost, moving
 from hloopt.analysis.cost.sizes import bytes_of_operands, leaf_bytes
-from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
+from hloopt.ir.custom_targets import (
+    BLOCK_SCALED_DOTS,
+    DEQUANTIZE,
+    IDENTITIES,
+    NEW_BUFFERS,
+    QUANTIZE,
+    custom_call_target,
+)
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.shapes.shape import Shape
 from hloopt.patterns import pattern
 
 _MOVES = frozenset(("MoveToHost", "MoveToDevice"))
@@ -19,14 +28,16 @@ _NUMBER = pattern(r"\d{1,9}")
 
 
 def custom_call_cost(call: Instruction) -> Cost | None:
-    """Nothing for an annotation, whole operands and results for what moves or multiplies matrices.
+    """Nothing for an annotation, whole operands and results for what moves or multiplies matrices,
+    or has to do with block-scaled tensors.
 
     None for other custom calls.
     """
     target = custom_call_target(call)
     if target in _ANNOTATIONS:
         return NO_COST
-    flops = 0 if target in _MOVES else _gemm_flops(call) if target in _GEMMS else None
+    count = _FLOPS.get(target)
+    flops = None if count is None else count(call)
     return None if flops is None else opaque_cost(call, flops)
 
 
@@ -44,5 +55,31 @@ def _gemm_flops(call: Instruction) -> int | None:
     contracted = [int(number) for number in _NUMBER.findall(stated[1])]
     if any(dimension >= len(lhs) for dimension in contracted):
         return None
-    result = call.shape.elements[0] if call.shape.is_tuple else call.shape
-    return MULTIPLY_ADD * result.element_count() * prod(lhs[d] for d in contracted)
+    return MULTIPLY_ADD * _result(call).element_count() * prod(lhs[d] for d in contracted)
+
+
+def _block_scaled_dot_flops(call: Instruction) -> int | None:
+    """Those of a dot over the last dimensions; scales, which are few, are not counted."""
+    values = call.operands[0].shape if call.operands else None
+    if values is None or not values.dimensions:
+        return None
+    return MULTIPLY_ADD * _result(call).element_count() * values.dimensions[-1]
+
+
+def _per_value(call: Instruction) -> int:
+    """One for each value that is divided by its scale or multiplied by it."""
+    return _result(call).element_count()
+
+
+def _result(call: Instruction) -> Shape:
+    """The result, without what else a call gives."""
+    return call.shape.elements[0] if call.shape.elements else call.shape
+
+
+_FLOPS: dict[str, Callable[[Instruction], int | None]] = {
+    **dict.fromkeys(_MOVES, lambda call: 0),
+    **dict.fromkeys(_GEMMS, _gemm_flops),
+    **dict.fromkeys(BLOCK_SCALED_DOTS, _block_scaled_dot_flops),
+    **dict.fromkeys((QUANTIZE, DEQUANTIZE), _per_value),
+}
+"""The formulas of operations, by target; None of them where a call does not say."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hloopt.interpreter.arithmetic.conversions import converted
 from hloopt.interpreter.arithmetic.matrices import (
     joint_dtype,
     multiply,
@@ -17,15 +18,17 @@ from hloopt.interpreter.arithmetic.matrices import (
 from hloopt.interpreter.kernels import kernel
 from hloopt.interpreter.limits import Tick
 from hloopt.interpreter.plan import Plans
-from hloopt.interpreter.values import Array, dtype_of_shape
+from hloopt.interpreter.values import Array, dtype_of, dtype_of_shape, widened
 from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.block_scaling import common_type
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 
 _Axes = tuple[int, ...]
 
 
-class _Dimensions(NamedTuple):
+class Dimensions(NamedTuple):
     """The dimensions of the two sides that are contracted, and those that are paired."""
 
     lhs_batch: _Axes
@@ -34,7 +37,7 @@ class _Dimensions(NamedTuple):
     rhs_contracting: _Axes
 
     @classmethod
-    def of(cls, instruction: Instruction) -> _Dimensions:
+    def of(cls, instruction: Instruction) -> Dimensions:
         attributes = instruction.attributes
         return cls(*(parse_ints(attributes.get(f"{name}_dims", "{}")) for name in cls._fields))
 
@@ -52,17 +55,38 @@ def _others(rank: int, axes: _Axes) -> list[int]:
 @kernel(Opcode.DOT, calls=True)
 def dot(plans: Plans, instruction: Instruction, lhs: Array, rhs: Array) -> Array:
     """Sums of products; dimensions of the result are batch, free of lhs, free of rhs."""
-    dtype = dtype_of_shape(instruction.shape)
-    operands = joint_dtype(lhs, rhs)
-    wide = product_dtype(operands, dtype)
     algorithm = instruction.attributes.get("algorithm", "")
-    lhs, rhs = rounded_for(algorithm, lhs), rounded_for(algorithm, rhs)
-    lhs, rhs = lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
-    product = _contract(_Dimensions.of(instruction), lhs, rhs, plans.limits.tick())
+    return dot_in_type(
+        Dimensions.of(instruction),
+        rounded_for(algorithm, lhs),
+        rounded_for(algorithm, rhs),
+        dtype_of_shape(instruction.shape),
+        plans.limits.tick(),
+        joint_dtype(lhs, rhs),
+    )
+
+
+def dot_in_type(
+    dimensions: Dimensions,
+    lhs: Array,
+    rhs: Array,
+    dtype: np.dtype[Any],
+    tick: Tick,
+    operands: np.dtype[Any] | None = None,
+) -> Array:
+    """The dot of two arrays with a result of type `dtype`.
+
+    `operands` is the type that the operands had before they were rounded.
+    """
+    operands = operands or joint_dtype(lhs, rhs)
+    wide = product_dtype(operands, dtype)
+    product = _contract(
+        dimensions, lhs.astype(wide, copy=False), rhs.astype(wide, copy=False), tick
+    )
     return product_as(dtype, product, operands)
 
 
-def _contract(dimensions: _Dimensions, lhs: Array, rhs: Array, tick: Tick) -> Array:
+def _contract(dimensions: Dimensions, lhs: Array, rhs: Array, tick: Tick) -> Array:
     """The dot of two arrays of one type, by one multiplication of (stacks of) matrices."""
     lhs_free, rhs_free = dimensions.lhs_free(lhs.ndim), dimensions.rhs_free(rhs.ndim)
     batch = tuple(lhs.shape[axis] for axis in dimensions.lhs_batch)
@@ -90,7 +114,7 @@ def ragged_dot(
     the last group gives zeros. One multiplication per group (and per element of the dimensions
     that have group sizes of their own).
     """
-    dimensions = _Dimensions.of(instruction)
+    dimensions = Dimensions.of(instruction)
     (ragged,) = parse_ints(instruction.attributes["lhs_ragged_dims"])
     groups = parse_ints(instruction.attributes.get("rhs_group_dims", "{}"))
     dtype = dtype_of_shape(instruction.shape)
@@ -107,7 +131,7 @@ def ragged_dot(
         pairs = {left: axis - (axis > groups[0]) for left, axis in pairs.items()}
     else:
         right = np.broadcast_to(rhs, (count, *rhs.shape))
-    inner = _Dimensions(
+    inner = Dimensions(
         dimensions.lhs_batch,
         tuple(pairs[axis] for axis in dimensions.lhs_batch),
         dimensions.lhs_contracting,
@@ -136,7 +160,7 @@ def ragged_dot(
     return product_as(dtype, result, operands)
 
 
-def _group_prefix(dimensions: _Dimensions, rank: int, ragged: int) -> list[int]:
+def _group_prefix(dimensions: Dimensions, rank: int, ragged: int) -> list[int]:
     """The lhs dimensions for each element of which there are group sizes of their own."""
     batch, contracting = dimensions.lhs_batch, dimensions.lhs_contracting
     if ragged in batch:
@@ -159,19 +183,44 @@ def scaled_dot(
     lhs_scale: Array,
     rhs_scale: Array,
 ) -> Array:
-    """The dot of lhs and rhs, each times its scale, where one scale is for a block of elements."""
-    dtype = dtype_of_shape(instruction.shape)
-    operands = joint_dtype(lhs, rhs)
-    wide = product_dtype(operands, dtype)
-    left = lhs.astype(wide, copy=False) * _spread(lhs_scale, lhs.shape).astype(wide, copy=False)
-    right = rhs.astype(wide, copy=False) * _spread(rhs_scale, rhs.shape).astype(wide, copy=False)
-    product = _contract(_Dimensions.of(instruction), left, right, plans.limits.tick())
-    return product_as(dtype, product, operands)
+    """The dot of lhs and rhs, each times its scale, where one scale is for a block of elements.
+
+    A scale of rank 0 stands for none. Products with scales are rounded to the type in which XLA:GPU
+    multiplies them, and the dot to that which it sums up in, before it becomes the result's.
+    """
+    names = [operand.shape.type_name for operand in instruction.operands]
+    left, of_left = _side(lhs, lhs_scale, names[0], names[2])
+    right, of_right = _side(rhs, rhs_scale, names[1], names[3])
+    joint = common_type(of_left, of_right)
+    operands = _dtype(joint)
+    algorithm = instruction.attributes.get("algorithm", "")
+    product = dot_in_type(
+        Dimensions.of(instruction),
+        rounded_for(algorithm, converted(left, operands)),
+        rounded_for(algorithm, converted(right, operands)),
+        _dtype(common_type(joint, instruction.shape.type_name)),
+        plans.limits.tick(),
+        operands,
+    )
+    return converted(product, dtype_of_shape(instruction.shape))
 
 
-def _spread(scale: Array, sizes: tuple[int, ...]) -> Array:
-    """Each element of `scale` repeated over its block. A scalar is for all elements."""
-    for axis in range(scale.ndim):
-        if scale.shape[axis] != sizes[axis]:
-            scale = np.repeat(scale, sizes[axis] // max(scale.shape[axis], 1), axis)
-    return scale
+def _side(values: Array, scale: Array, of_values: str, of_scale: str) -> tuple[Array, str]:
+    """Values times scales, and their type."""
+    if not scale.ndim:
+        return values, of_values
+    name = common_type(of_values, of_scale)
+    dtype = _dtype(name)
+    return scaled(converted(values, dtype), converted(scale, dtype)), name
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    return dtype_of(ELEMENT_TYPES[name])
+
+
+def scaled(values: Array, scale: Array) -> Array:
+    """Values times scales of their type, each for a block of as many in all dimensions as fit."""
+    for axis, size in enumerate(values.shape):
+        if scale.shape[axis] != size:
+            scale = np.repeat(scale, size // max(scale.shape[axis], 1), axis)
+    return np.asarray(widened(values) * widened(scale)).astype(values.dtype, copy=False)

@@ -11,15 +11,25 @@ import numpy as np
 from hloopt.diagnostics import HloError, raised_at
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.kernels import kernel
+from hloopt.interpreter.kernels.block_scaling import (
+    block_scaled_dot,
+    cudnn_block_scaled_dot,
+    dequantize,
+    quantize,
+)
 from hloopt.interpreter.kernels.sorting import top_values
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.stand_ins import stand_in
 from hloopt.interpreter.values import Array, Value, has_shape, joined, value_text, zeros
 from hloopt.ir.custom_targets import (
+    BLOCK_SCALED_DOT,
+    CUDNN_BLOCK_SCALED_DOT,
+    DEQUANTIZE,
     IDENTITIES,
     MANUAL_BOUNDARIES,
     MOVED,
     NEW_BUFFERS,
+    QUANTIZE,
     SHARDING_GROUP,
     custom_call_target,
 )
@@ -181,8 +191,16 @@ def _topk(plans: Plans, instruction: Instruction, operand: Array) -> Value:
     return top_values(operand, values.dimensions[-1], plans.limits.tick(), largest=True)
 
 
-_THAT_TAKE_LONG: dict[str, Callable[..., Value]] = {"TopK": _topk}
+_THAT_TAKE_LONG: dict[str, Callable[..., Value]] = {
+    "TopK": _topk,
+    BLOCK_SCALED_DOT: block_scaled_dot,
+    CUDNN_BLOCK_SCALED_DOT: cudnn_block_scaled_dot,
+}
 """Functions that look at the limits of the run, unless a user has one for their target."""
+
+
+custom_call(QUANTIZE)(quantize)
+custom_call(DEQUANTIZE)(dequantize)
 
 
 @custom_call("PadToStatic")

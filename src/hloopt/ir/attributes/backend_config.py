@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from hloopt.ir.attributes.values.strings import parse_string_or_dictionary
 from hloopt.ir.instruction import Instruction
+from hloopt.patterns import pattern
 
 
 def backend_config(instruction: Instruction) -> Mapping[str, Any]:
@@ -73,8 +75,20 @@ _COLLECTIVE: dict[str, object] = {
 
 @lru_cache(1 << 10)
 def _parse(text: str) -> Mapping[str, Any]:
+    written = parse_string_or_dictionary(text)
     try:
-        value = json.loads(parse_string_or_dictionary(text))
+        try:
+            value = json.loads(written)
+        except ValueError:
+            value = json.loads(_NAMES.sub(_quoted, written))
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+_NAMES = pattern(r'"(?:[^"\\]|\\.)*"|([A-Za-z_]\w*)(?=\s*:)')
+"""Strings, and names of fields without quotes, which XLA's reader takes as well."""
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return f'"{found[1]}"' if found[1] else found[0]
