@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from hloopt.equivalence.amplification import find_amplifier, first_not_finite
 from hloopt.equivalence.effects import effect_pairs
@@ -25,6 +27,8 @@ from hloopt.ir.instruction import Instruction
 
 _NOISE_SEEDS = (1, 2)
 """Runs with rounding noise that stand for all that rounding may do."""
+_MOVING_SEEDS = (1, 2, 3, 4)
+"""The same, where roundings may be at other places."""
 
 
 _MOST_KEPT = 1 << 30
@@ -106,16 +110,23 @@ class Runs:
         """The kinds of special values that inputs can hold."""
         return self._settings.inputs.specials(self.placement.module.entry, self.plans)
 
-    def noises(self, run: Run, touches: Callable[[Instruction], bool], room: Room) -> Noises:
+    def noises(
+        self,
+        run: Run,
+        touches: Callable[[Instruction], bool],
+        room: Room,
+        movable: Mapping[Instruction, np.dtype[Any]] | None = None,
+    ) -> Noises:
         """The effect of rounding noise, in some operations, on the outputs of a run and on what it
-        sends out, in the room that is left beside it."""
+        sends out, in the room that is left beside it. `movable` as `RoundingNoise` has it."""
         plain = run
         if self._settings.engine is not None:
             plain = self._again(run, beside=room.held)
             room = room.beside(plain.size)
         found = []
-        for seed in _NOISE_SEEDS:
-            noisy = self._again(run, noise=RoundingNoise(seed, touches), beside=room.held)
+        for seed in _NOISE_SEEDS if movable is None else _MOVING_SEEDS:
+            noise = RoundingNoise(seed, touches, movable)
+            noisy = self._again(run, noise=noise, beside=room.held)
             pairs: list[Pair] = []
             for device, (a, b) in enumerate(zip(plain.results, noisy.results, strict=True)):
                 pairs += matching(device, a, b)
@@ -134,9 +145,13 @@ class Runs:
     ) -> Run:
         """The run once more, by the interpreter."""
         record = RunRecord()
+        arguments = run.arguments
+        if noise is not None:
+            parameters = self.placement.program.entry.parameters
+            arguments = [list(map(noise.disturb, parameters, own)) for own in arguments]
         results = self._settings.interpret(
             self.placement,
-            run.arguments,
+            arguments,
             run.host,
             observer=observer,
             noise=noise,
@@ -144,6 +159,10 @@ class Runs:
             beside=beside,
         )
         return Run(run.arguments, results, record, run.host, bytes_held(results))
+
+    def watch(self, run: Run, observer: Observer) -> None:
+        """Run it once more, and show all values to an observer."""
+        self._again(run, observer=observer, beside=self._kept_bytes)
 
     def amplifier_text(self, run: Run, leaf: Index) -> str:
         """The operation that makes the most of rounding in an output, in a sentence."""

@@ -31,14 +31,21 @@ def verdict_of(comparison: Comparison) -> str:
     return "different" if mismatch.is_decided else "not decided"
 
 
-def render_comparison(comparison: Comparison, console: Console, *, top: int) -> None:
-    """The verdict, how far outputs are off, and what was not compared."""
+def print_verdict(comparison: Comparison, console: Console) -> None:
+    """The verdict, with the reason or the extent of the comparison, in a line."""
     from rich.text import Text
 
     verdict = verdict_of(comparison)
     mismatch = comparison.mismatch
     text = _extent(comparison) if mismatch is None else mismatch.reason
     console.print(Text.assemble((f"{verdict}: ", _STYLES[verdict]), text), soft_wrap=True)
+
+
+def render_comparison(comparison: Comparison, console: Console, *, top: int) -> None:
+    """The verdict, how far outputs are off, and what was not compared."""
+    from rich.text import Text
+
+    print_verdict(comparison, console)
     if comparison.specials:
         console.print(f"also on inputs with {', '.join(comparison.specials)}")
     off = [errors for errors in comparison.outputs if errors.unequal]
