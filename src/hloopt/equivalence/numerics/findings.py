@@ -26,6 +26,16 @@ class ArrayError(NamedTuple):
 NO_ERROR = ArrayError(0.0, 0.0, "", 0)
 
 
+class FirstDifference(NamedTuple):
+    """The first value of an instruction that differs."""
+
+    when: int
+    """Its number among all values that were compared, in the order of the runs."""
+    device: int
+    run: int
+    """The how-manieth run of the instruction on the device, from 0."""
+
+
 @dataclass(slots=True)
 class ValueErrors:
     """The errors of one instruction, over all devices and runs of it."""
@@ -37,17 +47,16 @@ class ValueErrors:
     """Values that were compared: one per device, and per trip of a loop."""
     differing: int = 0
     """Values that are not equal bit for bit."""
-    first: tuple[int, int] | None = None
-    """The device, and its how-manieth run of the instruction, of the first value that differs."""
+    first: FirstDifference | None = None
 
-    def add(self, error: ArrayError, device: int, visit: int) -> None:
-        """Count another value in."""
+    def add(self, error: ArrayError, device: int, run: int, when: int) -> None:
+        """Count another value in, the one with the number `when` of all."""
         self.runs += 1
         if not error.unequal:
             return
         self.differing += 1
-        if self.first is None or (visit, device) < self.first[::-1]:
-            self.first = device, visit
+        if self.first is None:
+            self.first = FirstDifference(when, device, run)
         if error.ulps > self.worst.ulps or not self.worst.unequal:
             self.worst = error
 
@@ -79,8 +88,9 @@ class Origin(NamedTuple):
 class Uncounted(NamedTuple):
     """The instructions that ran and were not compared, by why."""
 
-    only_before: int
-    only_after: int
+    only_before: list[Instruction]
+    """Without a counterpart, in the order of the run."""
+    only_after: list[Instruction]
     other_shapes: int
     other_runs: int
     """Instructions that ran another number of times."""

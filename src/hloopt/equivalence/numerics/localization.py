@@ -98,6 +98,7 @@ class _Localization:
         self._search = OriginSearch(programs[0], self._partners, unit)
         self._errors: dict[Instruction, ValueErrors] = {}
         self._other_shapes: set[Instruction] = set()
+        self._count = 0
         memory = settings.memory
         self._room = _MOST_KEPT if memory is None else min(_MOST_KEPT, memory // _KEPT_OF_MEMORY)
 
@@ -117,7 +118,7 @@ class _Localization:
             self._comparison,
             trial.describe().strip(" ()"),
             [errors for errors in values if errors.before not in self._search.fixed],
-            self._search.first(values),
+            self._search.first(self._errors),
             self._uncounted(*ran),
         )
 
@@ -140,7 +141,8 @@ class _Localization:
         self._search.add(key, error)
         if before not in self._errors:
             self._errors[before] = ValueErrors(before, self._partners[before])
-        self._errors[before].add(error, device, visit)
+        self._count += 1
+        self._errors[before].add(error, device, visit, self._count)
 
     def _in_order(self, ran: Counter[Instruction]) -> list[ValueErrors]:
         """The errors by instruction, in the order in which the first program ran them."""
@@ -154,8 +156,8 @@ class _Localization:
         partners = self._partners
         known = set(partners.values())
         return Uncounted(
-            _count(i for i in before if i not in partners),
-            _count(i for i in after if i not in known),
+            [i for i in before if i not in partners and i.opcode not in HANDED_ON],
+            [i for i in after if i not in known and i.opcode not in HANDED_ON],
             _count(self._other_shapes),
             _count(i for i in before if i in partners and before[i] != after[partners[i]]),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import sqrt
 
 from hloopt.analysis.equality import ANNOTATIONS, Equality
@@ -58,7 +58,7 @@ class OriginSearch:
         self._least = least
         self._equality = Equality(is_layout_sensitive=False, ignored=_IGNORED)
         self.fixed = _fixed(before)
-        """What depends on constants alone."""
+        """The instructions that depend on constants alone."""
         self._same: dict[Instruction, bool] = {}
         self._errors: dict[tuple[int, Instruction], ArrayError] = {}
         """By device: the errors of the last run of an instruction."""
@@ -126,16 +126,14 @@ class OriginSearch:
             for device in self._devices
         )
 
-    def first(self, values: Iterable[ValueErrors]) -> Origin | None:
-        """The first instruction in the order of `values` that is off by more than rounding; else
-        the first that is off at all; constants where there is nothing else."""
-        ordered = list(values)
+    def first(self, errors: Mapping[Instruction, ValueErrors]) -> Origin | None:
+        """The first instruction, in time, that is off by more than rounding; else the first that is
+        off at all; constants where there is nothing else."""
         for candidates in (self._found, self._found_fixed):
-            own = [v for v in ordered if v.before in candidates]
-            far = (v for v in own if self._is_far(v.before, candidates[v.before][1]))
-            errors = next(far, own[0] if own else None)
-            if errors is not None:
-                return self._origin(errors, *candidates[errors.before])
+            far = (i for i, (_, error, _) in candidates.items() if self._is_far(i, error))
+            instruction = next(far, next(iter(candidates), None))
+            if instruction is not None:
+                return self._origin(errors[instruction], *candidates[instruction])
         return None
 
     def _is_far(self, instruction: Instruction, error: ArrayError) -> bool:
@@ -160,14 +158,14 @@ class OriginSearch:
         others = _other_operands(before, after, self._partners)
         for number, operand in enumerate(before.operands):
             other = after.operands[number] if number < len(after.operands) else None
-            partner = self._partners.get(operand)
             is_other_constant = operand in self.fixed and any(
                 self._errors.get((device, operand), NO_ERROR).unequal for device in self._devices
             )
             if other is not None and (number in others or is_other_constant):
-                same_name = is_other_constant and partner is other
-                texts = (_text(operand, literal=same_name), _text(other, literal=same_name))
-                yield OperandChange(number, *texts)
+                values = _value_text(operand), _value_text(other)
+                if values[0] == values[1]:
+                    values = _name_text(operand), _name_text(other)
+                yield OperandChange(number, *values)
 
 
 def _other_operands(before: Instruction, after: Instruction, partners: Partners) -> list[int]:
@@ -193,13 +191,17 @@ def _other_attributes(before: Instruction, after: Instruction) -> list[str]:
 _LONGEST = 24
 
 
-def _text(instruction: Instruction, *, literal: bool) -> str:
-    """A name; of a constant, and what is a broadcast of one, its value where that tells."""
+def _value_text(instruction: Instruction) -> str:
+    """Opcode and name; of a short constant, and a broadcast of one, its value."""
     source = instruction
-    while source.opcode in (Opcode.BROADCAST, Opcode.CONVERT, Opcode.RESHAPE) and literal:
+    while source.opcode in (Opcode.BROADCAST, Opcode.CONVERT, Opcode.RESHAPE):
         source = source.operands[0]
-    if source.opcode is Opcode.CONSTANT and literal and len(source.payload) <= _LONGEST:
+    if source.opcode is Opcode.CONSTANT and len(source.payload) <= _LONGEST:
         return source.payload
+    return _name_text(instruction)
+
+
+def _name_text(instruction: Instruction) -> str:
     return f"{instruction.opcode} %{instruction.name}"
 
 

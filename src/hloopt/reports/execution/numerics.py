@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -41,26 +41,29 @@ class ErrorGroup:
     def add(self, errors: ValueErrors) -> None:
         """Count another instruction in."""
         self.instructions += 1
-        if not errors.differing:
+        if errors.first is None:
             return
         self.differing += 1
-        self.first = self.first or errors
+        if self.first is None or _begin(errors) < _begin(self.first):
+            self.first = errors
         if self.worst is None or errors.worst.relative > self.worst.worst.relative:
             self.worst = errors
 
 
 def grouped(values: Sequence[ValueErrors], by: str, depth: int) -> list[ErrorGroup]:
-    """The errors in groups, in the order in which the first of each ran that differs, those that
-    are equal behind; `depth` is that of a scope: how many parts of op_name."""
+    """The errors in groups, in the order in which they begin to differ, those that are equal
+    behind; `depth` is that of a scope: how many parts of op_name."""
     groups: dict[str, ErrorGroup] = {}
-    off: dict[str, ErrorGroup] = {}
     for errors in values:
         label = _label(errors, by, depth)
-        group = groups.setdefault(label, ErrorGroup(label))
-        group.add(errors)
-        if errors.differing:
-            off.setdefault(label, group)
-    return list({**off, **groups}.values())
+        groups.setdefault(label, ErrorGroup(label)).add(errors)
+    return sorted(groups.values(), key=lambda group: _begin(group.first))
+
+
+def _begin(errors: ValueErrors | None) -> float:
+    """When the first value of an instruction differed."""
+    first = errors and errors.first
+    return first.when if first else inf
 
 
 def _label(errors: ValueErrors, by: str, depth: int) -> str:
@@ -96,12 +99,15 @@ def render_numerics(
 
 def _origin_lines(found: Numerics, modules: tuple[Module, Module]) -> list[str]:
     if not found.values:
-        return ["no values to compare: no instruction of one has a counterpart in the other"]
+        return ["no values to compare: no instruction has a counterpart"]
     origin = found.origin
     if origin is None:
-        if not any(errors.differing for errors in found.values):
-            return [f"all values are equal bit for bit ({found.inputs})"]
-        return [f"no instruction is off by more than its operands ({found.inputs})"]
+        if any(errors.differing for errors in found.values):
+            return [f"no instruction is off by more than its operands ({found.inputs})"]
+        return [
+            f"all values that were compared are equal bit for bit ({found.inputs})",
+            *_alone_lines(found, modules),
+        ]
     before, after = origin.errors.before, origin.errors.after
     name = f"%{before.name}{place_text(modules[0], before)}"
     if before.name != after.name:
@@ -118,6 +124,15 @@ def _origin_lines(found: Numerics, modules: tuple[Module, Module]) -> list[str]:
         lines.append(f"  type was {before.shape.type_name}, it is {after.shape.type_name}")
     lines.append(f"  {_when(origin, found)}")
     return lines
+
+
+def _alone_lines(found: Numerics, modules: tuple[Module, Module]) -> Iterator[str]:
+    """The first instructions without a counterpart: where modules differ whose values do not."""
+    both = found.uncounted.only_before, found.uncounted.only_after
+    for name, module, alone in zip("AB", modules, both, strict=True):
+        if alone and found.comparison.mismatch is not None:
+            first = alone[0]
+            yield f"  only {name} has {first.opcode} %{first.name}{place_text(module, first)}"
 
 
 def _distance(error: ArrayError) -> str:
@@ -180,14 +195,14 @@ def _number(value: float) -> str:
 def _notes(found: Numerics) -> list[str]:
     counts = found.uncounted
     notes = [
-        (counts.only_before, "only A has"),
-        (counts.only_after, "only B has"),
+        (len(counts.only_before), "only A has"),
+        (len(counts.only_after), "only B has"),
         (counts.other_shapes, "have other shapes"),
         (counts.other_runs, "ran another number of times"),
     ]
     parts = [f"{count:,} {what}" for count, what in notes if count]
     compared = f"{counted(len(found.values), 'instruction')} compared"
-    return [f"{compared}; instructions not, or in part: {', '.join(parts)}" if parts else compared]
+    return [f"{compared}; not, or in part: {', '.join(parts)}" if parts else compared]
 
 
 # -- JSON -----------------------------------------------------------------------------------------
@@ -204,7 +219,12 @@ def numerics_to_json(found: Numerics, *, by: str, depth: int) -> dict[str, objec
         "origin": found.origin and _origin_to_json(found.origin),
         "groups": [_group_to_json(group) for group in grouped(found.values, by, depth)],
         "instructions": len(found.values),
-        "uncounted": found.uncounted._asdict(),
+        "unmatched": {
+            "only_before": [i.name for i in found.uncounted.only_before],
+            "only_after": [i.name for i in found.uncounted.only_after],
+            "other_shapes": found.uncounted.other_shapes,
+            "other_runs": found.uncounted.other_runs,
+        },
     }
 
 
@@ -232,8 +252,8 @@ def _group_to_json(group: ErrorGroup) -> dict[str, object]:
         "first": first
         and {
             "instruction": first.before.name,
-            "device": first.first and first.first[0],
-            "run": first.first and first.first[1],
+            "device": first.first and first.first.device,
+            "run": first.first and first.first.run,
         },
     }
 
