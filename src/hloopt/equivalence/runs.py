@@ -95,9 +95,7 @@ class Runs:
 
     def fresh(self, trial: Trial, beside: int) -> Run:
         """The same, not kept, `beside` bytes of other runs."""
-        settings = self._settings
-        inputs = settings.inputs._replace(damping=trial.damping, special=trial.special)
-        settings = settings._replace(inputs=inputs)
+        settings = self._on_inputs_of(trial)
         arguments = settings.arguments(self.placement, trial.seed, self.plans, beside)
         host = settings.host(trial.seed)
         record = RunRecord()
@@ -105,6 +103,10 @@ class Runs:
         sent = [effect.operands for done in record.effects.values() for effect in done]
         size = bytes_held((*map(tuple, arguments), *results, *sent))
         return Run(arguments, results, record, host, size)
+
+    def _on_inputs_of(self, trial: Trial) -> RunSettings:
+        inputs = self._settings.inputs._replace(damping=trial.damping, special=trial.special)
+        return self._settings._replace(inputs=inputs)
 
     def specials(self) -> list[Special]:
         """The kinds of special values that inputs can hold."""
@@ -160,9 +162,12 @@ class Runs:
         )
         return Run(run.arguments, results, record, run.host, bytes_held(results))
 
-    def watch(self, run: Run, observer: Observer) -> None:
-        """Run it once more, and show all values to an observer."""
-        self._again(run, observer=observer, beside=self._kept_bytes)
+    def watch(self, trial: Trial, observer: Observer, beside: int) -> None:
+        """Run it by the interpreter, `beside` bytes of other values, and show all values."""
+        settings = self._on_inputs_of(trial)
+        arguments = settings.arguments(self.placement, trial.seed, self.plans, beside)
+        host = settings.host(trial.seed)
+        settings.interpret(self.placement, arguments, host, observer=observer, beside=beside)
 
     def amplifier_text(self, run: Run, leaf: Index) -> str:
         """The operation that makes the most of rounding in an output, in a sentence."""

@@ -42,6 +42,8 @@ class ValueErrors:
 
     before: Instruction
     after: Instruction
+    op_name: str
+    """That of the first module, as `OpNames` has it."""
     worst: ArrayError = NO_ERROR
     runs: int = 0
     """Values that were compared: one per device, and per trip of a loop."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from hloopt.analysis.matching import ModuleMatch
 from hloopt.equivalence.comparison import Comparison, Mismatch
 from hloopt.equivalence.numerics.findings import (
     ArrayError,
@@ -13,15 +12,16 @@ from hloopt.equivalence.numerics.findings import (
     Uncounted,
     ValueErrors,
 )
+from hloopt.equivalence.numerics.op_names import OpNames
 from hloopt.equivalence.numerics.origins import OriginSearch
+from hloopt.equivalence.numerics.partners import partners_of
 from hloopt.equivalence.numerics.tracing import HANDED_ON, Key, compare_runs
 from hloopt.equivalence.pairing import Pairing, pair_up_inputs
 from hloopt.equivalence.path_types import PathTypes
 from hloopt.equivalence.reference import Reference, pair
-from hloopt.equivalence.runs import Run, Runs, Trial
+from hloopt.equivalence.runs import Runs, Trial
 from hloopt.equivalence.settings import RunSettings
 from hloopt.interpreter.errors import RunError
-from hloopt.interpreter.evaluation import Observer
 from hloopt.interpreter.values import dtype_of, float_info
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -93,23 +93,22 @@ class _Localization:
         self._right = Runs(pairing.right, pairing.right_plans, settings)
         self._comparison = comparison
         programs = pairing.left.program, pairing.right.program
-        self._partners = ModuleMatch.of(*programs).instructions
+        self._partners = partners_of(*programs)
         unit = _Units(programs, self._partners).of if preserves == "precision" else _no_unit
         self._search = OriginSearch(programs[0], self._partners, unit)
         self._errors: dict[Instruction, ValueErrors] = {}
         self._other_shapes: set[Instruction] = set()
+        self._op_names = OpNames()
         self._count = 0
         memory = settings.memory
         self._room = _MOST_KEPT if memory is None else min(_MOST_KEPT, memory // _KEPT_OF_MEMORY)
 
     def run(self) -> Numerics:
         trial = self._trial()
-        mine = self._left.of(trial)
-        other = self._right.fresh(trial, beside=self._left.held(mine) + self._room)
         ran = compare_runs(
             self._partners,
-            self._watched(self._left, mine),
-            self._watched(self._right, other),
+            lambda observer: self._left.watch(trial, observer, self._room),
+            lambda observer: self._right.watch(trial, observer, self._room),
             self._room,
             self._add,
         )
@@ -129,10 +128,6 @@ class _Localization:
             return Trial(0)
         return Trial(mismatch.seed or 0, special=mismatch.special)
 
-    @staticmethod
-    def _watched(runs: Runs, run: Run) -> Callable[[Observer], object]:
-        return lambda observer: runs.watch(run, observer)
-
     def _add(self, key: Key, error: ArrayError | None) -> None:
         device, before, visit = key
         if error is None:
@@ -140,7 +135,8 @@ class _Localization:
             return
         self._search.add(key, error)
         if before not in self._errors:
-            self._errors[before] = ValueErrors(before, self._partners[before])
+            after, op_name = self._partners[before], self._op_names.of(before)
+            self._errors[before] = ValueErrors(before, after, op_name)
         self._count += 1
         self._errors[before].add(error, device, visit, self._count)
 

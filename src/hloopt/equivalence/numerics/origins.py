@@ -27,6 +27,8 @@ _TIMES = 8
 """The number of times more than its operands an instruction has to be off that is not the same."""
 _ULPS = 4
 """Units in the last place by which the same function, written otherwise, may be off."""
+_NEAR = 256
+"""Instructions without partners that are looked through."""
 _IGNORED = ANNOTATIONS | {"backend_config", "channel_id", "sharding", "operand_precision"}
 _MOVES = frozenset(
     (
@@ -97,15 +99,30 @@ class OriginSearch:
     def _inputs(self, device: int, instruction: Instruction) -> float:
         """The largest error of the operands, on any device where these exchange them."""
         devices = self._devices if instruction.opcode in COLLECTIVES else {device}
+        sources = list(self._sources(instruction))
         return max(
             (
-                self._errors[each, operand].relative
+                self._errors[each, source].relative
                 for each in devices
-                for operand in instruction.operands
-                if operand not in self.fixed and (each, operand) in self._errors
+                for source in sources
+                if (each, source) in self._errors
             ),
             default=0.0,
         )
+
+    def _sources(self, instruction: Instruction) -> Iterator[Instruction]:
+        """The nearest instructions with partners that the operands depend on."""
+        stack = list(instruction.operands)
+        seen = set(stack)
+        while stack and len(seen) < _NEAR:
+            source = stack.pop()
+            if source in self._partners and source.opcode is not Opcode.TUPLE:
+                if source not in self.fixed:
+                    yield source
+                continue
+            further = [operand for operand in source.operands if operand not in seen]
+            seen.update(further)
+            stack += further
 
     def _is_same(self, instruction: Instruction) -> bool:
         """Whether an instruction and its partner are one operation, on operands that are

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from hloopt.diagnostics import counted
 from hloopt.equivalence.measures import shown
 from hloopt.equivalence.signature import place_text
-from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import middle, more_text, page_width, tail
 from hloopt.reports.execution.equivalence import comparison_to_json, print_verdict, verdict_of
 from hloopt.reports.execution.values import json_number
@@ -69,7 +68,7 @@ def _begin(errors: ValueErrors | None) -> float:
 def _label(errors: ValueErrors, by: str, depth: int) -> str:
     if by == "instruction":
         return f"%{errors.before.name}"
-    op_name = op_name_of(errors.before)
+    op_name = errors.op_name
     parts = op_name.split("/")
     return (op_name if by == "op_name" else "/".join(parts[:-1][:depth] or parts)) or NO_SCOPE
 
@@ -113,8 +112,8 @@ def _origin_lines(found: Numerics, modules: tuple[Module, Module]) -> list[str]:
     if before.name != after.name:
         name += f", in B %{after.name}{place_text(modules[1], after)}"
     lines = [f"first at {name}: {_distance(origin.error)}{_inputs(origin)}"]
-    if op_name := op_name_of(before):
-        lines.append(f"  op_name: {op_name}")
+    if origin.errors.op_name:
+        lines.append(f"  op_name: {origin.errors.op_name}")
     for number, old, new in origin.operands:
         lines.append(f"  operand {number} was {old}, it is {new}")
     for name in origin.attributes:
@@ -179,7 +178,7 @@ def _render_groups(
         assert first is not None
         figures = (_number(worst.worst.ulps), worst.worst.type, shown(worst.worst.relative, 2))
         if by == "instruction":
-            table.add_row(group.label, *figures, op_name_of(worst.before))
+            table.add_row(group.label, *figures, worst.op_name)
         else:
             count = f"{group.differing} of {group.instructions}"
             table.add_row(group.label, count, *figures, f"%{first.before.name}")
@@ -232,7 +231,7 @@ def _origin_to_json(origin: Origin) -> dict[str, object]:
     return {
         "before": origin.errors.before.name,
         "after": origin.errors.after.name,
-        "op_name": op_name_of(origin.errors.before),
+        "op_name": origin.errors.op_name,
         "device": origin.device,
         "run": origin.run,
         **_error_to_json(origin.error),
