@@ -244,6 +244,60 @@ def test_a_schedule_is_no_difference() -> None:
     assert find(STEP, scheduled).origin is None
 
 
+CALLED = """HloModule m
+
+layer {
+  p = f32[8]{0} parameter(0)
+  h = f32[8]{0} multiply(p, p), metadata={op_name="mul"}
+  ROOT s = f32[8]{0} subtract(h, p), metadata={op_name="sub"}
+}
+
+ENTRY e {
+  p = f32[8]{0} parameter(0)
+  ROOT c = f32[8]{0} call(p), to_apply=layer, metadata={op_name="jit(f)/layer_0"}
+}
+"""
+INLINED = """HloModule m
+
+fused {
+  a = f32[8]{0} parameter(0)
+  b = f32[8]{0} parameter(1)
+  ROOT d = f32[8]{0} subtract(a, b), metadata={op_name="jit(f)/layer_0/sub"}
+}
+
+ENTRY e {
+  p = f32[8]{0} parameter(0)
+  h = f32[8]{0} multiply(p, p), metadata={op_name="jit(f)/layer_0/mul"}
+  ROOT f = f32[8]{0} fusion(h, p), kind=kLoop, calls=fused
+}
+"""
+
+
+def test_what_is_inlined_and_fused_is_found_by_its_op_name() -> None:
+    found = find(CALLED, INLINED)
+    assert found.origin is None
+    assert [(e.before.name, e.op_name) for e in found.values] == [
+        ("h", "jit(f)/layer_0/mul"),
+        ("s", "jit(f)/layer_0/sub"),
+    ]
+    other = find(CALLED, INLINED.replace("subtract(a, b)", "subtract(b, a)"))
+    assert origin_of(other)[0] == "s"
+    upstream = find(
+        CALLED,
+        INLINED.replace("multiply(p, p)", "multiply(p, k)").replace(
+            "  h = ", "  k = f32[8]{0} negate(p)\n  h = "
+        ),
+    )
+    assert origin_of(upstream)[0] == "h"
+
+
+def test_an_op_name_that_two_have_tells_nothing() -> None:
+    twice = CALLED.replace(
+        "  ROOT s = ", '  u = f32[8]{0} multiply(h, p), metadata={op_name="mul"}\n  ROOT s = '
+    ).replace("subtract(h, p)", "subtract(u, p)")
+    assert [e.before.name for e in find(twice, INLINED).values] == ["s"]
+
+
 def test_floats_of_two_types_are_compared_in_the_narrower_one() -> None:
     narrow = STEP.replace("tanh(m)", "tanh(n)").replace(
         "  t = ", "  b = bf16[16,16]{1,0} convert(m)\n  n = f32[16,16]{1,0} convert(b)\n  t = "

@@ -60,10 +60,10 @@ def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> i
     cannot be told.
 
     Both run on the same inputs; the values of instructions that belong together (as `hloopt diff`
-    matches them) are compared in the order they run in. Named is the first instruction whose error
-    is more than that of its operands explains, with what is other about it. Rows follow in the
-    order of the run, those that are equal bit for bit left out. An ulp is one of the largest value
-    of an array. Outputs are judged as `hloopt equivalent` does.
+    matches them, else by op_name) are compared in the order they run in. Named is the first
+    instruction whose error is more than that of its operands explains, with what is other about it.
+    Rows follow in the order in which they begin to differ; what is equal bit for bit has none. An
+    ulp is one of the largest value of an array. Outputs are judged as `hloopt equivalent` does.
 
     \b
     hloopt numerics before.hlo after.hlo

@@ -13,6 +13,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 
+_Partners: TypeAlias = Mapping[Instruction, Instruction]
 _Key: TypeAlias = tuple[Opcode, str, tuple[int, ...]]
 
 
@@ -24,7 +25,8 @@ def partners_of(before: Module, after: Module) -> dict[Instruction, Instruction]
     O(n log n) in the instructions.
     """
     names = OpNames()
-    found = dict(ModuleMatch.of(before, after).instructions)
+    matched = ModuleMatch.of(before, after).instructions
+    found = {old: new for old, new in matched.items() if _get_the_same(old, new, matched)}
     ours = _only_ones(before, found, names)
     theirs = _only_ones(after, {new: old for old, new in found.items()}, names)
     for key, instruction in ours.items():
@@ -34,9 +36,18 @@ def partners_of(before: Module, after: Module) -> dict[Instruction, Instruction]
     return found
 
 
-def _only_ones(
-    module: Module, known: Mapping[Instruction, Instruction], names: OpNames
-) -> dict[_Key, Instruction | None]:
+def _get_the_same(old: Instruction, new: Instruction, matched: _Partners) -> bool:
+    """Whether two parameters are handed values that belong together; True of what is none.
+
+    Computations may be alike that are called by others.
+    """
+    if old.opcode is not Opcode.PARAMETER or old.parent.is_entry:
+        return True
+    callers = [matched.get(caller) for caller in old.parent.callers]
+    return callers == list(new.parent.callers)
+
+
+def _only_ones(module: Module, known: _Partners, names: OpNames) -> dict[_Key, Instruction | None]:
     """Instructions that are not `known`, by key; None where there are several."""
     found: dict[_Key, Instruction | None] = {}
     for instruction in _run_as_a_whole(module):
