@@ -2,6 +2,7 @@
 """Measure the tolerance that `--validate` gives passes which change precision.
 
     tools/precision_tolerance.py --shared DIR [--seed 0] [--count 20] [--modules 100] [--verbose]
+                                 [--passes TEXT]
 
 Modules of the corpus of at most `--most` instructions with floats of less than 32 bits, `--modules`
 of them, are changed in right ways: roundings come earlier, later or not at all. None may be called
@@ -20,7 +21,7 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -31,7 +32,10 @@ from hloopt.equivalence.path_types import PathTypes
 from hloopt.files import read_module
 from hloopt.interpreter.limits import Deadline
 from hloopt.ir.module import Module
-from precision_lib.changes import CHANGES
+from hloopt.pass_framework.library import find_pipeline
+from hloopt.pass_framework.pipeline_text import parse_passes
+from hloopt.pass_framework.runner import PipelineRunner
+from precision_lib.changes import CHANGES, Change
 from precision_lib.plants import plant
 
 MOST_TIMES = 8
@@ -91,12 +95,25 @@ def _ratio(found: Comparison) -> float | None:
     )
 
 
-def right_changes(file: Path) -> Iterator[tuple[str, Answer]]:
+def right_changes(file: Path, changes: Mapping[str, Change]) -> Iterator[tuple[str, Answer]]:
     """The verdicts on right changes of a module, by name."""
-    for name, change in CHANGES.items():
+    for name, change in changes.items():
         module = read_module(str(file))
-        if change(module):
+        try:
+            is_changed = change(module)
+        except HloError:  # it breaks a rule, or the passes refuse it
+            continue
+        if is_changed:
             yield name, compare(read_module(str(file)), module)
+
+
+def passes_as_change(text: str) -> Change:
+    """A change that passes of ours make."""
+
+    def change(module: Module) -> bool:
+        return PipelineRunner().run(parse_passes(text, find_pipeline), module).changed
+
+    return change
 
 
 def planted(file: Path, dice: random.Random) -> Answer | None:
@@ -109,12 +126,14 @@ def planted(file: Path, dice: random.Random) -> Answer | None:
     return found._replace(reason=f"%{place.name}: {found.reason}")
 
 
-def measure_changes(files: Sequence[Path], *, verbose: bool) -> tuple[Counter[str], list[float]]:
+def measure_changes(
+    files: Sequence[Path], changes: Mapping[str, Change], *, verbose: bool
+) -> tuple[Counter[str], list[float]]:
     """The verdicts on right changes, and the tolerances over the errors; prints wrong verdicts."""
     verdicts: Counter[str] = Counter()
     ratios: list[float] = []
     for file in files:
-        for name, answer in right_changes(file):
+        for name, answer in right_changes(file, changes):
             verdicts[answer.verdict] += 1
             if answer.ratio is not None and answer.verdict == "equal":
                 ratios.append(answer.ratio)
@@ -149,11 +168,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=20, help="planted errors")
     parser.add_argument("--modules", type=int, default=100, help="modules for right changes")
     parser.add_argument("--most", type=int, default=200, help="instructions of a module")
+    parser.add_argument("--passes", help="passes of ours that make the changes, as opt takes them")
     parser.add_argument("--verbose", action="store_true", help="a line for every module")
     options = parser.parse_args(arguments)
     dice = random.Random(options.seed)
     files = list(narrow_modules(options.shared, options.most, dice))
-    right, ratios = measure_changes(files[: options.modules], verbose=options.verbose)
+    changes = {options.passes: passes_as_change(options.passes)} if options.passes else CHANGES
+    right, ratios = measure_changes(files[: options.modules], changes, verbose=options.verbose)
     wrong = measure_plants(files, options.count, dice, verbose=options.verbose)
     times = median(ratios) if ratios else 0.0
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in right.most_common())

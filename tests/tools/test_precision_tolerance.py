@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 import precision_tolerance
-from hloopt.ir.module import Module
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
-from precision_lib.changes import CHANGES
+from precision_lib.changes import CHANGES, Change
 from precision_lib.plants import plant
 
 CHAIN = """HloModule m
@@ -35,7 +33,7 @@ ENTRY e {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_right_change_is_valid_and_equal(change: Callable[[Module], bool]) -> None:
+def test_a_right_change_is_valid_and_equal(change: Change) -> None:
     module = parse_module(CHAIN)
     assert change(module)
     verify_module(module)
@@ -53,6 +51,12 @@ def test_a_planted_error_is_valid_and_found(seed: int) -> None:
     assert precision_tolerance.compare(parse_module(CHAIN), module).verdict == "different"
 
 
+def test_passes_are_changes_too() -> None:
+    dead = parse_module(CHAIN.replace("  ROOT", "  dead = f32[32,32]{1,0} negate(p)\n  ROOT"))
+    assert precision_tolerance.passes_as_change("dce")(dead)
+    assert not precision_tolerance.passes_as_change("dce")(dead)
+
+
 def test_there_is_no_place_where_nothing_is_narrow() -> None:
     wide = CHAIN.replace("bf16", "f32").replace("convert(", "copy(")
     assert plant(parse_module(wide), random.Random(0)) is None
@@ -63,7 +67,7 @@ def test_there_is_no_place_where_nothing_is_narrow() -> None:
 def test_a_sample_of_the_corpus(shared: Path) -> None:
     dice = random.Random(1)
     files = list(precision_tolerance.narrow_modules(shared, 60, dice))[:150]
-    right, ratios = precision_tolerance.measure_changes(files[:100], verbose=False)
+    right, ratios = precision_tolerance.measure_changes(files[:100], CHANGES, verbose=False)
     assert right["equal"] >= 10
     assert not right["different"]
     assert median(ratios) <= precision_tolerance.MOST_TIMES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from hloopt.equivalence.coverage import CALLERS
 from hloopt.equivalence.path_types import NARROW
@@ -10,6 +11,9 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
+
+Change: TypeAlias = Callable[[Module], bool]
+"""Changes a module; whether anything is other."""
 
 _COMPUTED = (ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.DOT}) - {
     *(Opcode.COPY, Opcode.CONVERT, Opcode.COMPLEX, Opcode.COMPARE),
@@ -77,7 +81,7 @@ def kept_wide(module: Module) -> bool:
     return raised(module) and without_round_trips(module)
 
 
-CHANGES: dict[str, Callable[[Module], bool]] = {
+CHANGES: dict[str, Change] = {
     "lowered": lowered,
     "round trips left out": without_round_trips,
     "kept wide": kept_wide,
