@@ -182,6 +182,16 @@ def test_a_closed_pipe(write: Write) -> None:
     assert process.returncode == 141
 
 
+def test_the_page_has_python_that_runs(write: Write, root: Path, capsys: Capture) -> None:
+    for name, old in zip(("before.hlo", "after.hlo"), write(BASE, SWAPPED), strict=True):
+        Path(old).rename(name)
+    (code,) = blocks(root, "numerics.md", "python")
+    exec(code, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("jit(f)/layer_1/div ")
+    assert [line.partition(" ")[0] for line in lines[1:]] == ["a", "d"]
+
+
 def test_the_page_shows_what_is_printed(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
