@@ -298,7 +298,20 @@ def test_an_op_name_that_two_have_tells_nothing() -> None:
     assert [e.before.name for e in find(twice, INLINED).values] == ["s"]
 
 
-def test_floats_of_two_types_are_compared_in_the_narrower_one() -> None:
+def test_another_type_is_an_origin_though_it_rounds_as_it_should() -> None:
+    narrow = STEP.replace(
+        "t = f32[16,16]{1,0} tanh(m)",
+        "n = bf16[16,16]{1,0} convert(m)\n  b = bf16[16,16]{1,0} tanh(n)",
+    ).replace("  s = ", "  t = f32[16,16]{1,0} convert(b)\n  s = ")
+    found = find(STEP, narrow)
+    assert found.origin is not None
+    assert found.origin.errors.before.name == "t"
+    assert found.origin.errors.after.name == "b"
+    assert found.origin.error.type == "bf16"
+    assert 0 < found.origin.error.ulps <= 1
+
+
+def test_the_unit_is_that_of_the_narrowest_type_on_the_way() -> None:
     narrow = STEP.replace("tanh(m)", "tanh(n)").replace(
         "  t = ", "  b = bf16[16,16]{1,0} convert(m)\n  n = f32[16,16]{1,0} convert(b)\n  t = "
     )

@@ -215,12 +215,16 @@ def _places(array: Array) -> Array:
     return np.where(bits < 0, -magnitude, magnitude).astype(np.longdouble).reshape(array.shape)
 
 
+def eps_of(dtype: np.dtype[Any]) -> float:
+    """The machine epsilon of a float type."""
+    return float(float_info(dtype).eps)
+
+
 def unit_at(size: float, dtype: np.dtype[Any]) -> float:
     """A unit in the last place (ulp): how far numbers of a float type are apart at a size."""
-    info = float_info(dtype)
-    least = float(info.smallest_normal)
+    least = float(float_info(dtype).smallest_normal)
     exponent = np.floor(np.log2(max(size, least)))
-    return float(2.0**exponent * float(info.eps))
+    return float(2.0**exponent * eps_of(dtype))
 
 
 def allowed(errors: Errors, tolerance: float) -> Array:

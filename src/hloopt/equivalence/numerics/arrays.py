@@ -6,16 +6,22 @@ from math import inf
 
 import numpy as np
 
-from hloopt.equivalence.measures import arrays_with_paths, errors_of, is_integral, unit_at
+from hloopt.equivalence.measures import (
+    arrays_with_paths,
+    eps_of,
+    errors_of,
+    is_integral,
+    unit_at,
+)
 from hloopt.equivalence.numerics.findings import NO_ERROR, ArrayError
 from hloopt.interpreter.arithmetic.conversions import converted
-from hloopt.interpreter.values import Array, Value, element_name, float_info
+from hloopt.interpreter.values import Array, Value, computing_type, element_name
 
 
 def error_of(before: Value, after: Value) -> ArrayError | None:
     """The largest error of any array of two values; None where their arrays do not match.
 
-    Floats of two types are compared in the narrower one. O(elements).
+    Floats of two types are counted in ulps of the narrower one. O(elements).
     """
     ours, theirs = list(arrays_with_paths(before)), list(arrays_with_paths(after))
     if [path for path, _ in ours] != [path for path, _ in theirs]:
@@ -34,11 +40,14 @@ def error_of(before: Value, after: Value) -> ArrayError | None:
 def _error_of_arrays(left: Array, right: Array) -> ArrayError | None:
     if left.shape != right.shape:
         return None
+    narrower, name = left.dtype, element_name(left)
     if left.dtype != right.dtype:
         if is_integral(left) or is_integral(right) or "c" in left.dtype.kind + right.dtype.kind:
             return None
-        narrower = min((left.dtype, right.dtype), key=lambda d: (d.itemsize, -_eps(d)))
-        left, right = converted(left, narrower), converted(right, narrower)
+        narrow, wide = sorted((left, right), key=lambda a: (a.dtype.itemsize, -eps_of(a.dtype)))
+        narrower, name = narrow.dtype, element_name(narrow)
+        dtype = computing_type(wide.dtype)
+        left, right = converted(left, dtype), converted(right, dtype)
     if np.array_equal(left, right):
         return NO_ERROR
     errors = errors_of(left, right)
@@ -47,13 +56,9 @@ def _error_of_arrays(left: Array, right: Array) -> ArrayError | None:
     finite = errors.sizes[np.isfinite(errors.sizes)]
     size = float(finite.max(initial=0.0))
     largest = errors.largest
-    name = element_name(left)
-    if is_integral(left):
-        return ArrayError(largest, largest / size if size else inf, name, errors.unequal)
-    dtype = left.dtype if left.dtype.kind != "c" else np.dtype(f"f{left.dtype.itemsize // 2}")
     relative = largest / size if size else inf
-    return ArrayError(largest / unit_at(size, dtype), relative, name, errors.unequal)
-
-
-def _eps(dtype: np.dtype[np.generic]) -> float:
-    return float(float_info(dtype).eps)
+    if is_integral(left):
+        return ArrayError(largest, relative, name, errors.unequal)
+    if narrower.kind == "c":
+        narrower = np.dtype(f"f{narrower.itemsize // 2}")
+    return ArrayError(largest / unit_at(size, narrower), relative, name, errors.unequal)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from hloopt.equivalence.comparison import Comparison, Mismatch
+from hloopt.equivalence.measures import eps_of
 from hloopt.equivalence.numerics.findings import (
     ArrayError,
     Numerics,
@@ -22,7 +23,7 @@ from hloopt.equivalence.reference import Reference, pair
 from hloopt.equivalence.runs import Runs, Trial
 from hloopt.equivalence.settings import RunSettings
 from hloopt.interpreter.errors import RunError
-from hloopt.interpreter.values import dtype_of, float_info
+from hloopt.interpreter.values import dtype_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.preserves import Preserves
@@ -71,7 +72,7 @@ class _Units:
     def of(self, instruction: Instruction) -> float:
         both = zip(self._types, (instruction, self._partners[instruction]), strict=True)
         found = (types.narrowest(each) for types, each in both)
-        return max((float(float_info(dtype_of(t)).eps) for t in found if t is not None), default=0)
+        return max((eps_of(dtype_of(t)) for t in found if t is not None), default=0.0)
 
 
 def _no_unit(instruction: Instruction) -> float:

@@ -7,6 +7,7 @@ from math import sqrt
 
 from hloopt.analysis.equality import ANNOTATIONS, Equality
 from hloopt.equivalence.coverage import CALLERS
+from hloopt.equivalence.measures import eps_of
 from hloopt.equivalence.numerics.findings import (
     NO_ERROR,
     ArrayError,
@@ -16,10 +17,12 @@ from hloopt.equivalence.numerics.findings import (
 )
 from hloopt.equivalence.numerics.tracing import Key
 from hloopt.interpreter.rounding_noise import terms_of
+from hloopt.interpreter.values import dtype_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, COMMUTATIVE, Opcode
 from hloopt.ir.ordering import stable_order
+from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 
 Partners = Mapping[Instruction, Instruction]
 
@@ -155,8 +158,13 @@ class OriginSearch:
 
     def _is_far(self, instruction: Instruction, error: ArrayError) -> bool:
         """Whether an error is more than what another order of sums, or another function, makes."""
+        both = (instruction, self._partners[instruction])
+        elements = [i.shape.element_type or ELEMENT_TYPES[error.type] for i in both]
+        if not all(element.is_floating for element in elements):
+            return True
         units = _ULPS + sqrt(terms_of(instruction))
-        return error.ulps > units and error.relative > units * self._least(instruction)
+        wider = min(eps_of(dtype_of(element)) for element in elements)
+        return error.relative > units * max(wider, self._least(instruction))
 
     def _origin(self, errors: ValueErrors, key: Key, error: ArrayError, inputs: float) -> Origin:
         device, before, run = key
