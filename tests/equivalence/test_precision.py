@@ -208,6 +208,50 @@ def test_roundings_add_up_over_trips() -> None:
     assert found.mismatch is None
 
 
+@pytest.mark.parametrize("length", [8, 256])
+def test_each_step_of_a_sum_may_be_rounded(length: int) -> None:
+    text = """HloModule m
+
+sum {
+  a = bf16[] parameter(0)
+  b = bf16[] parameter(1)
+  ROOT s = bf16[] add(a, b)
+}
+
+ENTRY e {
+  p = bf16[32,256]{1,0} parameter(0)
+  z = bf16[] constant(0)
+  ROOT r = bf16[32]{0} reduce(p, z), dimensions={1}, to_apply=sum
+}
+"""
+    steps = """HloModule m
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  s = f32[] add(a, b)
+  t = bf16[] convert(s)
+  ROOT r = f32[] convert(t)
+}
+
+ENTRY e {
+  p = bf16[32,256]{1,0} parameter(0)
+  z = f32[] constant(0)
+  w = f32[32,256]{1,0} convert(p)
+  s = f32[32]{0} reduce(w, z), dimensions={1}, to_apply=sum
+  ROOT r = bf16[32]{0} convert(s)
+}
+"""
+    text, steps = (one.replace("256", str(length)) for one in (text, steps))
+    for before, after in ((text, steps), (steps, text)):
+        mismatch = examine(before, after).mismatch
+        if length == 8:
+            assert mismatch is None, mismatch
+        else:
+            assert mismatch is not None
+            assert not mismatch.is_decided
+
+
 def test_outputs_have_the_types_of_their_own_paths() -> None:
     text = EARLY.replace(
         "ROOT r = f32[64,64]{1,0} convert(d)",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from hloopt.equivalence.comparison import Comparison, Mismatch
 from hloopt.equivalence.coverage import not_run
@@ -20,8 +17,8 @@ from hloopt.equivalence.settings import RunSettings
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.exactness import depends_on_layout, rounds
+from hloopt.interpreter.rounding_noise import MovableRoundings
 from hloopt.interpreter.special_values import Special
-from hloopt.ir.instruction import Instruction
 from hloopt.preserves import Preserves
 
 _DAMPINGS = (4, 8)
@@ -44,7 +41,7 @@ class Examination:
         judge: Judge,
         special_judge: Judge,
         preserves: Preserves,
-        movable: Mapping[Instruction, np.dtype[Any]] | None = None,
+        movable: MovableRoundings | None = None,
     ) -> None:
         self._left = left
         self._right = Runs(pairing.right, pairing.right_plans, settings)
@@ -54,8 +51,7 @@ class Examination:
         self._special_judge = special_judge
         self._preserves = preserves
         self._movable = movable
-        """Operations of the first module whose results may be rounded to another type; None where
-        passes do not do that."""
+        """Of the first module; None where passes round nothing at other places."""
         self._done = RunRecord(), RunRecord()
         """The records of either module, over all seeds."""
         self._damped: list[str] = []

@@ -92,6 +92,24 @@ class PathTypes:
         return {i: dtype for i, dtype in self.movable_roundings().items() if i in fixed}
 
 
+def rounds_in_sums(program: Module) -> bool:
+    """Whether a computation that is applied to elements rounds to a narrow type.
+
+    O(instructions).
+    """
+    return any(
+        any(caller.opcode not in CALLERS for caller in instruction.parent.callers)
+        for opcode in (Opcode.CONVERT, Opcode.REDUCE_PRECISION)
+        for instruction in program.instructions(opcode)
+        if opcode is Opcode.REDUCE_PRECISION or _is_narrow(instruction.shape)
+    )
+
+
+def _is_narrow(shape: Shape) -> bool:
+    element = _narrowest_of(shape)
+    return element is not None and element.bits < NARROW
+
+
 _GIVEN_BY_TEXT = (Opcode.CONSTANT, Opcode.IOTA)
 
 

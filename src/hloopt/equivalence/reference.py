@@ -10,7 +10,7 @@ from hloopt.equivalence.examination import Examination
 from hloopt.equivalence.judgement import Judge
 from hloopt.equivalence.measures import loose_tolerance
 from hloopt.equivalence.pairing import Pairing, pair_up
-from hloopt.equivalence.path_types import PathTypes
+from hloopt.equivalence.path_types import PathTypes, rounds_in_sums
 from hloopt.equivalence.precision import PrecisionJudge
 from hloopt.equivalence.runs import Runs
 from hloopt.equivalence.settings import RunSettings
@@ -18,6 +18,7 @@ from hloopt.equivalence.signature import first_other, may_be_cut
 from hloopt.equivalence.widening import widened_inputs, without_narrow_floats
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.exactness import depends_on_layout, only_moves_data, rounded_types
+from hloopt.interpreter.rounding_noise import MovableRoundings
 from hloopt.interpreter.values import dtype_of
 from hloopt.ir.module import Module
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
@@ -89,7 +90,10 @@ class Reference:
             PrecisionJudge(settings.tolerance, types),
             PrecisionJudge(settings.tolerance, types),
             "precision",
-            types.movable_roundings(),
+            MovableRoundings(
+                types.movable_roundings(),
+                any(map(rounds_in_sums, (pairing.left.program, pairing.right.program))),
+            ),
         ).run()
         if not types.has_narrow or (found.mismatch is not None and found.mismatch.is_decided):
             return found
@@ -124,7 +128,7 @@ class Reference:
             PrecisionJudge(settings.tolerance, types),
             PrecisionJudge(settings.tolerance, types),
             "precision",
-            movable,
+            MovableRoundings(movable),
         ).run()
 
     @cached_property

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from hloopt.equivalence.amplification import find_amplifier, first_not_finite
 from hloopt.equivalence.effects import effect_pairs
@@ -20,7 +18,7 @@ from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.evaluation import Observer
 from hloopt.interpreter.host import Host
-from hloopt.interpreter.rounding_noise import RoundingNoise
+from hloopt.interpreter.rounding_noise import MovableRoundings, RoundingNoise
 from hloopt.interpreter.special_values import Special
 from hloopt.interpreter.values import Value
 from hloopt.ir.instruction import Instruction
@@ -117,7 +115,7 @@ class Runs:
         run: Run,
         touches: Callable[[Instruction], bool],
         room: Room,
-        movable: Mapping[Instruction, np.dtype[Any]] | None = None,
+        movable: MovableRoundings | None = None,
     ) -> Noises:
         """The effect of rounding noise, in some operations, on the outputs of a run and on what it
         sends out, in the room that is left beside it. `movable` as `RoundingNoise` has it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -28,23 +28,33 @@ _SUMS = 4
 square times the square root of their number N, each of which is rounded: N over this, in all."""
 
 
+class MovableRoundings(NamedTuple):
+    """The freedom of a program that may round to narrow types at other places."""
+
+    types: Mapping[Instruction, np.dtype[Any]]
+    """Operations whose results may as well be rounded to another type."""
+    in_sums: bool = False
+    """Whether each step of a sum may be rounded: where a reducing computation says so."""
+
+
 class RoundingNoise:
     """Disturbs values, by another pattern for each `seed`.
 
     The pattern depends on the instruction and the value alone: devices that compute the same still
-    do. `touches` says in which operations. `movable` has operations whose results may as well be
-    rounded to another type; sums are then those of the type that they are computed in.
+    do. `touches` says in which operations. With `movable` all that is not plainly exact counts as
+    rounded, and sums as rounded once.
     """
 
     def __init__(
         self,
         seed: int,
         touches: Callable[[Instruction], bool] = rounds,
-        movable: Mapping[Instruction, np.dtype[Any]] | None = None,
+        movable: MovableRoundings | None = None,
     ) -> None:
         self._touches = touches
-        self._movable = movable or {}
+        self._movable = {} if movable is None else movable.types
         self._moves = movable is not None
+        self._moves_in_sums = movable is not None and movable.in_sums
         signs = np.random.default_rng(seed).integers(0, 2, _POOL, dtype=np.int8)
         self._signs = signs * np.int8(2) - np.int8(1)
 
@@ -60,6 +70,8 @@ class RoundingNoise:
             value = kernel(instruction, *operands)
             if terms > 1:
                 error = _error_of_sum(instruction, terms, operands)
+                if error and self._moves_in_sums and instruction.opcode in _REDUCTIONS:
+                    value = self._moved_in_steps(instruction, value, terms)
                 return self._disturbed(instruction, value, error) if error else value
             if isinstance(value, tuple) or not _can_be_disturbed(value.dtype):
                 return self._disturbed(instruction, value)
@@ -93,6 +105,20 @@ class RoundingNoise:
             is_inexact = converted(converted(value, dtype), value.dtype) != value
         return np.where(is_inexact & np.isfinite(found), found, value)
 
+    def _moved_in_steps(self, instruction: Instruction, value: Value, terms: int) -> Value:
+        """Sums off by what rounding each step does where all terms have one sign: half a unit in
+        the last place of the sum for each, of either sign."""
+        if isinstance(value, tuple):
+            return tuple(self._moved_in_steps(instruction, each, terms) for each in value)
+        if not _can_be_disturbed(value.dtype) or value.dtype.kind == "c":
+            return value
+        narrow = self._movable.get(instruction, value.dtype)
+        part = np.float32(sqrt(terms) / 2 * float(float_info(narrow).eps))
+        moved = (value + self._pattern(instruction, value) * np.abs(value) * part).astype(
+            value.dtype
+        )
+        return np.where(np.isfinite(moved), moved, value)
+
     def _disturbed(self, instruction: Instruction, value: Value, error: float = 0.0) -> Value:
         """A value that is off by up to `error`, in units in the last place of 1, and one of its own
         where its last bits tell that it was rounded."""
@@ -106,7 +132,8 @@ class RoundingNoise:
             return parts.view(value.dtype).reshape(value.shape)
         inexact = np.asarray(True) if self._moves else has_last_bits(value)
         if error:
-            dtype = computing_type(value.dtype) if self._moves else value.dtype
+            is_once = self._moves and not self._moves_in_sums
+            dtype = computing_type(value.dtype) if is_once else value.dtype
             eps = float(float_info(dtype).eps)
             moved = (value + self._pattern(instruction, value) * (error * eps)).astype(value.dtype)
             value = np.where(np.isfinite(moved), moved, value)
