@@ -9,6 +9,7 @@ from hloopt.equivalence.measures import unit_at
 from hloopt.equivalence.path_types import PathTypes
 from hloopt.equivalence.widening import without_narrow_floats
 from hloopt.interpreter.errors import RunError
+from hloopt.interpreter.rounding_noise import terms_of
 from hloopt.interpreter.values import dtype_of
 from hloopt.ir.module import Module
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
@@ -250,6 +251,24 @@ ENTRY e {
         else:
             assert mismatch is not None
             assert not mismatch.is_decided
+
+
+def test_windows_have_as_many_terms_as_they_are_large() -> None:
+    text = """HloModule m
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY e {
+  p = f32[64]{0} parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[64]{0} reduce-window(p, z), window={size=9 pad=4_4}, to_apply=sum
+}
+"""
+    assert terms_of(parse_module(text)["r"]) == 10
 
 
 def test_outputs_have_the_types_of_their_own_paths() -> None:

@@ -9,6 +9,7 @@ from hloopt.interpreter.values import dtype_of, float_info
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.ordering import depth_first
 from hloopt.ir.shapes.shape import array_shape
 
 UNITS = 4
@@ -18,6 +19,12 @@ _KINDS = frozenset(
         *(Opcode.SUBTRACT, Opcode.DIVIDE, Opcode.CONVERT, Opcode.NEGATE, Opcode.RSQRT),
     )
 )
+
+
+def _is_given(instruction: Instruction) -> bool:
+    """Whether a value depends on the inputs."""
+    before = depth_first([instruction], lambda i: i.operands)
+    return any(i.opcode is Opcode.PARAMETER for i in before)
 
 
 def plant(module: Module, dice: random.Random) -> Instruction | None:
@@ -30,7 +37,7 @@ def plant(module: Module, dice: random.Random) -> Instruction | None:
         own = instruction.shape.element_type
         if element is None or own is None or not own.is_floating or element.bits >= NARROW:
             continue
-        if instruction.opcode in _KINDS and instruction.users and instruction.shape.is_array:
+        if instruction.opcode in _KINDS and instruction.users and _is_given(instruction):
             places.append((instruction, element))
     if not places:
         return None

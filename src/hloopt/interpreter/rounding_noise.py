@@ -18,6 +18,7 @@ from hloopt.interpreter.arithmetic.conversions import converted
 from hloopt.interpreter.exactness import has_last_bits, is_inexact, rounds, sums_are_exact
 from hloopt.interpreter.kernels import Function
 from hloopt.interpreter.values import Array, Value, computing_type, float_info
+from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.attributes.values import parse_dim_labels, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -188,6 +189,9 @@ def terms_of(instruction: Instruction) -> int:
     if opcode is Opcode.CONVOLUTION:
         labels = parse_dim_labels(attributes["dim_labels"])
         return prod(dimensions[1]) // max(1, dimensions[1][labels.kernel_output_feature_dimension])
+    if opcode is Opcode.REDUCE_WINDOW:
+        sizes = (dimension.size for dimension in window_of(instruction).dimensions)
+        return min(prod(sizes), prod(dimensions[0])) + 1
     if opcode in _REDUCTIONS:
         results = max((leaf.element_count() for leaf in instruction.shape.leaves()), default=1)
         return max(prod(dimensions[0]) // max(1, results), 1) + (opcode is not Opcode.REDUCE)
