@@ -138,6 +138,10 @@ precision-tolerance: $(DEV) ## the tolerance of changes of precision beside erro
 	$(BIN)/python tools/precision_tolerance.py --shared $(HLOOPT_SHARED) --seed $(SEED) \
 		--count $(or $(COUNT),20)
 
+.PHONY: planted-failures
+planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down
+	$(BIN)/python tools/planted_failures.py --check
+
 .PHONY: random-differential
 random-differential: $(DEV) ## random passes on COUNT random programs (20000) keep what these compute
 	$(BIN)/python tools/random_differential.py --seed $(SEED) --count $(or $(COUNT),20000) \

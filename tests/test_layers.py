@@ -25,6 +25,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("passes",),
     ("reports",),
     ("checks",),
+    ("reduction",),
     ("api", "defects", "driver", "testing"),
     ("hloopt",),  # the names of the Python API; its version is everybody's
     ("jax",),

@@ -24,6 +24,7 @@ EXIT_BROKEN_PIPE = 141
 
 COMMANDS = {
     "analyze": "what can be known of a module without running it",
+    "bisect": "the pass, and the application of it, that make a failure show",
     "calibrate": "fit the figures of a target to a profile",
     "completion": "print the script by which a shell completes hloopt's command lines",
     "config": "the settings of a project, and where each is from",
@@ -32,6 +33,7 @@ COMMANDS = {
     "equivalent": "whether two modules compute the same",
     "expect": "whether modules are as expected: counts, memory, times",
     "explain": "what an error code means, and what to do",
+    "extract": "a part of a module as a module of its own",
     "fingerprint": "a hash of what each module computes",
     "fmt": "format HLO files",
     "lint": "what costs time or memory, or is likely a mistake, and how much it costs",
@@ -40,6 +42,7 @@ COMMANDS = {
     "opt": "run passes on modules",
     "passes": "list passes, or describe one",
     "pipelines": "list pipelines, or show one",
+    "reduce": "the smallest module that still shows a failure",
     "run": "run a program with NumPy, on all its devices",
     "schedule": "what is in flight when, what hides it, and what waits",
     "stats": "what modules have: collectives, products, loops, each counted once",
@@ -48,6 +51,8 @@ COMMANDS = {
     "verify": "check modules against the rules of HLO",
 }
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""
+_FOLDERS = dict.fromkeys(("bisect", "extract", "reduce"), "reduction")
+"""The commands that are in a folder of `hloopt.commands`."""
 
 
 class _OutputClosed(Exception):
@@ -57,6 +62,7 @@ class _OutputClosed(Exception):
 class _Cli(LazyGroup):
     commands_of = COMMANDS
     package = "hloopt.commands"
+    folders = _FOLDERS
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hloopt.signals import unwind_on_sigterm
 
@@ -42,7 +42,7 @@ def in_processes(
         while following < len(tasks):
             while waiting and len(busy) < count:
                 idle = next((end for end in workers if end not in busy), None)
-                connection = idle or _start_worker(work, workers)
+                connection = idle or _add_worker(work, workers)
                 busy[connection] = waiting.popleft()
                 connection.send(tasks[busy[connection]])
             for ready in wait(list(busy)):
@@ -63,21 +63,36 @@ def in_processes(
             worker.join()
 
 
-def _start_worker(
+def _add_worker(
     work: Callable[[_Task], _Result], workers: dict[Connection, BaseProcess]
 ) -> Connection:
-    from multiprocessing import Pipe, Process
-
-    ours, theirs = Pipe()
-    worker = Process(target=_work, args=(work, theirs, [ours, *workers]), daemon=True)
-    worker.start()
-    theirs.close()  # else its end could not be noticed
+    ours, worker = start_worker(work, [*workers])
     workers[ours] = worker
     return ours
 
 
+def start_worker(
+    work: Callable[[Any], object], others: Sequence[Connection]
+) -> tuple[Connection, BaseProcess]:
+    """A process that answers each task with its result, and the end of the pipe to it.
+
+    `others` are the ends of pipes to other workers, which it inherits.
+    """
+    from multiprocessing import Pipe, Process
+
+    ours, theirs = Pipe()
+    worker = Process(target=_work, args=(work, theirs, [ours, *others]), daemon=True)
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:  # a signal before the worker is ready to unwind has to wait
+        worker.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    theirs.close()  # else its end could not be noticed
+    return ours, worker
+
+
 def _work(
-    work: Callable[[_Task], _Result], connection: Connection, inherited: Sequence[Connection]
+    work: Callable[[Any], object], connection: Connection, inherited: Sequence[Connection]
 ) -> None:
     """Do tasks in a worker process until the pipe is closed; unwind quietly on a signal.
 
@@ -86,6 +101,7 @@ def _work(
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process ends its workers
         unwind_on_sigterm()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         for other in inherited:
             other.close()  # else the end of the main process could not be noticed
         threading.Thread(target=_end_with_parent, daemon=True).start()

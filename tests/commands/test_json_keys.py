@@ -37,6 +37,8 @@ LINES = {
     "analyze overlap": ["analyze overlap a.hlo b.hlo"],
     "analyze reachability": ["analyze reachability a.hlo p r"],
     "analyze replication": ["analyze replication a.hlo"],
+    "reduce": ["reduce a.hlo --report instructions(opcode=negate).count>=1 -o small.hlo"],
+    "bisect": ["bisect dead.hlo --passes dce --report instructions(opcode=negate).count==0"],
     "opt": ["opt a.hlo --passes cse --opt-limit 1 -o out.hlo"],
     "expect": ["expect a.hlo memory.peak<=1KiB"],
     "lint": ["lint a.hlo"],
@@ -79,6 +81,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in (("a", MODULE), ("b", OTHER), ("wrong", WRONG), ("kernels", KERNELS)):
         Path(f"{name}.hlo").write_text(text, encoding="utf-8")
+    Path("dead.hlo").write_text(MODULE.replace("negate(q)", "sine(p)"), encoding="utf-8")
     Path("golden.hlo").write_text(f"// RUN: hloopt verify %s\n{MODULE}", encoding="utf-8")
     Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")
 

@@ -41,6 +41,11 @@ ENTRY %e (p: f32[64,64]) -> (f32[64,64], f32[64,64]) {{
   ROOT %t = (f32[64,64]{{1,0}}, f32[64,64]{{1,0}}) tuple(%n, %s), metadata={{op_name="{QUOTED}"}}
 }}
 """
+PLAIN = """HloModule m
+ENTRY %e (p: f32[]) -> f32[] {
+  ROOT %p = f32[] parameter(0), metadata={op_name="jit(f)/x"}
+}
+"""
 OTHER = MODULE.replace("negate(%d)", "cosine(%d)").replace("64,64", "64,32,2")
 CHANGED = MODULE.replace("negate(%d)", "cosine(%d)")
 MISTAKES = {
@@ -179,6 +184,10 @@ def _calibrate(files: Files) -> Iterator[Sequence[str]]:
         yield files(text), "--profile", profile, *on
 
 
+def _reduction(files: Files) -> tuple[str, ...]:
+    return files(MODULE), "-o", str(files.folder / "small.hlo")
+
+
 COMMANDS: dict[str, Lines] = {
     "analyze call-graph": several(on_modules(), on_modules("--tree"), on_modules("--dot")),
     "analyze loops": on_modules(),
@@ -187,6 +196,10 @@ COMMANDS: dict[str, Lines] = {
         [(files(MODULE), "p", "n"), (files(MODULE), "n", "p"), (files(MODULE), NASTY, "n")]
     ),
     "analyze replication": several(on_modules("--instructions"), on_modules("--cross-replica")),
+    "bisect": several(
+        on_modules("--passes", "dce", "--report", "instructions(opcode=dot).count == 0"),
+        on_modules("--passes", "dce", "--report", "instructions(name=dead).count == 0"),
+    ),
     "calibrate": _calibrate,
     "completion": lambda _: iter([("bash",), ("fish",), (NASTY,)]),
     "config": lambda files: iter(
@@ -221,6 +234,16 @@ COMMANDS: dict[str, Lines] = {
         on_modules("--expectations", NASTY),
     ),
     "explain": on_names(),
+    "extract": lambda files: iter(
+        [
+            (files(PLAIN, "plain"), "--scope", "jit(f)/x", "-o", str(files.folder / "out.hlo")),
+            (files(MODULE), "d", "-o", str(files.folder / "out.hlo")),
+            (files(MODULE), "--scope", f"jit(f)/{NASTY}", "-o", str(files.folder / "out.hlo")),
+            (files(MODULE), NASTY),
+            (files(MODULE), "--scope", NASTY),
+            *((files(text), "d") for text in MISTAKES.values()),
+        ]
+    ),
     "fingerprint": several(on_modules("--same"), on_modules("--without", NASTY)),
     "fmt": several(
         on_modules("--check"),
@@ -250,6 +273,16 @@ COMMANDS: dict[str, Lines] = {
     "opt": _opt,
     "passes": on_names(),
     "pipelines": on_names(),
+    "reduce": lambda files: iter(
+        [
+            (*_reduction(files), "--report", "instructions(opcode=dot).count >= 1"),
+            (*_reduction(files), "--report", "instructions(opcode=dot).count == 0"),
+            (*_reduction(files), "--test", f"grep -q {NASTY!r}"),
+            (*_reduction(files), "--remark", f"missed:{NASTY}:x"),
+            (*_reduction(files), "--pass-fails", NASTY),
+            (files(MODULE), "--repro", NASTY),
+        ]
+    ),
     "run": _run,
     "schedule": several(
         on_modules(),
@@ -272,7 +305,7 @@ COMMANDS: dict[str, Lines] = {
     "verify": several(on_modules(), on_modules("--split-input-file")),
 }
 
-COLORLESS = ("completion", "fingerprint", "fmt", "verify")
+COLORLESS = ("bisect", "completion", "extract", "fingerprint", "fmt", "reduce", "verify")
 
 
 def _leaves(command: click.Command, context: click.Context, names: list[str]) -> Iterator[str]:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from hloopt.diagnostics import PipelineError
 from hloopt.ir.module import Module
-from hloopt.pass_framework.library import find_pipeline
-from hloopt.pass_framework.pipeline import Pipeline
-from hloopt.pass_framework.pipeline_text import parse_passes
-from hloopt.pass_framework.pipeline_yaml import Budget
+from hloopt.pass_framework.library import pipeline_of
 from hloopt.pass_framework.runner import PipelineResult, PipelineRunner
-from hloopt.pass_framework.shipped import pipeline_names
 
 if TYPE_CHECKING:
     from hloopt.pass_framework.validation import Validator
@@ -42,18 +36,6 @@ def opt(
         verify=verify, wants_remarks=True, validator=_validator(validate, seeds)
     )
     return runner.run(pipeline_of(passes), module)
-
-
-def pipeline_of(passes: str) -> Pipeline:
-    """The pipeline that a text names. Raises PipelineError."""
-    find = partial(find_pipeline, budget=Budget())
-    name = passes.strip()
-    if name in pipeline_names() or name.endswith((".yaml", ".yml")):
-        return find(name)
-    pipeline = parse_passes(passes, find, source="<passes>")
-    if not pipeline.steps:
-        raise PipelineError("nothing to run: the text names no pass", help="`hloopt passes`")
-    return pipeline
 
 
 def _validator(validate: Literal["end", "each"] | None, seeds: int) -> Validator | None:

@@ -107,7 +107,9 @@ class Runs:
         return self._settings._replace(inputs=inputs)
 
     def specials(self) -> list[Special]:
-        """The kinds of special values that inputs can hold."""
+        """The kinds of special values that inputs are to hold, and can."""
+        if not self._settings.specials:
+            return []
         return self._settings.inputs.specials(self.placement.module.entry, self.plans)
 
     def noises(

@@ -44,6 +44,8 @@ class RunSettings(NamedTuple):
 
     seeds: int = 3
     """On how many inputs, of the seeds 0, 1, 2, …; on one where all inputs are given."""
+    specials: bool = True
+    """Whether modules also run on inputs with special values."""
     inputs: Inputs = Inputs()
     counts: tuple[int, int] | None = None
     """Replicas and partitions; None for as many as the module is for."""

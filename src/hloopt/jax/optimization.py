@@ -18,7 +18,7 @@ def opt(program: Any, /, *args: Any, passes: str, stage: Stage = "before", **kwa
     """
     from warnings import warn
 
-    from hloopt.api.optimization import pipeline_of
+    from hloopt.pass_framework.library import pipeline_of
     from hloopt.pass_framework.runner import PipelineRunner
     from hloopt.text import parse_module, print_module
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -16,8 +17,11 @@ class Application(NamedTuple):
 class Applications:
     """The count over all passes that share it, and the most there may be."""
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(
+        self, limit: int | None = None, on_application: Callable[[Application], None] | None = None
+    ) -> None:
         self.limit = limit
+        self._on_application = on_application
         self.made = 0
         self.last: Application | None = None
 
@@ -32,4 +36,6 @@ class Applications:
             return False
         self.made += 1
         self.last = application
+        if self._on_application is not None:
+            self._on_application(application)
         return True

@@ -48,6 +48,25 @@ def find_pipeline(
     return parse_pipeline(source, within, budget)
 
 
+def names_pipeline(text: str) -> bool:
+    """Whether a text names a shipped pipeline or a YAML file; else it spells passes."""
+    name = text.strip()
+    return name in pipeline_names() or name.endswith((".yaml", ".yml"))
+
+
+def pipeline_of(passes: str) -> Pipeline:
+    """The pipeline that a text names, or of the passes that it spells. Raises PipelineError."""
+    from hloopt.pass_framework.pipeline_text import parse_passes
+
+    find = partial(find_pipeline, budget=Budget())
+    if names_pipeline(passes):
+        return find(passes.strip())
+    pipeline = parse_passes(passes, find, source="<passes>")
+    if not pipeline.steps:
+        raise PipelineError("nothing to run: the text names no pass", help="`hloopt passes`")
+    return pipeline
+
+
 def _hint(name: str) -> str:
     """A hint for the name of a pipeline that does not exist."""
     if name in pass_names():

@@ -187,7 +187,7 @@ def format_passes(steps: Iterable[Step]) -> str:
 def _format_step(step: Step) -> str:
     match step:
         case PassStep():
-            return step.made.name + (_format_options(step.options) if step.options else "")
+            return format_pass(step.made.name, step.options)
         case FixpointStep():
             limit = f"{{max_iterations={step.max_iterations}}}"
             suffix = "" if step.max_iterations == DEFAULT_ITERATIONS else limit
@@ -196,6 +196,11 @@ def _format_step(step: Step) -> str:
             return format_passes(step.pipeline.steps)
         case _:
             raise AssertionError(step)
+
+
+def format_pass(name: str, options: Mapping[str, object]) -> str:
+    """A pass with its options as `--passes` text."""
+    return name + (_format_options(options) if options else "")
 
 
 def _format_options(options: Mapping[str, object]) -> str:

@@ -29,7 +29,8 @@ class Reproducers:
             return f"no reproducer: {error.message}"
         import shlex
 
-        return f"to repeat: hloopt opt --repro {shlex.quote(path)}"
+        name = shlex.quote(path)
+        return f"to repeat: hloopt opt --repro {name}; to reduce: hloopt reduce --repro {name}"
 
     def _write(self, step: PassStep, module_text: str, reason: str) -> str:
         import json

@@ -100,6 +100,10 @@ class PipelineRunner(NamedTuple):
     """Told what takes a pass long, and which part of it is done."""
     opt_limit: int | None = None
     """The most applications that all passes together may make; None: any number."""
+    run_limit: int | None = None
+    """The most runs of passes; None: any number. A pass in a fixpoint has several."""
+    on_application: Callable[[Application], None] | None = None
+    """Told of each application when a pass asks for it, before it is made."""
 
     def run(self, pipeline: Pipeline, module: Module) -> PipelineResult:
         """Run all steps on `module`, in place.
@@ -115,7 +119,7 @@ class _Execution:
     def __init__(self, runner: PipelineRunner, module: Module) -> None:
         self.runner = runner
         self.module = module
-        self.result = PipelineResult(Applications(runner.opt_limit))
+        self.result = PipelineResult(Applications(runner.opt_limit, runner.on_application))
         self.verified = VerifiedState()
         self._preserved: Preserves = "bits"
         """The least that all passes preserve which changed something: comparisons are with the
@@ -123,6 +127,8 @@ class _Execution:
         self._text: tuple[int, str] | None = None
         self._made_before = 0
         """The applications before the pass that runs."""
+        self._begun = 0
+        """The runs of passes so far, without those that were skipped."""
 
     def run(self, pipeline: Pipeline) -> PipelineResult:
         if self.runner.verify:
@@ -209,6 +215,10 @@ class _Execution:
         if applications.is_at_limit:
             run.skipped = f"the limit of {counted(applications.made, 'application')} is reached"
             return False
+        if self._begun == self.runner.run_limit:
+            run.skipped = f"the limit of {counted(self._begun, 'run')} is reached"
+            return False
+        self._begun += 1
         for observer in self.runner.observers:
             observer.before(run, module)
         before = self.text()

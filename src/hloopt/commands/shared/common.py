@@ -78,6 +78,8 @@ class LazyGroup(HloCommand, click.Group):
     commands_of: ClassVar[Mapping[str, str]]
     """Each command, `command` in a module of `package`, with its line in `--help`."""
     package: ClassVar[str]
+    folders: ClassVar[Mapping[str, str]] = {}
+    """The folder of `package` that a command is in, where it is in one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands_of)
@@ -87,7 +89,9 @@ class LazyGroup(HloCommand, click.Group):
             return None
         from importlib import import_module
 
-        command = import_module(f"{self.package}.{cmd_name.replace('-', '_')}").command
+        folder = f"{self.folders[cmd_name]}." if cmd_name in self.folders else ""
+        home = f"{self.package}.{folder}{cmd_name.replace('-', '_')}"
+        command = import_module(home).command
         assert isinstance(command, click.Command)
         return command
 

@@ -1,0 +1,1 @@
+"""Smaller modules: reduced to what shows a failure, bisected, extracted."""

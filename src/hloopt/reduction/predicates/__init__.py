@@ -1,0 +1,1 @@
+"""Predicates: what a module has to show to be looked at further."""

@@ -1,0 +1,250 @@
+"""Trials of candidates: in processes of their own, under a time limit, each text once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from hashlib import sha256
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Self, cast
+
+from hloopt.processes import start_worker
+from hloopt.reduction.outcomes import NOT_SHOWN, Outcome, Predicate, Verdict
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+    from hloopt.reduction.journal import Journal
+
+HANGS = "it does not end"
+"""The signature of a module on which the predicate takes too long."""
+
+
+class TimeLimit(NamedTuple):
+    """How long a trial may take, and what it means if it takes longer."""
+
+    seconds: float
+    is_shown: bool = False
+    """Whether to run on and on is the failure that is looked for."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of a trial that was ended."""
+        detail = f"no end after {self.seconds:g} s"
+        return (
+            Outcome(Verdict.SHOWN, HANGS, detail)
+            if self.is_shown
+            else Outcome(Verdict.NOT_SHOWN, HANGS, detail)
+        )
+
+
+def _asked(predicate: Predicate, task: tuple[str, int | None]) -> Outcome:
+    """The answer to a task, in a worker."""
+    return predicate(*task)
+
+
+class _Running(NamedTuple):
+    key: str
+    connection: Connection
+    process: BaseProcess
+    deadline: float
+
+
+class Trials:
+    """Asks a predicate in worker processes, several at once; a context manager.
+
+    Outcomes are remembered by text. Candidates are looked at in their order, however many run at a
+    time, so that a reduction comes out the same for any number of processes.
+    """
+
+    def __init__(
+        self,
+        predicate: Predicate,
+        limit: TimeLimit,
+        jobs: int = 1,
+        journal: Journal | None = None,
+        *,
+        adapts: bool = False,
+    ) -> None:
+        self.count = 0
+        """The trials that were made, without those that were remembered."""
+        self.limit = limit
+        self.adapts = adapts
+        """Whether the limit may be set by what the input takes."""
+        self.predicate = predicate
+        self.steps: int | None = None
+        """The steps of the interpreter that a trial may take."""
+        self._jobs = jobs
+        self._journal = journal
+        self._known: dict[str, Outcome] = {} if journal is None else journal.outcomes
+        self._idle: list[tuple[Connection, BaseProcess]] = []
+        self._running: dict[int, _Running] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._abandon()
+        self._end_idle()
+
+    def narrow(self, outcome: Outcome) -> None:
+        """Ask with less work from now on, given the outcome of the input."""
+        self.predicate = self.predicate.narrowed(outcome)
+        self._end_idle()
+        self.allow_steps_of(outcome)
+
+    def allow_steps_of(self, outcome: Outcome) -> None:
+        """Let trials take about the steps of this one: smaller modules need no more, or hang."""
+        if outcome.steps:
+            self.steps = outcome.steps + _MORE_STEPS
+
+    def outcome(self, text: str, *, again: bool = False) -> Outcome:
+        """The outcome for one text; `again` asks anew."""
+        key = _key(text)
+        if again:
+            self._known.pop(key, None)
+        results: dict[int, Outcome] = {}
+        self._start(0, text, results)
+        while 0 not in results:
+            self._wait(results)
+        return results[0]
+
+    def first(
+        self, candidates: Iterator[str | None], accept: Callable[[str, Outcome], bool]
+    ) -> int | None:
+        """The number of the first candidate that is accepted; None if none is.
+
+        A candidate of None is passed over. `accept` is asked in the order of the candidates.
+        """
+        texts: dict[int, str] = {}
+        results: dict[int, Outcome] = {}
+        following = started = 0
+        is_at_end = False
+        try:
+            while True:
+                while not is_at_end and len(self._running) < self._jobs:
+                    try:
+                        text = next(candidates)
+                    except StopIteration:
+                        is_at_end = True
+                        break
+                    if text is None:
+                        results[started] = NOT_SHOWN
+                    else:
+                        texts[started] = text
+                        self._start(started, text, results)
+                    started += 1
+                    if following in results:
+                        break
+                while following in results:
+                    outcome = results.pop(following)
+                    tried = texts.pop(following, None)
+                    if tried is not None and accept(tried, outcome):
+                        return following
+                    following += 1
+                if is_at_end and following == started:
+                    return None
+                if self._running:
+                    self._wait(results)
+        finally:
+            self._abandon()
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def _start(self, number: int, text: str, results: dict[int, Outcome]) -> None:
+        key = _key(text)
+        known = self._known.get(key)
+        if known is not None:
+            results[number] = known
+            return
+        self.count += 1
+        others = [running.connection for running in self._running.values()]
+        others += [connection for connection, _ in self._idle]
+        worker = (
+            self._idle.pop()
+            if self._idle
+            else start_worker(partial(_asked, self.predicate), others)
+        )
+        connection, process = worker
+        connection.send((text, self.steps))
+        deadline = time.monotonic() + self.limit.seconds
+        self._running[number] = _Running(key, connection, process, deadline)
+
+    def _wait(self, results: dict[int, Outcome]) -> None:
+        """Wait for one trial at least; those that take too long are ended."""
+        from multiprocessing.connection import wait
+
+        by_connection = {r.connection: number for number, r in self._running.items()}
+        soonest = min(running.deadline for running in self._running.values())
+        ready = wait(list(by_connection), max(0.0, soonest - time.monotonic()))
+        for connection in ready:
+            number = by_connection[cast("Connection", connection)]
+            running = self._running.pop(number)
+            try:
+                outcome: Outcome = running.connection.recv()
+                self._idle.append((running.connection, running.process))
+            except (EOFError, ConnectionError):
+                running.process.join()
+                outcome = _died(running.process.exitcode)
+            results[number] = self._note(running.key, outcome)
+        now = time.monotonic()
+        for number, running in [*self._running.items()]:
+            if running.deadline <= now:
+                del self._running[number]
+                self._end(running.process)
+                running.connection.close()
+                results[number] = self._note(running.key, self.limit.outcome)
+
+    def _note(self, key: str, outcome: Outcome) -> Outcome:
+        self._known[key] = outcome
+        if self._journal is not None:
+            self._journal.add(key, outcome)
+        return outcome
+
+    def _abandon(self) -> None:
+        """End trials whose outcome nobody needs any more."""
+        for running in self._running.values():
+            running.connection.close()
+            self._end(running.process)
+        self._running.clear()
+
+    def _end_idle(self) -> None:
+        for connection, process in self._idle:
+            connection.close()
+            self._end(process)
+        self._idle.clear()
+
+    def _end(self, process: BaseProcess) -> None:
+        """End a worker; one that has started processes unwinds first, and ends them."""
+        if self.predicate.starts_processes:
+            process.terminate()
+            process.join(_GRACE)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+def _key(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_MORE_STEPS = 10_000
+_GRACE = 1.0
+"""Seconds that a worker has to unwind."""
+
+
+def _died(exit_code: int | None) -> Outcome:
+    """The outcome of a trial that ended its process: native code crashed, or memory ran out."""
+    import signal
+
+    number = -(exit_code or 0)
+    is_signal = number in {*signal.Signals}
+    how = f"signal {signal.Signals(number).name}" if is_signal else f"exit code {exit_code}"
+    return Outcome(Verdict.SHOWN, f"the process ends: {how}", f"the process ends by {how}")

@@ -1,0 +1,1 @@
+"""Planted failures: passes with bugs, modules that show them, and the smallest that do."""

@@ -1,0 +1,36 @@
+"""Modules to plant failures in: ours of testdata/, and those of the shared corpus."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from differential_lib.generate import program_text
+
+_ROOT = Path(__file__).parents[2]
+
+
+def ours(name: str) -> Callable[[], str]:
+    """A file of testdata/."""
+    return lambda: _read(_ROOT / "testdata" / name)
+
+
+def benchmark(name: str) -> Callable[[], str]:
+    """A benchmark of the shared corpus, read when it is asked for."""
+    return lambda: _read(_shared() / "corpus" / "benchmarks" / name)
+
+
+def random_program(seed: int, number: int) -> Callable[[], str]:
+    """A program of `tools/random_differential.py`."""
+    return lambda: program_text(seed, number)
+
+
+def _shared() -> Path:
+    return Path(os.environ.get("HLOOPT_SHARED") or _ROOT.parent / "shared")
+
+
+def _read(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
