@@ -134,6 +134,11 @@ fuzz: $(DEV) ## COUNT broken texts, protos, pipelines, command lines (100000): n
 planted-miscompiles: $(DEV) ## plant miscompiles, see that --validate finds them; right rewrites, too
 	$(BIN)/python tools/planted_miscompiles.py
 
+.PHONY: precision-tolerance
+precision-tolerance: $(DEV) ## the tolerance of changes of precision beside errors, COUNT planted ones (20)
+	$(BIN)/python tools/precision_tolerance.py --shared $(HLOOPT_SHARED) --seed $(SEED) \
+		--count $(or $(COUNT),20)
+
 .PHONY: planted-failures
 planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down
 	$(BIN)/python tools/planted_failures.py --check

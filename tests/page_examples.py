@@ -29,7 +29,7 @@ def assert_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     for example in page.replace(" \\\n", " ").split("$ hloopt ")[1:]:
         command, _, shown = example.partition("\n")
         assert main(command.split()) == int(
-            command.startswith(("diff ", "lint "))
+            command.startswith(("diff ", "lint ", "numerics "))
         )  # these find things
         printed = "\n".join(map(_without_times, "".join(capsys.readouterr()).splitlines()))
         for part in filter(str.strip, shown.split("⋮")):

@@ -135,7 +135,8 @@ def _lines_of(file: str) -> list[list[str]]:
             lines += [["cost", file, "--target", target, *form]]
             lines += [["schedule", file, "--target", target, *form]]
         lines += [["run", file, "--max-steps", "300k", *form]]
-        lines += [["equivalent", file, final, "--seeds", "1", "--max-steps", "300k", *form]]
+        for command in ("equivalent", "numerics"):
+            lines += [[command, file, final, "--seeds", "1", "--max-steps", "300k", *form]]
         for pipeline in sorted((ROOT / "pipelines").glob("*.yaml")):
             lines += [["opt", file, "-p", pipeline.stem, "-o", "written/out.hlo", *form]]
         some_passes = ["--passes", "dce,cse", "--remarks", "applied,missed,analysis"]

@@ -38,6 +38,7 @@ COMMANDS = {
     "fmt": "format HLO files",
     "lint": "what costs time or memory, or is likely a mistake, and how much it costs",
     "memory": "how much memory a module needs, and what is alive at the peak",
+    "numerics": "where two modules first differ, and by how many ulps",
     "opt": "run passes on modules",
     "passes": "list passes, or describe one",
     "pipelines": "list pipelines, or show one",

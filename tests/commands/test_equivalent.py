@@ -93,6 +93,7 @@ def test_json_of_a_difference(write: Write, capsys: Capture) -> None:
     assert first == {
         **{"name": "output{0}", "output": [0], "type": "f32[2,2]", "elements": 4},
         **{"unequal": 3, "not_finite": 0, "rounding": 0.0},
+        **{"narrowest": None, "narrowest_ulps": None, "narrowest_ulps_allowed": None},
     }
     assert second["unequal"] == 0
     assert second["absolute"] is None

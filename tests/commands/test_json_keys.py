@@ -48,6 +48,7 @@ LINES = {
     "verify": ["verify wrong.hlo"],
     "diff": ["diff a.hlo b.hlo"],
     "equivalent": ["equivalent a.hlo b.hlo"],
+    "numerics": ["numerics a.hlo a.hlo"],
     "run": ["run a.hlo --trace"],
     "passes": ["passes", "passes cse"],
     "pipelines": ["pipelines"],

@@ -222,6 +222,9 @@ COMMANDS: dict[str, Lines] = {
     ),
     "diff": several(on_pairs(), on_pairs("--text"), on_pairs("--text", "--side-by-side")),
     "equivalent": several(on_pairs("--seeds", "1")),
+    "numerics": several(
+        *(on_pairs("--seeds", "1", "--by", by) for by in ("scope", "op_name", "instruction"))
+    ),
     "expect": several(
         on_modules("dots.count == 0", "dots.shape ~ q", "parameters.op_name == x"),
         on_modules("dots.count == 0", "--format", "concise"),

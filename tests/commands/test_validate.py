@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -264,6 +265,50 @@ def test_a_difference_on_special_values_alone_is_reported(
     monkeypatch.setattr(Zeroes, "preserves", "rounding")
     assert main(["opt", str(step), "--passes", "zeroes,dce", "--validate", validate]) == 3
     assert "on special values alone, output[" in capsys.readouterr().err
+
+
+@register("without-round-trips", preserves="precision")
+class WithoutRoundTrips(ModulePass):
+    """Leave out conversions to bf16 and back."""
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        back = module["back"]
+        back.replace_all_uses_with(back.operands[0].operands[0])
+        return True
+
+
+ROUNDED = """HloModule m
+
+ENTRY %e (p: f32[64], q: f32[64]) -> bf16[64] {
+  p = f32[64]{0} parameter(0)
+  q = f32[64]{0} parameter(1)
+  m = f32[64]{0} multiply(p, q)
+  there = bf16[64]{0} convert(m)
+  back = f32[64]{0} convert(there)
+  s = f32[64]{0} add(back, p)
+  ROOT r = bf16[64]{0} convert(s)
+}
+"""
+
+
+def test_a_change_of_precision_is_told_in_ulps(
+    step: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vars(sys.modules["miscompiling_passes"])["WithoutRoundTrips"] = WithoutRoundTrips
+    monkeypatch.setitem(PASSES, "without-round-trips", "miscompiling_passes:WithoutRoundTrips")
+    step.write_text(ROUNDED)
+    line = ["opt", str(step), "--passes", "without-round-trips,dce", "--validate", "each"]
+    output = str(step.with_name("out.hlo"))
+    assert main([*line, "-o", output]) == 0
+    told = r"output is off by [\d.]+ of [\d.]+ ulps of bf16\)"
+    assert re.search(told, capsys.readouterr().err.replace("\n", " "))
+    assert main([*line, "-o", output, "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    (near,) = found["modules"][0]["validation"]["outputs"]
+    assert near["narrowest"] == "bf16"
+    assert 0 < near["narrowest_ulps"] <= near["narrowest_ulps_allowed"]
+    monkeypatch.setattr(WithoutRoundTrips, "preserves", "bits")
+    assert main([*line, "-o", output]) == 3
 
 
 BRANCH = """HloModule m

@@ -113,6 +113,7 @@ PAGES = [
     "verify {0}",
     "run {0} --stand-ins",
     "equivalent {0} {0} --seeds 1",
+    "numerics {0} {0} --seeds 1",
     "opt {0} -p simplify -o out.hlo --timing --statistics",
     "opt {0} --passes hlo-memory-scheduler,latency-hiding-scheduler -o out.hlo",
     "diff {0} {1} --target h100_sxm",

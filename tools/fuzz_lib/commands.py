@@ -29,6 +29,7 @@ _LEFT_OUT = ("engine", "jobs", "repro", "help", "color", "validate", "split_inpu
 _ALWAYS = {
     "run": ["--max-steps", "20000", "--max-memory", "50MB"],
     "equivalent": ["--max-steps", "20000", "--max-memory", "50MB", "--seeds", "1"],
+    "numerics": ["--max-steps", "20000", "--max-memory", "50MB", "--seeds", "1"],
     "opt": ["--repro-dir", "FOLDER"],
 }
 _VALUES = {
@@ -69,7 +70,7 @@ def leaf_commands() -> dict[tuple[str, ...], click.Command]:
 def command_line(dice: random.Random, files: Sequence[str], folder: str) -> list[str]:
     """A command with files to read and random options; what it writes is in `folder`."""
     commands = leaf_commands()
-    words = dice.choice([*commands, ("opt",), ("opt",), ("run",), ("equivalent",)])
+    words = dice.choice([*commands, ("opt",), ("opt",), ("run",), ("equivalent",), ("numerics",)])
     arguments = [*words, *(a.replace("FOLDER", folder) for a in _ALWAYS.get(words[-1], ()))]
     share = dice.choice((0.0, 0.1, 0.25))
     for parameter in commands[words].params:

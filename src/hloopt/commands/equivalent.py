@@ -19,7 +19,15 @@ from hloopt.commands.shared.common import (
     seeds_option,
     top_option,
 )
-from hloopt.commands.shared.running import run_options, run_settings, showing_steps, shrink
+from hloopt.commands.shared.running import (
+    preserves_option,
+    run_options,
+    run_settings,
+    seeds_of,
+    showing_steps,
+    shrink,
+    tolerance_options,
+)
 
 if TYPE_CHECKING:
     from hloopt.equivalence import Comparison
@@ -30,19 +38,8 @@ if TYPE_CHECKING:
 @click.argument("before", metavar="A", shell_complete=completion.files)
 @click.argument("after", metavar="B", shell_complete=completion.files)
 @seeds_option
-@click.option(
-    "--rtol",
-    type=click.FloatRange(0),
-    help="floats may be off by this part of what A gives; default: by type and rounding",
-)
-@click.option("--atol", type=click.FloatRange(0), help="and by this, in the unit of the values")
-@click.option(
-    "--preserves",
-    type=click.Choice(["bits", "rounding", "finite"]),
-    default="rounding",
-    show_default=True,
-    help="bits: floats as they are; finite: what differs on special values alone is no difference",
-)
+@tolerance_options
+@preserves_option
 @run_options
 @top_option("outputs that are not equal bit for bit", 10, least=0)
 @format_option
@@ -67,8 +64,7 @@ def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> i
 
     check_pair(before, after)
     left, right = load(before), load(after)
-    if options["input_files"] and ctx.get_parameter_source("seeds") is _default():
-        options["seeds"] = 1
+    options["seeds"] = seeds_of(ctx, options)
     comparison = _compare(left, right, options)
     if options["output_format"] == "json":
         from hloopt.reports.execution.equivalence import comparison_to_json
@@ -81,12 +77,6 @@ def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> i
     if comparison.mismatch is None:
         return 0
     return EXIT_FOUND if comparison.mismatch.is_decided else EXIT_USAGE
-
-
-def _default() -> object:
-    from click.core import ParameterSource
-
-    return ParameterSource.DEFAULT
 
 
 def _compare(left: Module, right: Module, options: dict[str, Any]) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hloopt.equivalence.judgement import Difference
@@ -42,3 +43,18 @@ class Comparison:
     """Differences on special values alone, which are no mismatch, in sentences."""
     devices: tuple[int, int] = (0, 0)
     """The devices that ran the first module, and the second."""
+
+    @property
+    def nearest(self) -> OutputErrors | None:
+        """The output nearest to its tolerance, of those whose precision a narrow type limits."""
+        return nearest_of(self.outputs)
+
+
+def nearest_of(outputs: Iterable[OutputErrors]) -> OutputErrors | None:
+    """The one whose error is the largest part of its tolerance in ulps of its narrowest type."""
+    limited = (o for o in outputs if o.error_in_units is not None and o.tolerance_in_units)
+    return max(
+        limited,
+        key=lambda o: (o.error_in_units or 0.0) / (o.tolerance_in_units or 1.0),
+        default=None,
+    )

@@ -16,7 +16,7 @@ def not_run(program: Module, module: Module, ran: Collection[Computation]) -> It
     Places are those of `module`. What is applied to elements, as a reduce does, is not a call.
     """
     for caller in program.instructions():
-        if caller.parent not in ran or caller.opcode not in _CALLERS:
+        if caller.parent not in ran or caller.opcode not in CALLERS:
             continue
         place = place_text(module, caller)
         if caller.opcode is Opcode.WHILE:
@@ -32,9 +32,10 @@ def not_run(program: Module, module: Module, ran: Collection[Computation]) -> It
                 yield f"%{callee.name}, which %{caller.name}{place} calls, never ran"
 
 
-_CALLERS = frozenset(
+CALLERS = frozenset(
     (
         *(Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL, Opcode.FUSION, Opcode.ASYNC_START),
         Opcode.CUSTOM_CALL,
     )
 )
+"""Opcodes that run computations as a whole, and not element by element."""

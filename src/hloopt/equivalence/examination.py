@@ -9,7 +9,7 @@ from hloopt.equivalence.comparison import Comparison, Mismatch
 from hloopt.equivalence.coverage import not_run
 from hloopt.equivalence.effects import OtherEffects, effect_pairs, first_effect
 from hloopt.equivalence.judgement import Judge
-from hloopt.equivalence.measures import OutputErrors, Pair, shown
+from hloopt.equivalence.measures import OutputErrors, Pair
 from hloopt.equivalence.pairing import Pairing
 from hloopt.equivalence.room import Room
 from hloopt.equivalence.runs import Run, Runs, Trial
@@ -17,6 +17,7 @@ from hloopt.equivalence.settings import RunSettings
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.exactness import depends_on_layout, rounds
+from hloopt.interpreter.rounding_noise import MovableRoundings
 from hloopt.interpreter.special_values import Special
 from hloopt.preserves import Preserves
 
@@ -40,6 +41,7 @@ class Examination:
         judge: Judge,
         special_judge: Judge,
         preserves: Preserves,
+        movable: MovableRoundings | None = None,
     ) -> None:
         self._left = left
         self._right = Runs(pairing.right, pairing.right_plans, settings)
@@ -48,6 +50,8 @@ class Examination:
         self._judge = judge
         self._special_judge = special_judge
         self._preserves = preserves
+        self._movable = movable
+        """Of the first module; None where passes round nothing at other places."""
         self._done = RunRecord(), RunRecord()
         """The records of either module, over all seeds."""
         self._damped: list[str] = []
@@ -99,7 +103,7 @@ class Examination:
             return
         if not mismatch.is_decided:
             self._left_open.append(f"inputs with {special}: {mismatch.reason}")
-        elif self._preserves == "finite":
+        elif self._preserves in ("finite", "precision"):
             found.on_specials.append(mismatch.reason)
         else:
             found.mismatch = replace(
@@ -111,8 +115,8 @@ class Examination:
         first = self._on_seed(Trial(seed))
         if first is None or first.difference is None or first.is_decided:
             return first
-        if self._settings.inputs.given:
-            return first
+        if self._settings.inputs.given or self._preserves == "precision":
+            return first  # smaller floats may round to nothing in narrow types
         for damping in _DAMPINGS:
             mismatch = self._on_seed(Trial(seed, damping))
             if mismatch is None:
@@ -152,7 +156,10 @@ class Examination:
     ) -> Mismatch | None:
         touches = depends_on_layout if self._preserves == "bits" else rounds
         differences = judge.judge(
-            pairs, trial.seed, lambda: self._left.noises(mine, touches, room), room
+            pairs,
+            trial.seed,
+            lambda: self._left.noises(mine, touches, room, self._movable),
+            room,
         )
         decided = next((d for d in differences if d.is_decided), None)
         if decided is not None:
@@ -162,8 +169,7 @@ class Examination:
             return None
         worst = max(differences, key=lambda d: d.error)
         reason = (
-            f"{worst.describe()}{self._where(worst.device, trial)}, which rounding may explain: "
-            f"a unit in the last place of each operation moves it by {shown(worst.rounding or 0)}. "
+            f"{worst.describe()}{self._where(worst.device, trial)}, {judge.why_not_decided(worst)} "
             f"{self._left.amplifier_text(mine, worst.leaf)}"
         )
         return Mismatch(reason, trial.seed, worst.device, worst, is_decided=False)

@@ -18,6 +18,7 @@ from hloopt.equivalence.measures import (
     is_integral,
     loose_tolerance,
     other_type,
+    shown,
     tight_tolerance,
     turned_zero,
 )
@@ -168,6 +169,13 @@ class Judge:
         if far.any():
             return self._difference(pair, errors, far, seed, noise, is_decided=False)
         return None
+
+    def why_not_decided(self, difference: Difference) -> str:
+        """The reason why a difference may well be none."""
+        return (
+            "which rounding may explain: a unit in the last place of each operation moves it by "
+            f"{shown(difference.rounding or 0)}."
+        )
 
     def _difference(
         self,

@@ -84,6 +84,12 @@ class OutputErrors:
     rounding: float | None = None
     """The distance by which rounding alone moves an element of it; None where that was not
     needed."""
+    narrowest: str | None = None
+    """The narrowest float type on the way to it, where the tolerance comes from that."""
+    error_in_units: float | None = None
+    """The largest error, in units in the last place of the narrowest type at the largest value."""
+    tolerance_in_units: float | None = None
+    """The tolerance, in the same."""
     devices: set[int] = field(default_factory=set)
 
     def add(self, pair: Pair, errors: Errors, seed: int) -> None:
@@ -207,6 +213,18 @@ def _places(array: Array) -> Array:
     bits = np.ascontiguousarray(array).view(f"i{array.dtype.itemsize}").astype(np.int64)
     magnitude = bits & ((1 << (width - 1)) - 1)
     return np.where(bits < 0, -magnitude, magnitude).astype(np.longdouble).reshape(array.shape)
+
+
+def eps_of(dtype: np.dtype[Any]) -> float:
+    """The machine epsilon of a float type."""
+    return float(float_info(dtype).eps)
+
+
+def unit_at(size: float, dtype: np.dtype[Any]) -> float:
+    """A unit in the last place (ulp): how far numbers of a float type are apart at a size."""
+    least = float(float_info(dtype).smallest_normal)
+    exponent = np.floor(np.log2(max(size, least)))
+    return float(2.0**exponent * eps_of(dtype))
 
 
 def allowed(errors: Errors, tolerance: float) -> Array:

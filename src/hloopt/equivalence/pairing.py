@@ -9,8 +9,16 @@ from math import prod
 from hloopt.equivalence.measures import Pair, arrays_with_paths, errors_of
 from hloopt.equivalence.placement import Placement, place
 from hloopt.equivalence.roles import roles_of
-from hloopt.equivalence.signature import Cut, cut_of, first_other, leaf_text, part_counts
+from hloopt.equivalence.signature import (
+    Cut,
+    cut_of,
+    first_other,
+    first_other_parameter,
+    leaf_text,
+    part_counts,
+)
 from hloopt.interpreter.array_plans import ArrayPlan
+from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.parts import covered
 from hloopt.interpreter.values import Array, Value, type_text
 from hloopt.ir.attributes.values.shards import Place, Shards
@@ -181,6 +189,16 @@ def pair_up(
             return Pairing(*pair, found)
         reason = reason if True not in kinds else found
     return reason
+
+
+def pair_up_inputs(left: Placement, right: Placement) -> Pairing:
+    """Bring two modules together that take the same, whatever they give. Raises RunError where
+    they do not take the same."""
+    other = first_other_parameter(left.module, right.module)
+    if other or (left.is_whole or False) != (right.is_whole or False):
+        reason = other or "one module computes for all devices, the other one is partitioned"
+        raise RunError(f"the modules cannot run on the same inputs: {reason}", code="HLO508")
+    return _alike(left, right)
 
 
 def _alike(left: Placement, right: Placement) -> Pairing:

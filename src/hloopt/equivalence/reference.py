@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from hloopt.equivalence.comparison import Comparison, Mismatch
@@ -9,10 +10,15 @@ from hloopt.equivalence.examination import Examination
 from hloopt.equivalence.judgement import Judge
 from hloopt.equivalence.measures import loose_tolerance
 from hloopt.equivalence.pairing import Pairing, pair_up
+from hloopt.equivalence.path_types import PathTypes, rounds_in_sums
+from hloopt.equivalence.precision import PrecisionJudge
 from hloopt.equivalence.runs import Runs
 from hloopt.equivalence.settings import RunSettings
 from hloopt.equivalence.signature import first_other, may_be_cut
+from hloopt.equivalence.widening import widened_inputs, without_narrow_floats
+from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.exactness import depends_on_layout, only_moves_data, rounded_types
+from hloopt.interpreter.rounding_noise import MovableRoundings
 from hloopt.interpreter.values import dtype_of
 from hloopt.ir.module import Module
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
@@ -52,6 +58,8 @@ class Reference:
         pairing = pair(self.module, module, self.settings)
         if isinstance(pairing, str):
             return Comparison(Mismatch(pairing))
+        if preserves == "precision":
+            return self._examine_precision(pairing)
         is_bitwise = preserves == "bits" and self.settings.engine is None
         is_exact = self._only_moves and only_moves_data(module)
         if is_bitwise and not is_exact:
@@ -68,6 +76,59 @@ class Reference:
 
         return Examination(
             self._runs_of(pairing), pairing, self.settings, judge(), judge(), preserves
+        ).run()
+
+    def _examine_precision(self, pairing: Pairing) -> Comparison:
+        """Compare what modules compute, and what they compute where nothing is rounded to fewer
+        than 32 bits: whatever is other there is no matter of precision."""
+        types = PathTypes(pairing.left.program)
+        settings = self.settings
+        found = Examination(
+            self._runs_of(pairing),
+            pairing,
+            settings,
+            PrecisionJudge(settings.tolerance, types),
+            PrecisionJudge(settings.tolerance, types),
+            "precision",
+            MovableRoundings(
+                types.movable_roundings(),
+                any(map(rounds_in_sums, (pairing.left.program, pairing.right.program))),
+            ),
+        ).run()
+        if not types.has_narrow or (found.mismatch is not None and found.mismatch.is_decided):
+            return found
+        try:
+            wide = self._examine_in_f32(pairing, types)
+        except RunError as error:
+            found.notes.append(f"the modules with f32 for narrow floats: {error.message}")
+            return found
+        if wide.mismatch is not None and wide.mismatch.is_decided:
+            reason = f"with f32 for all narrower floats, {wide.mismatch.reason}"
+            found.mismatch = replace(wide.mismatch, reason=reason)
+        elif wide.mismatch is not None:
+            found.notes.append(f"the modules with f32 for narrow floats: {wide.mismatch.reason}")
+        return found
+
+    def _examine_in_f32(self, pairing: Pairing, types: PathTypes) -> Comparison:
+        left, right = map(without_narrow_floats, (pairing.left.module, pairing.right.module))
+        inputs = widened_inputs(self.settings.inputs, pairing.left.module)
+        settings = self.settings._replace(inputs=inputs)
+        again = pair(left, right, settings)
+        if isinstance(again, str):
+            return Comparison(Mismatch(again, is_decided=False))
+        program = again.left.program
+        movable = {
+            program.computations[constant.parent.name][constant.name]: dtype
+            for constant, dtype in types.rounded_constants().items()
+        }
+        return Examination(
+            Runs(again.left, again.left_plans, settings),
+            again,
+            settings,
+            PrecisionJudge(settings.tolerance, types),
+            PrecisionJudge(settings.tolerance, types),
+            "precision",
+            MovableRoundings(movable),
         ).run()
 
     @cached_property

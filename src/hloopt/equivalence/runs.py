@@ -18,13 +18,15 @@ from hloopt.interpreter.array_plans import ArrayPlan
 from hloopt.interpreter.effects import RunRecord
 from hloopt.interpreter.evaluation import Observer
 from hloopt.interpreter.host import Host
-from hloopt.interpreter.rounding_noise import RoundingNoise
+from hloopt.interpreter.rounding_noise import MovableRoundings, RoundingNoise
 from hloopt.interpreter.special_values import Special
 from hloopt.interpreter.values import Value
 from hloopt.ir.instruction import Instruction
 
 _NOISE_SEEDS = (1, 2)
 """Runs with rounding noise that stand for all that rounding may do."""
+_MOVING_SEEDS = (1, 2, 3, 4)
+"""The same, where roundings may be at other places."""
 
 
 _MOST_KEPT = 1 << 30
@@ -91,9 +93,7 @@ class Runs:
 
     def fresh(self, trial: Trial, beside: int) -> Run:
         """The same, not kept, `beside` bytes of other runs."""
-        settings = self._settings
-        inputs = settings.inputs._replace(damping=trial.damping, special=trial.special)
-        settings = settings._replace(inputs=inputs)
+        settings = self._on_inputs_of(trial)
         arguments = settings.arguments(self.placement, trial.seed, self.plans, beside)
         host = settings.host(trial.seed)
         record = RunRecord()
@@ -102,22 +102,33 @@ class Runs:
         size = bytes_held((*map(tuple, arguments), *results, *sent))
         return Run(arguments, results, record, host, size)
 
+    def _on_inputs_of(self, trial: Trial) -> RunSettings:
+        inputs = self._settings.inputs._replace(damping=trial.damping, special=trial.special)
+        return self._settings._replace(inputs=inputs)
+
     def specials(self) -> list[Special]:
         """The kinds of special values that inputs are to hold, and can."""
         if not self._settings.specials:
             return []
         return self._settings.inputs.specials(self.placement.module.entry, self.plans)
 
-    def noises(self, run: Run, touches: Callable[[Instruction], bool], room: Room) -> Noises:
+    def noises(
+        self,
+        run: Run,
+        touches: Callable[[Instruction], bool],
+        room: Room,
+        movable: MovableRoundings | None = None,
+    ) -> Noises:
         """The effect of rounding noise, in some operations, on the outputs of a run and on what it
-        sends out, in the room that is left beside it."""
+        sends out, in the room that is left beside it. `movable` as `RoundingNoise` has it."""
         plain = run
         if self._settings.engine is not None:
             plain = self._again(run, beside=room.held)
             room = room.beside(plain.size)
         found = []
-        for seed in _NOISE_SEEDS:
-            noisy = self._again(run, noise=RoundingNoise(seed, touches), beside=room.held)
+        for seed in _NOISE_SEEDS if movable is None else _MOVING_SEEDS:
+            noise = RoundingNoise(seed, touches, movable)
+            noisy = self._again(run, noise=noise, beside=room.held)
             pairs: list[Pair] = []
             for device, (a, b) in enumerate(zip(plain.results, noisy.results, strict=True)):
                 pairs += matching(device, a, b)
@@ -136,9 +147,13 @@ class Runs:
     ) -> Run:
         """The run once more, by the interpreter."""
         record = RunRecord()
+        arguments = run.arguments
+        if noise is not None:
+            parameters = self.placement.program.entry.parameters
+            arguments = [list(map(noise.disturb, parameters, own)) for own in arguments]
         results = self._settings.interpret(
             self.placement,
-            run.arguments,
+            arguments,
             run.host,
             observer=observer,
             noise=noise,
@@ -146,6 +161,13 @@ class Runs:
             beside=beside,
         )
         return Run(run.arguments, results, record, run.host, bytes_held(results))
+
+    def watch(self, trial: Trial, observer: Observer, beside: int) -> None:
+        """Run it by the interpreter, `beside` bytes of other values, and show all values."""
+        settings = self._on_inputs_of(trial)
+        arguments = settings.arguments(self.placement, trial.seed, self.plans, beside)
+        host = settings.host(trial.seed)
+        settings.interpret(self.placement, arguments, host, observer=observer, beside=beside)
 
     def amplifier_text(self, run: Run, leaf: Index) -> str:
         """The operation that makes the most of rounding in an output, in a sentence."""

@@ -58,6 +58,12 @@ def first_other(left: Module, right: Module) -> str:
 
     Layouts and dynamic sizes are no difference. O(parameters and their arrays).
     """
+    roots = Signature(left, left.entry.root), Signature(right, right.entry.root)
+    return first_other_parameter(left, right) or _other(*roots, "")
+
+
+def first_other_parameter(left: Module, right: Module) -> str:
+    """The same, of parameters alone."""
     pairs = zip_longest(left.entry.parameters, right.entry.parameters)
     count = len(left.entry.parameters), len(right.entry.parameters)
     for number, (before, after) in enumerate(pairs):
@@ -72,7 +78,7 @@ def first_other(left: Module, right: Module) -> str:
                 if _differ(count)
                 else what
             )
-    return _other(Signature(left, left.entry.root), Signature(right, right.entry.root), "")
+    return ""
 
 
 def may_be_cut(left: Module, right: Module) -> bool:

@@ -7,16 +7,18 @@ alone: counts, masks, sums of small numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
+from hloopt.interpreter.arithmetic.conversions import converted
 from hloopt.interpreter.exactness import has_last_bits, is_inexact, rounds, sums_are_exact
 from hloopt.interpreter.kernels import Function
-from hloopt.interpreter.values import Array, Value, float_info
+from hloopt.interpreter.values import Array, Value, computing_type, float_info
+from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.attributes.values import parse_dim_labels, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -27,38 +29,96 @@ _SUMS = 4
 square times the square root of their number N, each of which is rounded: N over this, in all."""
 
 
+class MovableRoundings(NamedTuple):
+    """The freedom of a program that may round to narrow types at other places."""
+
+    types: Mapping[Instruction, np.dtype[Any]]
+    """Operations whose results may as well be rounded to another type."""
+    in_sums: bool = False
+    """Whether each step of a sum may be rounded: where a reducing computation says so."""
+
+
 class RoundingNoise:
     """Disturbs values, by another pattern for each `seed`.
 
     The pattern depends on the instruction and the value alone: devices that compute the same still
-    do. `touches` says in which operations.
+    do. `touches` says in which operations. With `movable` all that is not plainly exact counts as
+    rounded, and sums as rounded once.
     """
 
-    def __init__(self, seed: int, touches: Callable[[Instruction], bool] = rounds) -> None:
+    def __init__(
+        self,
+        seed: int,
+        touches: Callable[[Instruction], bool] = rounds,
+        movable: MovableRoundings | None = None,
+    ) -> None:
         self._touches = touches
+        self._movable = {} if movable is None else movable.types
+        self._moves = movable is not None
+        self._moves_in_sums = movable is not None and movable.in_sums
         signs = np.random.default_rng(seed).integers(0, 2, _POOL, dtype=np.int8)
         self._signs = signs * np.int8(2) - np.int8(1)
 
     def around(self, instruction: Instruction, kernel: Function) -> Function:
         """A kernel whose results are disturbed."""
+        if instruction in self._movable:
+            kernel = self._moving(self._movable[instruction], kernel)
         if not self._touches(instruction):
             return kernel
-        terms = _terms(instruction)
+        terms = terms_of(instruction)
 
         def run(instruction: Instruction, *operands: Value) -> Value:
             value = kernel(instruction, *operands)
             if terms > 1:
                 error = _error_of_sum(instruction, terms, operands)
+                if error and self._moves_in_sums and instruction.opcode in _REDUCTIONS:
+                    value = self._moved_in_steps(instruction, value, terms)
                 return self._disturbed(instruction, value, error) if error else value
             if isinstance(value, tuple) or not _can_be_disturbed(value.dtype):
                 return self._disturbed(instruction, value)
-            return self._stepped(instruction, value, is_inexact(instruction, value, operands))
+            inexact = is_inexact(instruction, value, operands, by_bits=not self._moves)
+            return self._stepped(instruction, value, inexact)
 
         return run
 
     def disturb(self, instruction: Instruction, value: Value) -> Value:
-        """A value that devices have computed together."""
+        """A value that no kernel gives: that of an argument, or one that devices have computed
+        together."""
+        if instruction in self._movable:
+            value = self._moved(instruction, value, self._movable[instruction])
         return self._disturbed(instruction, value) if self._touches(instruction) else value
+
+    def _moving(self, dtype: np.dtype[Any], kernel: Function) -> Function:
+        def run(instruction: Instruction, *operands: Value) -> Value:
+            return self._moved(instruction, kernel(instruction, *operands), dtype)
+
+        return run
+
+    def _moved(self, instruction: Instruction, value: Value, dtype: np.dtype[Any]) -> Value:
+        """A value off by half a unit in the last place of a type, where the type cannot hold it."""
+        if isinstance(value, tuple):
+            return tuple(self._moved(instruction, element, dtype) for element in value)
+        if value is None or value.dtype.kind not in "fV" or value.dtype.itemsize <= dtype.itemsize:
+            return value
+        half = self._pattern(instruction, value) * np.float32(float_info(dtype).eps / 2)
+        with np.errstate(all="ignore"):
+            found = (value + np.abs(value) * half).astype(value.dtype)
+            is_inexact = converted(converted(value, dtype), value.dtype) != value
+        return np.where(is_inexact & np.isfinite(found), found, value)
+
+    def _moved_in_steps(self, instruction: Instruction, value: Value, terms: int) -> Value:
+        """Sums off by what rounding each step does where all terms have one sign: half a unit in
+        the last place of the sum for each, of either sign."""
+        if isinstance(value, tuple):
+            return tuple(self._moved_in_steps(instruction, each, terms) for each in value)
+        if not _can_be_disturbed(value.dtype) or value.dtype.kind == "c":
+            return value
+        narrow = self._movable.get(instruction, value.dtype)
+        part = np.float32(sqrt(terms) / 2 * float(float_info(narrow).eps))
+        moved = (value + self._pattern(instruction, value) * np.abs(value) * part).astype(
+            value.dtype
+        )
+        return np.where(np.isfinite(moved), moved, value)
 
     def _disturbed(self, instruction: Instruction, value: Value, error: float = 0.0) -> Value:
         """A value that is off by up to `error`, in units in the last place of 1, and one of its own
@@ -71,9 +131,11 @@ class RoundingNoise:
             parts = np.asarray(value, order="C")[..., None].view(f"f{value.dtype.itemsize // 2}")
             parts = self._disturbed(instruction, parts, error)
             return parts.view(value.dtype).reshape(value.shape)
-        inexact = has_last_bits(value)
+        inexact = np.asarray(True) if self._moves else has_last_bits(value)
         if error:
-            eps = float(float_info(value.dtype).eps)
+            is_once = self._moves and not self._moves_in_sums
+            dtype = computing_type(value.dtype) if is_once else value.dtype
+            eps = float(float_info(dtype).eps)
             moved = (value + self._pattern(instruction, value) * (error * eps)).astype(value.dtype)
             value = np.where(np.isfinite(moved), moved, value)
         return self._stepped(instruction, value, inexact)
@@ -118,7 +180,7 @@ _SOLVERS = frozenset(
 )
 
 
-def _terms(instruction: Instruction) -> int:
+def terms_of(instruction: Instruction) -> int:
     """The number of terms an element of the result is summed up of, at the most."""
     opcode, attributes = instruction.opcode, instruction.attributes
     dimensions = [o.shape.dimensions for o in instruction.operands if o.shape.is_array]
@@ -127,6 +189,9 @@ def _terms(instruction: Instruction) -> int:
     if opcode is Opcode.CONVOLUTION:
         labels = parse_dim_labels(attributes["dim_labels"])
         return prod(dimensions[1]) // max(1, dimensions[1][labels.kernel_output_feature_dimension])
+    if opcode is Opcode.REDUCE_WINDOW:
+        sizes = (dimension.size for dimension in window_of(instruction).dimensions)
+        return min(prod(sizes), prod(dimensions[0])) + 1
     if opcode in _REDUCTIONS:
         results = max((leaf.element_count() for leaf in instruction.shape.leaves()), default=1)
         return max(prod(dimensions[0]) // max(1, results), 1) + (opcode is not Opcode.REDUCE)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from hloopt.diagnostics import Miscompiled, Source
 from hloopt.equivalence import Comparison, Reference, RunSettings
+from hloopt.equivalence.comparison import nearest_of
+from hloopt.equivalence.measures import OutputErrors
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.special_values import Special
 from hloopt.ir.module import Module
@@ -27,10 +29,13 @@ class Validation:
     """Differences on special values alone, after passes that do not preserve these."""
     notes: list[str] = field(default_factory=list)
     """Notes on values and code that were not compared."""
+    nearest: OutputErrors | None = None
+    """The output nearest to its tolerance, after passes that change precision."""
 
     def add(self, comparison: Comparison) -> None:
         """Count another comparison in."""
         self.seeds = max(self.seeds, comparison.seeds)
+        self.nearest = nearest_of(filter(None, (self.nearest, comparison.nearest)))
         for mine, new in (
             (self.specials, comparison.specials),
             (self.on_specials, comparison.on_specials),

@@ -64,13 +64,24 @@ def _extent(validation: Validation) -> str:
     special = (
         f"; also on inputs with {', '.join(validation.specials)}" if validation.specials else ""
     )
-    return f"the module computes what it did (compared {times}{special})"
+    near = ""
+    if validation.nearest is not None:
+        from hloopt.reports.execution.equivalence import in_ulps
+
+        near = f"; {in_ulps(validation.nearest)}"
+    return f"the module computes what it did (compared {times}{special}{near})"
 
 
 def _validation_to_json(validation: Validation) -> dict[str, object]:
     """The keys are those of `hloopt equivalent`."""
+    outputs = []
+    if validation.nearest is not None:
+        from hloopt.reports.execution.equivalence import errors_to_json
+
+        outputs.append(errors_to_json(validation.nearest))
     return {
         "seeds": validation.seeds,
+        "outputs": outputs,
         "special_values": validation.specials,
         "on_special_values_alone": validation.on_specials,
         "not_compared": validation.notes,

@@ -119,6 +119,40 @@ def run_options(command: Function) -> Function:
     return command
 
 
+def tolerance_options(command: Function) -> Function:
+    """`--rtol`, `--atol`: how far floats may be off."""
+    rtol = click.option(
+        "--rtol",
+        type=click.FloatRange(0),
+        help="floats may be off by this part of what A gives; default: by type and rounding",
+    )
+    atol = click.option(
+        "--atol", type=click.FloatRange(0), help="and by this, in the unit of the values"
+    )
+    return rtol(atol(command))
+
+
+def preserves_option(command: Function) -> Function:
+    """`--preserves WHAT`: what two programs have to have in common."""
+    return click.option(
+        "--preserves",
+        type=click.Choice(["bits", "rounding", "finite", "precision"]),
+        default="rounding",
+        show_default=True,
+        help="bits: floats as they are; finite: what differs on special values alone is no "
+        "difference; precision: nor is where floats are rounded to the narrowest type on their way",
+    )(command)
+
+
+def seeds_of(ctx: click.Context, options: dict[str, Any]) -> int:
+    """On how many inputs to run: on one where inputs are given and nobody asks for more."""
+    from click.core import ParameterSource
+
+    is_default = ctx.get_parameter_source("seeds") is ParameterSource.DEFAULT
+    count: int = options["seeds"]
+    return 1 if options["input_files"] and is_default else count
+
+
 def run_settings(
     modules: Sequence[Module], options: dict[str, Any], on_steps: Callable[[int], None] | None
 ) -> RunSettings:

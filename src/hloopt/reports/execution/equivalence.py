@@ -31,23 +31,38 @@ def verdict_of(comparison: Comparison) -> str:
     return "different" if mismatch.is_decided else "not decided"
 
 
-def render_comparison(comparison: Comparison, console: Console, *, top: int) -> None:
-    """The verdict, how far outputs are off, and what was not compared."""
+def print_verdict(comparison: Comparison, console: Console) -> None:
+    """The verdict, with the reason or the extent of the comparison, in a line."""
     from rich.text import Text
 
     verdict = verdict_of(comparison)
     mismatch = comparison.mismatch
     text = _extent(comparison) if mismatch is None else mismatch.reason
     console.print(Text.assemble((f"{verdict}: ", _STYLES[verdict]), text), soft_wrap=True)
+
+
+def render_comparison(comparison: Comparison, console: Console, *, top: int) -> None:
+    """The verdict, how far outputs are off, and what was not compared."""
+    from rich.text import Text
+
+    print_verdict(comparison, console)
     if comparison.specials:
         console.print(f"also on inputs with {', '.join(comparison.specials)}")
     off = [errors for errors in comparison.outputs if errors.unequal]
     if off and top:
         _render_errors(sorted(off, key=_badness, reverse=True), console, top)
+    if comparison.nearest is not None:
+        console.print(in_ulps(comparison.nearest), soft_wrap=True)
     for difference in comparison.on_specials:
         console.print(Text.assemble(("on special values alone: ", "yellow"), difference))
     for note in comparison.notes:
         console.print(Text.assemble(("not compared: ", "yellow"), note))
+
+
+def in_ulps(errors: OutputErrors) -> str:
+    """The error and the tolerance of an output whose precision a narrow type limits."""
+    off, most = errors.error_in_units or 0.0, errors.tolerance_in_units or 0.0
+    return f"{errors.name} is off by {shown(off, 2)} of {shown(most, 2)} ulps of {errors.narrowest}"
 
 
 def _extent(comparison: Comparison) -> str:
@@ -130,7 +145,7 @@ def comparison_to_json(comparison: Comparison) -> dict[str, object]:
         "seeds": comparison.seeds,
         "special_values": comparison.specials,
         "on_special_values_alone": comparison.on_specials,
-        "outputs": [_errors_to_json(errors) for errors in comparison.outputs],
+        "outputs": [errors_to_json(errors) for errors in comparison.outputs],
         "not_compared": comparison.notes,
     }
     if mismatch is not None:
@@ -150,7 +165,8 @@ def comparison_to_json(comparison: Comparison) -> dict[str, object]:
     return found
 
 
-def _errors_to_json(errors: OutputErrors) -> dict[str, object]:
+def errors_to_json(errors: OutputErrors) -> dict[str, object]:
+    """How far an output is off."""
     return {
         "name": errors.name,
         "output": list(errors.leaf) if errors.leaf[:1] != (-1,) else None,
@@ -162,7 +178,14 @@ def _errors_to_json(errors: OutputErrors) -> dict[str, object]:
         "relative": _largest_to_json(errors.relative),
         "ulps": _largest_to_json(errors.ulps),
         "rounding": None if errors.rounding is None else json_number(errors.rounding),
+        "narrowest": errors.narrowest,
+        "narrowest_ulps": _number_to_json(errors.error_in_units),
+        "narrowest_ulps_allowed": _number_to_json(errors.tolerance_in_units),
     }
+
+
+def _number_to_json(number: float | None) -> object:
+    return None if number is None else json_number(number)
 
 
 def _largest_to_json(largest: Largest | None) -> dict[str, object] | None:
