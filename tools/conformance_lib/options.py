@@ -112,11 +112,6 @@ def _is_scalar_by_default(instruction: Instruction) -> bool:
     return instruction.shape.is_scalar and may_be_merged(instruction, effects)
 
 
-def _as_written(value: object) -> object:
-    """A value that the pass itself reads in the form of the records."""
-    return value
-
-
 def _scaled_dot_filter(value: Any) -> object:
     """All, none, or those of whose operands some have other element types than these."""
     match value:

@@ -39,6 +39,7 @@ PASSES = {
     "bfloat16-propagation": ".precision.bfloat16_propagation:Bfloat16Propagation",
     "block-scaling-rewriter": (
         ".precision.block_scaling.block_scaling_rewriter:BlockScalingRewriter"
+    ),
     "call-inliner": ".call_graph.call_inliner:CallInliner",
     "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": ".call_graph.call_splitter:CallSplitter",

@@ -56,7 +56,7 @@ class _Folds:
 
 @register(
     "bfloat16-conversion-folding",
-    preserves="rounding",
+    preserves="precision",
     xla=XlaPass(
         "BFloat16ConversionFolding",
         "xla/service/bfloat16_conversion_folding.h",

@@ -25,7 +25,7 @@ from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
 
 @register(
     "float-normalization",
-    preserves="finite",
+    preserves="precision",
     xla=XlaPass("FloatNormalization", "xla/hlo/transforms/simplifiers/float_normalization.h"),
 )
 class FloatNormalization(ModulePass):

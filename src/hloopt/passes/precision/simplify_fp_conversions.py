@@ -15,7 +15,7 @@ from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
 @register(
     "simplify-fp-conversions",
-    preserves="finite",
+    preserves="precision",
     xla=XlaPass(
         "SimplifyFPConversions", "xla/hlo/transforms/simplifiers/simplify_fp_conversions.h"
     ),

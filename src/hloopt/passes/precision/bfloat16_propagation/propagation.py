@@ -28,7 +28,7 @@ from hloopt.passes.precision.float_support import FloatSupport
 
 @register(
     "bfloat16-propagation",
-    preserves="rounding",
+    preserves="precision",
     xla=XlaPass(
         "BFloat16Propagation", "xla/hlo/transforms/bfloat16_propagation.h", compared="tests"
     ),
