@@ -27,7 +27,7 @@ from differential_lib.chains import LEFT_OUT, Step, chain
 from differential_lib.generate import dice_of, program_text
 from differential_lib.judge import judge
 from differential_lib.shrinking import shrunk
-from hloopt.pass_framework.registry import pass_names
+from hloopt.pass_framework.registry import PASSES
 from sweep_lib.arguments import sweep_of, sweep_parser
 from sweep_lib.findings import Finding, Progress
 from sweep_lib.limits import Limits
@@ -103,7 +103,7 @@ def main() -> int:
 
 def _coverage(outcomes: Counter[str]) -> str:
     """A table of what the passes did and what could not be run."""
-    names = pass_names(plugins=False)
+    names = sorted(PASSES)
     wide = max(map(len, names))
     lines = [f"{'pass':{wide}} {'ran':>7} {'changed':>8} {'refused':>8}"]
     for name in names:

@@ -216,6 +216,8 @@ MAY_REFUSE = (
     "check-no-data-dependency-in-scheduling-annotations",
 )
 """Passes that end with an error where annotations or limits cannot be met, or calls do not fit."""
+NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
+"""Passes that refuse scans that are not associative."""
 CHANGES_FEW = [
     # XLA's unit tests have hardly any equal fusions, conditionals that are applied to elements, or
     # gathered broadcasts.
@@ -300,8 +302,9 @@ def assert_laws(name: str, options: dict[str, Any], subject: Subject) -> bool:
     version = module.version
     try:
         changed = run(name, options, module)
-    except PassRefused:
-        if not options.get("hard_memory_limit"):
+    except PassRefused as refusal:
+        is_about_scan = name in NEEDS_EXPANDED_SCANS and "Non-associative scan" in str(refusal)
+        if not (options.get("hard_memory_limit") or is_about_scan):
             raise
         return False  # the driver would take the module back; `test_schedules` looks at limits
     after = print_module(module, FULL)

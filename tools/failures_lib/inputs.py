@@ -1,4 +1,4 @@
-"""Modules to plant failures in: ours of testdata/, and those of the shared corpus."""
+"""Modules to plant failures in: ours, and those of the shared corpus."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
-
-from differential_lib.generate import program_text
 
 _ROOT = Path(__file__).parents[2]
 
@@ -22,9 +20,9 @@ def benchmark(name: str) -> Callable[[], str]:
     return lambda: _read(_shared() / "corpus" / "benchmarks" / name)
 
 
-def random_program(seed: int, number: int) -> Callable[[], str]:
-    """A program of `tools/random_differential.py`."""
-    return lambda: program_text(seed, number)
+def random_program(name: str) -> Callable[[], str]:
+    """A program that `tools/random_differential.py` once made, kept beside this file."""
+    return lambda: _read(Path(__file__).with_name(name))
 
 
 def _shared() -> Path:

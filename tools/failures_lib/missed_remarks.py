@@ -364,7 +364,7 @@ _NESTED = PlantedFailure(
     "a loop in a loop that both send on",
     "missed remark",
     "cse,planted-missed-nested,dce",
-    random_program(22, 373),
+    random_program("loop_in_a_loop.hlo"),
     226,
     """HloModule m
 inner {

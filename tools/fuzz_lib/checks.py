@@ -7,7 +7,7 @@ from hloopt.diagnostics import HloError, PassRefused, render_error
 from hloopt.ir import Computation, Module
 from hloopt.memory import analyze_memory
 from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import create_pass, pass_names
+from hloopt.pass_framework.registry import PASSES, create_pass
 from hloopt.reports.diff.comparison import diff_modules
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
@@ -97,7 +97,7 @@ def check_message(error: HloError) -> None:
 
 
 def _check_passes(text: str, state: State) -> None:
-    for name in pass_names(plugins=False):
+    for name in sorted(PASSES):
         state.step = name
         next_step()
         module = parse_module(text)

@@ -10,7 +10,7 @@ from hloopt.diagnostics import HloError, PassFailure, PassRefused, Source, rende
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import parse_passes
 from hloopt.pass_framework.pipeline_yaml import parse_pipeline
-from hloopt.pass_framework.registry import pass_names
+from hloopt.pass_framework.registry import PASSES
 from hloopt.pass_framework.runner import PipelineRunner
 from hloopt.pass_framework.shipped import shipped_folder
 from hloopt.text import parse_module
@@ -54,7 +54,7 @@ def _shipped(dice: random.Random) -> str:
 
 
 def _made_up(dice: random.Random) -> str:
-    names = pass_names(plugins=False)
+    names = sorted(PASSES)
     lines = ["name: p", "passes:"]
     for _ in range(dice.randint(1, 6)):
         name = dice.choice(names)
@@ -78,7 +78,7 @@ def _mutated(dice: random.Random, text: str) -> str:
     if not words:
         return text
     word = dice.choice(words)
-    new = dice.choice((*_WORDS, dice.choice(words)[0], dice.choice(pass_names(plugins=False))))
+    new = dice.choice((*_WORDS, dice.choice(words)[0], dice.choice(sorted(PASSES))))
     if dice.random() < 0.3:
         new = f"{word[0]}: {new}"
     return text[: word.start()] + new + text[word.end() :]

@@ -218,9 +218,9 @@ def register_pass(
     return decorate
 
 
-def pass_names(*, plugins: bool = True) -> list[str]:
-    """The names of all passes, sorted."""
-    return sorted({*PASSES, *_REGISTERED, *(offered() if plugins else ())})
+def pass_names() -> list[str]:
+    """The names of all passes, sorted: PASSES, those registered, those that packages offer."""
+    return sorted({*PASSES, *_REGISTERED, *offered()})
 
 
 def other_names(pass_name: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from hloopt.diagnostics import HloError, PassRefused
 from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import PASSES, create_pass, pass_names
+from hloopt.pass_framework.registry import PASSES, create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 
@@ -45,7 +45,7 @@ def test_a_lie_is_found_out() -> None:
 def test_all_passes_say_truly_whether_they_changed_the_module(
     corpus_entries: list[CorpusEntry],
 ) -> None:
-    names = [name for name in pass_names(plugins=False) if PASSES[name].startswith(".")]
+    names = [name for name in sorted(PASSES) if PASSES[name].startswith(".")]
     assert "cse" in names
     tried = 0
     for entry in [e for e in corpus_entries if e.verdict == "ok"][::12]:
