@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloError, Source
 from hloopt.ir.module import Module
+from hloopt.ir.shapes.shape import Shape
 from hloopt.reduction.edits.attributes import DropAttributeKinds, DropAttributes
 from hloopt.reduction.edits.constants import LowerConstants
 from hloopt.reduction.edits.dimensions import LowerSizes
@@ -24,7 +25,7 @@ from hloopt.reduction.edits.passes import RunPasses
 from hloopt.reduction.edits.removal import RemoveInstructions
 from hloopt.reduction.edits.replacement import (
     DropOutputs,
-    KeepOneOperand,
+    KeepOneResult,
     ReplaceByEarlier,
     ReplaceByOperand,
 )
@@ -50,7 +51,7 @@ EDITS: tuple[Edit, ...] = (
     RemoveInstructions(),
     KeepComputation(),
     DropOutputs(),
-    KeepOneOperand(),
+    KeepOneResult(),
     Inline(),
     DropElements(),
     UnwrapElements(),
@@ -75,6 +76,8 @@ class Size(NamedTuple):
     """The size of a module: what a reduction makes smaller, the first figure first."""
 
     instructions: int
+    elements: int
+    """Of all arrays together."""
     characters: int
 
 
@@ -216,5 +219,11 @@ class Reducer:
 
 
 def size_of(module: Module, text: str) -> Size:
-    """The size of a module with its text."""
-    return Size(module.instruction_count(), len(text))
+    """The size of a module with its text. O(instructions)."""
+    elements = sum(map(_elements, (i.shape for i in module.instructions())))
+    return Size(module.instruction_count(), elements, len(text))
+
+
+@cache
+def _elements(shape: Shape) -> int:
+    return sum(leaf.element_count() for leaf in shape.leaves() if leaf.is_array)

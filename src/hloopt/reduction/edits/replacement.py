@@ -75,8 +75,8 @@ def _first_by_shape(computation: Computation) -> dict[Shape, Instruction]:
     return first
 
 
-class KeepOneOperand:
-    """Replace the entry's root by one of its operands."""
+class KeepOneResult:
+    """Let the entry return one operand of its root, or what nothing uses."""
 
     what: ClassVar[Count] = Count(
         "result replaced by what it is made of", "results replaced by what they are made of"
@@ -84,16 +84,22 @@ class KeepOneOperand:
     one_by_one: ClassVar[bool] = True
 
     def parts(self, module: Module) -> Sequence[Hashable]:
-        """The operands, those with the least before them last."""
-        root = module.entry.root
-        return [operand.name for operand in dict.fromkeys(root.operands)]
+        """What is not used at all, and the operands."""
+        entry = module.entry
+        unused = [
+            i.name
+            for i in entry.instructions
+            if not i.users and not i.is_root and i.opcode is not Opcode.PARAMETER
+        ]
+        return [*unused, *(operand.name for operand in dict.fromkeys(entry.root.operands))]
 
     def apply(self, session: EditSession, parts: Collection[Hashable]) -> None:
-        """Let the entry return the operand of this name."""
-        root = session.module.entry.root
-        for operand in root.operands:
-            if operand.name in parts:
-                session.module.entry.set_root(operand)
+        """Let the entry return the value of this name."""
+        entry = session.module.entry
+        root = entry.root
+        for instruction in list(entry.instructions):
+            if instruction.name in parts:
+                entry.set_root(instruction)
                 session.loosen([root])
                 return
 

@@ -22,7 +22,7 @@ _GIVE_RESULT = frozenset((Opcode.CALL, Opcode.FUSION, Opcode.CONDITIONAL, Opcode
 _VARIADIC = frozenset(
     (
         *(Opcode.ALL_REDUCE, Opcode.ALL_GATHER, Opcode.REDUCE_SCATTER, Opcode.ALL_TO_ALL),
-        *(Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_BROADCAST, Opcode.OPT_BARRIER),
+        *(Opcode.COLLECTIVE_PERMUTE, Opcode.COLLECTIVE_BROADCAST),
     )
 )
 
@@ -215,6 +215,8 @@ def _how(instruction: Instruction) -> _Drop | None:
         return _from_loop if is_free and _owns_all(instruction) else None
     if opcode in _GIVE_RESULT:
         return _from_roots if _owns_all(instruction) else None
+    if opcode is Opcode.OPT_BARRIER and len(instruction.operands) == 1:
+        return _from_operand
     if opcode in _VARIADIC and len(instruction.operands) == len(instruction.shape.elements):
         return _from_operands
     return None
@@ -250,6 +252,12 @@ def _from_root(session: EditSession, computation: Computation, numbers: set[int]
     root = computation.root
     computation.set_root(_without(root, numbers))
     session.loosen([root])
+
+
+def _from_operand(session: EditSession, barrier: Instruction, numbers: set[int]) -> None:
+    operand = barrier.operands[0]
+    barrier.replace_operand(0, _without(operand, numbers))
+    session.loosen([operand])
 
 
 def _from_operands(session: EditSession, collective: Instruction, numbers: set[int]) -> None:
