@@ -17,7 +17,12 @@ from hloopt.diagnostics import HloError
 from hloopt.reduction.edits.edit import Edit
 from hloopt.reduction.edits.focus import Focus
 from hloopt.reduction.edits.removal import RemoveInstructions
-from hloopt.reduction.edits.replacement import DropOutputs, ReplaceByEarlier
+from hloopt.reduction.edits.replacement import (
+    DropOutputs,
+    KeepOneResult,
+    ReplaceByEarlier,
+    ReplaceByOperand,
+)
 from hloopt.reduction.edits.session import EditSession
 from hloopt.reduction.edits.slots import (
     DropBranchElements,
@@ -204,6 +209,90 @@ def test_tuples_of_one_element_are_unwrapped() -> None:
     text = after(UnwrapElements(), CALLS, "branch")
     assert "f32[4]{0} conditional(" in text
     assert "ROOT %branch" in text
+
+
+def test_of_an_operation_each_operand_may_stay() -> None:
+    called = CALLS.replace("fusion(%called, %y), kind=kLoop, calls", "call(%called, %y), to_apply")
+    parts = list(ReplaceByOperand().parts(parse_module(called)))
+    assert [part for part in parts if part[1] == "sum"] == [(0, "sum"), (1, "sum")]  # type: ignore[index]
+    assert "ROOT %a" in after(ReplaceByOperand(), called, (0, "sum"))
+    assert "ROOT %b" in after(ReplaceByOperand(), called, (1, "sum"))
+    assert "ROOT %a" in after(ReplaceByOperand(), called, (0, "sum"), (1, "sum"))
+
+
+TWO_LOOPS = LOOP.replace(
+    "  ROOT %out",
+    """  %again = (s32[], f32[4], f32[4]) tuple(%zero, %y, %y)
+  %other = (s32[], f32[4], f32[4]) while(%again), condition=%condition, body=%body.1
+  %r = f32[4] get-tuple-element(%other), index=1
+  ROOT %out""",
+).replace(
+    "%condition (",
+    """%body.1 (s.2: (s32[], f32[4], f32[4])) -> (s32[], f32[4], f32[4]) {
+  ROOT %s.2 = (s32[], f32[4], f32[4]) parameter(0)
+}
+
+%condition (""",
+    1,
+)
+
+
+def test_loops_that_share_a_condition_lose_an_element_together() -> None:
+    parts = list(DropElements().parts(parse_module(TWO_LOOPS)))
+    assert parts == [("loop", 0), ("loop", 1), ("loop", 2)]
+    text = after(DropElements(), TWO_LOOPS, ("loop", 2))
+    assert text.count("(s32[], f32[4]{0}) while") == 2
+    text = after(UnwrapElements(), after(DropElements(), TWO_LOOPS, *parts[:1], *parts[2:]), "loop")
+    assert text.count("= f32[4]{0} while") == 2
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "%r = (s32[], f32[4], f32[4]) copy(%other)",
+        "%r = (s32[], f32[4], f32[4]) call(%again), to_apply=%body.1",
+    ],
+    ids=["one is read whole", "a body that is called too"],
+)
+def test_loops_keep_their_elements_where_one_cannot_lose_it(use: str) -> None:
+    text = TWO_LOOPS.replace("%r = f32[4] get-tuple-element(%other), index=1", use)
+    assert list(DropElements().parts(parse_module(text))) == []
+
+
+def test_calls_of_one_computation_lose_an_element_together() -> None:
+    text = CALLS.replace(
+        "conditional(%c, %both, %both), true_computation=%left", "call(%both), to_apply=%left"
+    )
+    text = text.replace(", false_computation=%right", "").replace("(f32[4])", "(f32[4], f32[4])")
+    text = text.replace("tuple(%l.0)", "tuple(%l.0, %l.0)").replace(
+        "tuple(%r.1)", "tuple(%r.1, %r.1)"
+    )
+    text = text.replace(
+        "  ROOT %out", "  %more = (f32[4], f32[4]) call(%both), to_apply=%left\n  ROOT %out"
+    )
+    text = after(DropElements(), text, ("branch", 1))
+    assert text.count("= (f32[4]{0}) call(%both)") == 2
+
+
+def test_a_barrier_loses_elements_of_its_operand() -> None:
+    text = CALLS.replace("  %branch", "  %bar = (f32[4], f32[4]) opt-barrier(%both)\n  %branch")
+    text = text.replace("conditional(%c, %both, %both)", "conditional(%c, %two, %two)")
+    text = text.replace(
+        "  %branch",
+        "  %m = f32[4] get-tuple-element(%bar), index=0\n"
+        "  %n = f32[4] get-tuple-element(%bar), index=1\n"
+        "  %two = (f32[4], f32[4]) tuple(%m, %n)\n  %branch",
+    )
+    text = after(DropElements(), text, ("bar", 1))
+    assert "= (f32[4]{0}) opt-barrier(" in text
+
+
+def test_the_entry_may_return_what_nothing_uses() -> None:
+    text = CALLS.replace("  ROOT %out", "  %unused = f32[4] negate(%y)\n  ROOT %out")
+    assert list(KeepOneResult().parts(parse_module(text))) == ["unused", "branch"]
+    text = after(KeepOneResult(), text, "unused")
+    assert "ROOT %unused" in text
+    assert "conditional" not in text
 
 
 def test_all_readers_of_the_corpus_are_untouched(root: Path) -> None:

@@ -101,7 +101,8 @@ class PipelineRunner(NamedTuple):
     opt_limit: int | None = None
     """The most applications that all passes together may make; None: any number."""
     run_limit: int | None = None
-    """The most runs of passes; None: any number. A pass in a fixpoint has several."""
+    """The most runs of passes, of which each begins, whatever `opt_limit` leaves to it; None: any
+    number, up to the limit of applications. A pass in a fixpoint has several."""
     on_application: Callable[[Application], None] | None = None
     """Told of each application when a pass asks for it, before it is made."""
 
@@ -212,7 +213,7 @@ class _Execution:
             run.skipped = f"condition not met: {unmet}"
             return False
         applications = self.result.applications
-        if applications.is_at_limit:
+        if applications.is_at_limit and self.runner.run_limit is None:
             run.skipped = f"the limit of {counted(applications.made, 'application')} is reached"
             return False
         if self._begun == self.runner.run_limit:

@@ -154,8 +154,7 @@ class Bisection:
         trace = self._traced(Limits(runs=run))
         before, after = trace.made_before[run - 1], len(trace.applications)
         number = None
-        ends = (Limits(run, before), Limits(run, after))
-        if after > before and [self._shows(end, shown) for end in ends] == [False, True]:
+        if after > before and self._is_between(Limits(run, before), Limits(run, after), shown):
             number = self._least(before, after, lambda n: Limits(run, n), shown)
         application = None
         if number is not None:
@@ -163,6 +162,13 @@ class Bisection:
         begun = trace.runs[run - 1]
         of_pass = sum(other.pass_name == begun.pass_name for other in trace.runs[:run])
         return Culprit(begun.pass_name, run, of_pass, begun.iteration, number, application, shown)
+
+    def _is_between(self, below: Limits, above: Limits, shown: Outcome) -> bool:
+        """Whether applications between these limits are to blame.
+
+        Those that follow each other without end come to one at any limit, given the time.
+        """
+        return not self._shows(below, shown) and self._shows(above, shown, times=_TIMES)
 
     def _least(
         self, below: int, above: int, limits: Callable[[int], Limits], shown: Outcome
@@ -176,14 +182,17 @@ class Bisection:
                 below = middle
         return above
 
-    def _shows(self, limits: Limits, shown: Outcome) -> bool:
-        outcome = self._trials.outcome(task_of(limits, self._text))
+    def _shows(self, limits: Limits, shown: Outcome, times: int = 1) -> bool:
+        outcome = self._trials.outcome(task_of(limits, self._text), times=times)
         return outcome.is_shown and outcome.signature == shown.signature
 
     def _traced(self, limits: Limits) -> Trace:
         """The trace of a run, which is made again for it."""
         self._trials.outcome(task_of(limits, self._text), again=True)
         return read_trace(self._trace)
+
+
+_TIMES = 3
 
 
 def task_of(limits: Limits, text: str) -> str:

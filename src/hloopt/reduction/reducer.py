@@ -67,6 +67,8 @@ EDITS: tuple[Edit, ...] = (
     FewerDevices(),
     PlainTypes(),
     DropAttributes(),
+    # Callers that share a computation change together only: before the end that would be a bar.
+    RunPasses(("computation-deduplicator",)),
 )
 """The edits of a round, coarse to fine; rounds go on until one changes nothing."""
 LAST_EDITS: tuple[Edit, ...] = (ShortNames(),)
@@ -143,6 +145,12 @@ class Reducer:
         self._result = Reduction(text, before, before)
         try:
             self._rounds()
+            if not self._trials.outcome(self._text, again=True).is_shown:
+                # Perhaps a slow candidate was taken for one that hangs.
+                self._trials.take_time()
+                self._text, self._size = text, before
+                self._result.removed.clear()
+                self._rounds()
         except OutOfBudget:
             self._result.is_complete = False
         self._result.text, self._result.after = self._text, self._size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -40,13 +41,16 @@ class TimeLimit(NamedTuple):
         )
 
 
-def _asked(predicate: Predicate, task: tuple[str, int | None]) -> Outcome:
-    """The answer to a task, in a worker."""
-    return predicate(*task)
+def _asked(predicate: Predicate, task: tuple[str, int | None]) -> tuple[Outcome, float]:
+    """The answer to a task, in a worker, and the seconds of the processor that it took."""
+    started = time.process_time()
+    return predicate(*task), time.process_time() - started
 
 
 class _Running(NamedTuple):
     key: str
+    size: int
+    """Of the text, in characters."""
     connection: Connection
     process: BaseProcess
     deadline: float
@@ -76,6 +80,8 @@ class Trials:
         self.predicate = predicate
         self.steps: int | None = None
         """The steps of the interpreter that a trial may take."""
+        self._pace: float | None = None if limit.is_shown else math.inf
+        """The most seconds of the processor that a character took where a trial came to an end."""
         self._jobs = jobs
         self._journal = journal
         self._known: dict[str, Outcome] = {} if journal is None else journal.outcomes
@@ -105,13 +111,32 @@ class Trials:
         if outcome.steps:
             self.steps = outcome.steps + _MORE_STEPS
 
-    def outcome(self, text: str, *, again: bool = False) -> Outcome:
-        """The outcome for one text; `again` asks anew."""
+    def take_time(self) -> None:
+        """Give candidates the whole time limit from now on, those too that were ended sooner."""
+        self._pace = math.inf
+        for key in [key for key, known in self._known.items() if known.signature == HANGS]:
+            del self._known[key]
+
+    def _patience(self, size: int) -> float:
+        """The seconds for a candidate of so many characters.
+
+        Where hanging is the failure, each one that shows it takes all of its time. Ten times of
+        what others took, that came to an end, tells as much sooner; the result is asked again, with
+        the whole limit.
+        """
+        if self._pace is None:
+            return self.limit.seconds
+        return min(
+            self.limit.seconds, _LEAST_PATIENCE + _TIMES * self._pace * max(size, _LEAST_SIZE)
+        )
+
+    def outcome(self, text: str, *, again: bool = False, times: int = 1) -> Outcome:
+        """The outcome for one text, with so many times the time limit; `again` asks anew."""
         key = _key(text)
         if again:
             self._known.pop(key, None)
         results: dict[int, Outcome] = {}
-        self._start(0, text, results)
+        self._start(0, text, results, times * self.limit.seconds)
         while 0 not in results:
             self._wait(results)
         return results[0]
@@ -139,7 +164,7 @@ class Trials:
                         results[started] = NOT_SHOWN
                     else:
                         texts[started] = text
-                        self._start(started, text, results)
+                        self._start(started, text, results, self._patience(len(text)))
                     started += 1
                     if following in results:
                         break
@@ -158,7 +183,7 @@ class Trials:
 
     # -- workers ------------------------------------------------------------------------------
 
-    def _start(self, number: int, text: str, results: dict[int, Outcome]) -> None:
+    def _start(self, number: int, text: str, results: dict[int, Outcome], seconds: float) -> None:
         key = _key(text)
         known = self._known.get(key)
         if known is not None:
@@ -174,8 +199,8 @@ class Trials:
         )
         connection, process = worker
         connection.send((text, self.steps))
-        deadline = time.monotonic() + self.limit.seconds
-        self._running[number] = _Running(key, connection, process, deadline)
+        deadline = time.monotonic() + seconds
+        self._running[number] = _Running(key, len(text), connection, process, deadline)
 
     def _wait(self, results: dict[int, Outcome]) -> None:
         """Wait for one trial at least; those that take too long are ended."""
@@ -188,8 +213,9 @@ class Trials:
             number = by_connection[cast("Connection", connection)]
             running = self._running.pop(number)
             try:
-                outcome: Outcome = running.connection.recv()
+                outcome, seconds = cast("tuple[Outcome, float]", running.connection.recv())
                 self._idle.append((running.connection, running.process))
+                self._pace = max(self._pace or 0.0, seconds / max(_LEAST_SIZE, running.size))
             except (EOFError, ConnectionError):
                 running.process.join()
                 outcome = _died(running.process.exitcode)
@@ -236,6 +262,10 @@ def _key(text: str) -> str:
 
 
 _MORE_STEPS = 10_000
+_LEAST_PATIENCE = 0.3
+_TIMES = 10
+_LEAST_SIZE = 10_000
+"""Characters; smaller texts take as long as these."""
 _GRACE = 1.0
 """Seconds that a worker has to unwind."""
 

@@ -11,10 +11,7 @@ from hloopt.pass_framework.registry import find_pass
 from hloopt.reduction.edits.edit import Count
 from hloopt.reduction.edits.session import EditSession
 
-_PASSES = (
-    *("tuple-simplifier", "dce", "computation-deduplicator", "cse", "simplify-while-loops"),
-    "constant_folding",
-)
+_PASSES = (*("tuple-simplifier", "dce", "cse", "simplify-while-loops", "constant-folding"),)
 
 
 class RunPasses:

@@ -9,14 +9,14 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import stable_order
+from hloopt.ir.ordering import post_order, stable_order
 from hloopt.ir.shapes.shape import Shape
 from hloopt.reduction.edits.edit import Count
 from hloopt.reduction.edits.session import EditSession
 
 
 class ReplaceByOperand:
-    """Replace instructions by their first operand of the same shape."""
+    """Replace instructions by operands of the same shape."""
 
     what: ClassVar[Count] = Count(
         "instruction replaced by an operand", "instructions replaced by an operand"
@@ -24,21 +24,28 @@ class ReplaceByOperand:
     one_by_one: ClassVar[bool] = False
 
     def parts(self, module: Module) -> Sequence[Hashable]:
-        """Instructions that have such an operand."""
-        return [i.name for i in module.instructions() if _same_operand(i) is not None]
+        """Instructions, and numbers of such operands: first ones before the others."""
+        found = [
+            (number, instruction.name)
+            for instruction in module.instructions()
+            for number in _same_operands(instruction)
+        ]
+        return sorted(found, key=lambda part: part[0] > 0)
 
     def apply(self, session: EditSession, parts: Collection[Hashable]) -> None:
-        """Replace them, operands first."""
+        """Replace them, operands first; of several operands the first one stays."""
         for computation in list(session.module.computations.values()):
             for instruction in stable_order(computation):
-                operand = _same_operand(instruction) if instruction.name in parts else None
-                if operand is not None:
-                    session.replace(instruction, operand)
+                for number in _same_operands(instruction):
+                    if (number, instruction.name) in parts:
+                        session.replace(instruction, instruction.operands[number])
+                        break
 
 
-def _same_operand(instruction: Instruction) -> Instruction | None:
-    shape = instruction.shape
-    return next((operand for operand in instruction.operands if operand.shape is shape), None)
+def _same_operands(instruction: Instruction) -> list[int]:
+    """The numbers of the operands of the same shape, each operand once."""
+    first = {operand: number for number, operand in reversed([*enumerate(instruction.operands)])}
+    return sorted(number for o, number in first.items() if o.shape is instruction.shape)
 
 
 class ReplaceByEarlier:
@@ -84,14 +91,17 @@ class KeepOneResult:
     one_by_one: ClassVar[bool] = True
 
     def parts(self, module: Module) -> Sequence[Hashable]:
-        """What is not used at all, and the operands."""
+        """Operands of the root, and what is not used, in post-order: what needs least is first."""
         entry = module.entry
-        unused = [
-            i.name
-            for i in entry.instructions
-            if not i.users and not i.is_root and i.opcode is not Opcode.PARAMETER
+        operands = {*entry.root.operands}
+        return [
+            instruction.name
+            for instruction in post_order(entry)
+            if instruction in operands
+            or not (
+                instruction.users or instruction.is_root or instruction.opcode is Opcode.PARAMETER
+            )
         ]
-        return [*unused, *(operand.name for operand in dict.fromkeys(entry.root.operands))]
 
     def apply(self, session: EditSession, parts: Collection[Hashable]) -> None:
         """Let the entry return the value of this name."""

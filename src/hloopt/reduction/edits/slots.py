@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from hloopt.ir.computation import Computation
@@ -75,7 +75,7 @@ class DropElements:
         return [
             (instruction.name, number)
             for instruction in module.instructions()
-            if _how(instruction) is not None and _is_taken_apart(instruction)
+            if _how(instruction) is not None
             for number in range(len(instruction.shape.elements))
         ]
 
@@ -84,11 +84,13 @@ class DropElements:
         chosen = _numbers_by_name(parts)
         for instruction in [i for i in session.module.instructions() if i.name in chosen]:
             drop = _how(instruction)
-            if drop is None or not _is_taken_apart(instruction):
+            if drop is None:
                 raise NotApplicable
             numbers = chosen[instruction.name]
-            drop(session, instruction, numbers)
-            _keep(session, instruction, numbers)
+            together = _together(instruction)
+            drop(session, together, numbers)
+            for each in together:
+                _keep(session, each, numbers)
 
 
 class UnwrapElements:
@@ -117,25 +119,27 @@ class UnwrapElements:
                 continue
             if not _unwraps(instruction):
                 raise NotApplicable
-            is_loop = instruction.opcode is Opcode.WHILE
-            for called in instruction.called[: 1 if is_loop else None]:
+            together = _together(instruction)
+            for called in _that_give_results(together):
                 root = called.root
                 if root.opcode is not Opcode.PARAMETER:
                     called.set_root(element(root, 0))
                     session.loosen([root])
-            if is_loop:
-                _unwrap_state(session, instruction)
-            _unwrap(instruction)
+            if instruction.opcode is Opcode.WHILE:
+                _unwrap_states(session, together)
+            for each in together:
+                _unwrap(each)
 
 
-def _unwrap_state(session: EditSession, loop: Instruction) -> None:
-    init = loop.operands[0]
-    if _is_own_parameter(init):
-        _unwrap(init)
-    else:
-        loop.replace_operand(0, element(init, 0))
-        session.loosen([init])
-    for called in loop.called:
+def _unwrap_states(session: EditSession, loops: Sequence[Instruction]) -> None:
+    for loop in loops:
+        init = loop.operands[0]
+        if _is_own_parameter(init):
+            _unwrap(init)
+        else:
+            loop.replace_operand(0, element(init, 0))
+            session.loosen([init])
+    for called in _all_called(loops):
         _unwrap(called.parameters[0])
 
 
@@ -149,8 +153,7 @@ def _is_result(instruction: Instruction) -> bool:
 
 
 def _unwraps(instruction: Instruction) -> bool:
-    is_caller = instruction.opcode in _GIVE_RESULT
-    return is_caller and _how(instruction) is not None and _is_taken_apart(instruction)
+    return instruction.opcode in _GIVE_RESULT and _how(instruction) is not None
 
 
 class DropBranchElements:
@@ -200,21 +203,26 @@ def _is_own_parameter(value: Instruction) -> bool:
     return is_parameter and len(value.users) == 1 and not value.is_root
 
 
-_Drop = Callable[[EditSession, Instruction, set[int]], None]
+_Drop = Callable[[EditSession, Sequence[Instruction], set[int]], None]
 
 
 def _how(instruction: Instruction) -> _Drop | None:
-    """The way in which an instruction gives less elements; None where there is none."""
-    opcode = instruction.opcode
-    if not instruction.shape.is_tuple:
+    """The way in which an instruction gives less elements; None where there is none.
+
+    Callers that share computations change together: there is a way for the first of them only.
+    """
+    if not _is_taken_apart(instruction):
         return None
-    if opcode is Opcode.WHILE:
-        body, condition = instruction.called
-        states = (body.parameters[0], condition.parameters[0])
-        is_free = all(_is_taken_apart(s) or (s.is_root and _is_read(s)) for s in states)
-        return _from_loop if is_free and _owns_all(instruction) else None
+    opcode = instruction.opcode
     if opcode in _GIVE_RESULT:
-        return _from_roots if _owns_all(instruction) else None
+        is_loop = opcode is Opcode.WHILE
+        together = _together(instruction)
+        is_free = (
+            all(_is_taken_apart(c) and (c.opcode is Opcode.WHILE) is is_loop for c in together)
+            and (not is_loop or all(map(_is_free_state, _all_called(together))))
+            and instruction is min(together, key=lambda caller: caller.name)
+        )
+        return (_from_loops if is_loop else _from_roots) if is_free else None
     if opcode is Opcode.OPT_BARRIER and len(instruction.operands) == 1:
         return _from_operand
     if opcode in _VARIADIC and len(instruction.operands) == len(instruction.shape.elements):
@@ -222,29 +230,55 @@ def _how(instruction: Instruction) -> _Drop | None:
     return None
 
 
-def _owns_all(caller: Instruction) -> bool:
-    """Whether nothing else calls the computations that an instruction calls."""
-    return len({*caller.called}) == len(caller.called) and all(
-        list(called.callers.items()) == [(caller, 1)] for called in caller.called
+def _is_free_state(called: Computation) -> bool:
+    state = called.parameters[0]
+    return _is_taken_apart(state) or (state.is_root and _is_read(state))
+
+
+def _together(instruction: Instruction) -> list[Instruction]:
+    """An instruction, and those that call what it calls, or what one of these calls."""
+    found = {instruction: None}
+    waiting = [instruction] if instruction.opcode in _GIVE_RESULT else []
+    while waiting:
+        for called in waiting.pop().called:
+            new = [caller for caller in called.callers if caller not in found]
+            found.update(dict.fromkeys(new))
+            waiting.extend(new)
+    return list(found)
+
+
+def _all_called(callers: Iterable[Instruction]) -> list[Computation]:
+    return list(dict.fromkeys(called for caller in callers for called in caller.called))
+
+
+def _that_give_results(callers: Iterable[Instruction]) -> list[Computation]:
+    """The computations whose roots are the results of callers: not the conditions of loops."""
+    return list(
+        dict.fromkeys(
+            called
+            for caller in callers
+            for called in caller.called[: 1 if caller.opcode is Opcode.WHILE else None]
+        )
     )
 
 
-def _from_loop(session: EditSession, loop: Instruction, numbers: set[int]) -> None:
-    body, condition = loop.called
-    init = loop.operands[0]
-    if _is_own_parameter(init):
-        _keep(session, init, numbers)
-    else:
-        loop.replace_operand(0, _without(init, numbers))
-        session.loosen([init])
-    if body.root is not body.parameters[0]:  # else it hands its state on as it is
-        _from_root(session, body, numbers)
-    for computation in (body, condition):
+def _from_loops(session: EditSession, loops: Sequence[Instruction], numbers: set[int]) -> None:
+    for loop in loops:
+        init = loop.operands[0]
+        if _is_own_parameter(init):
+            _keep(session, init, numbers)
+        else:
+            loop.replace_operand(0, _without(init, numbers))
+            session.loosen([init])
+    for body in _that_give_results(loops):
+        if body.root is not body.parameters[0]:  # else it hands its state on as it is
+            _from_root(session, body, numbers)
+    for computation in _all_called(loops):
         _keep(session, computation.parameters[0], numbers)
 
 
-def _from_roots(session: EditSession, caller: Instruction, numbers: set[int]) -> None:
-    for called in caller.called:
+def _from_roots(session: EditSession, callers: Sequence[Instruction], numbers: set[int]) -> None:
+    for called in _that_give_results(callers):
         _from_root(session, called, numbers)
 
 
@@ -254,13 +288,17 @@ def _from_root(session: EditSession, computation: Computation, numbers: set[int]
     session.loosen([root])
 
 
-def _from_operand(session: EditSession, barrier: Instruction, numbers: set[int]) -> None:
+def _from_operand(session: EditSession, barriers: Sequence[Instruction], numbers: set[int]) -> None:
+    (barrier,) = barriers
     operand = barrier.operands[0]
     barrier.replace_operand(0, _without(operand, numbers))
     session.loosen([operand])
 
 
-def _from_operands(session: EditSession, collective: Instruction, numbers: set[int]) -> None:
+def _from_operands(
+    session: EditSession, collectives: Sequence[Instruction], numbers: set[int]
+) -> None:
+    (collective,) = collectives
     operands = list(collective.operands)
     kept = [operand for number, operand in enumerate(operands) if number not in numbers]
     if not kept:
