@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hloopt.diagnostics import counted
 from hloopt.reports.console.footnotes import print_footnote
 from hloopt.reports.console.units import human_bytes, human_count, human_rate
 from hloopt.targets import Target
@@ -109,7 +110,7 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
         yield f"link {link.name}", human_rate(link.bandwidth, "B/s")
     if target.native_types is not None:
         for name, native in target.native_types.types.items():
-            yield f"native {name}", f"{len(native.opcodes | native.applied)} operations"
+            yield f"native {name}", counted(len(native.opcodes | native.applied), "operation")
     gpu = target.gpu
     if gpu is None:
         return

@@ -25,7 +25,7 @@ class NativeType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeTypes:
-    """What a device does in each type; one without an entry is only moved and passed on."""
+    """The operations of a device by type; a type without an entry is only moved and passed on."""
 
     types: Mapping[str, NativeType] = field(default_factory=dict)
     source: str

@@ -55,7 +55,7 @@ class Target:
     gpu: Gpu | None = None
     """Figures for the speed-of-light model; None where that model does not apply."""
     native_types: NativeTypes | None = None
-    """What it does in types of low precision; None where that is not known."""
+    """The operations it does in types of low precision; None where that is not known."""
 
     def matrix_rate(self, element_type: str) -> float | None:
         """Flops per second of dot products, by the type of the operands; None if unknown.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.calls import callees_first
+from hloopt.collector import collector_paused
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
@@ -58,6 +59,10 @@ class FloatNormalization(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
+        with collector_paused():
+            return self._normalize(module, context)
+
+    def _normalize(self, module: Module, context: PassContext) -> bool:
         before = module.version
         _separate_reductions(module, context)
         normalizer = Normalizer(

@@ -84,7 +84,7 @@ class KeepOneResult:
     one_by_one: ClassVar[bool] = True
 
     def parts(self, module: Module) -> Sequence[Hashable]:
-        """What is not used at all, and the operands."""
+        """All that is not used, and the operands."""
         entry = module.entry
         unused = [
             i.name
