@@ -139,6 +139,11 @@ precision-tolerance: $(DEV) ## the tolerance of changes of precision beside erro
 	$(BIN)/python tools/precision_tolerance.py --shared $(HLOOPT_SHARED) --seed $(SEED) \
 		--count $(or $(COUNT),20)
 
+.PHONY: precision-sweep
+precision-sweep: $(DEV) ## passes over precision on COUNT small modules of the corpus (all), validated; resumes
+	$(BIN)/python tools/precision_sweep.py --shared $(HLOOPT_SHARED) --seed $(SEED) \
+		--jobs $(PYTEST_WORKERS) $(COUNT:%=--count %)
+
 .PHONY: planted-failures
 planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down
 	$(BIN)/python tools/planted_failures.py --check

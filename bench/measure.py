@@ -38,7 +38,8 @@ from inputs import (
 
 PASSES = (
     *("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph"),
-    *("computation-deduplicator", "collective-pipeliner"),
+    *("computation-deduplicator", "collective-pipeliner", "float-normalization"),
+    *("bfloat16-propagation", "bfloat16-conversion-folding", "simplify-fp-conversions"),
 )
 TIMED_BY_XLA = {
     "call-inliner": "call-inliner",

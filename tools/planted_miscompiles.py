@@ -5,8 +5,9 @@
 
 Each case is a module and what a pass makes of it, which runs in a pipeline under
 `--validate each` on the usual inputs. A miscompile is found, or something in the report says that
-it was not compared, or it is missed; a right rewrite is equal, not decided, or called different.
-Exits 1 if less than 57 of 60 miscompiles are found, one is missed, or a right rewrite is called
+it was not compared, or validation refuses to decide, or it is missed; a right rewrite is equal, not
+decided, or called different.
+Exits 1 if more than 3 miscompiles are not found, one is missed, or a right rewrite is called
 different.
 """
 
@@ -99,10 +100,12 @@ def main() -> int:
     verbose = parser.parse_args().verbose
     planted = run(MISCOMPILES, verbose=verbose, expected=["different"])
     right = run(REWRITES, verbose=verbose, expected=["equal"])
-    unnamed = planted.total() - planted["different"] - planted["not compared"]
+    named = planted["not compared"] + planted["not decided"]
+    unnamed = planted.total() - planted["different"] - named
     print(
         f"{planted['different']} of {planted.total()} miscompiles found, "
-        f"{planted['not compared']} named as not compared, {unnamed} missed"
+        f"{planted['not compared']} named as not compared, {planted['not decided']} not decided, "
+        f"{unnamed} missed"
     )
     good = right["equal"] + right["not compared"] + right["on special values alone"]
     print(

@@ -81,33 +81,23 @@ def test_simplified_conversions_are_those_of_xla_for_gpus(compiler: Any) -> None
     assert changed > 1
 
 
-ON_HOPPER = (
-    *("abs", "negate", "exponential", "log", "copy", "add", "subtract", "multiply", "maximum"),
-    *("minimum", "compare", "select", "reshape", "transpose", "reverse", "concatenate", "pad"),
-    *("slice", "dynamic-slice", "dynamic-update-slice", "broadcast", "gather", "scatter"),
-    *("select-and-scatter", "dot", "reduce", "sort", "all-reduce", "reduce-scatter", "all-gather"),
-    *("collective-permute", "all-to-all", "collective-broadcast", "reduce-precision"),
-    *("call", "conditional", "custom-call", "domain", "get-tuple-element", "tuple", "while"),
-    "opt-barrier",
-)
-"""What an H100 does in bf16, asked one by one."""
-
-
-def test_programs_are_normalized_as_by_xla_for_gpus(compiler: Any) -> None:
-    """But for reductions of several values, which XLA:GPU does not do in bf16 in any case."""
-    name, pipeline = "float-normalization-bf16", "float_normalization"
-    texts = [text for text in generated(["bf16", "f32", "s32"], 150) if "both." not in text]
+@pytest.mark.parametrize("target", ["h100_sxm", "a100_sxm_80"])
+@pytest.mark.parametrize("name", NORMALIZATIONS)
+def test_programs_are_normalized_as_by_xla_for_gpus(name: str, target: str, compiler: Any) -> None:
+    pipeline = "float_normalization"
+    support: Any = PRESETS[name].options["float_support"]
+    types = FloatSupport(**support)
+    texts = generated([types.low, types.high, "s32"], 60)
     results = compiler.compile_many(
-        texts, target="h100_sxm", only=[name, pipeline, "post-layout_assignment"],
-        passes=f"^{name}$", until="memory", lhs=False,
+        texts, target=target, lhs=False, until="memory",
+        only=["sub-byte-size-setter", name, pipeline, "post-layout_assignment"],
+        passes=f"^{name}$",
     )  # fmt: skip
-    rule = {"opcodes": list(ON_HOPPER)}
-    support = {"float_support": {"operand": rule, "output": rule}}
     changed = 0
     for result in results:
         step = next(step for step in result.steps if step.pipeline == pipeline)
         ours, theirs = parse_module(step.before), parse_module(step.after or step.before)
-        changed += create_pass("float-normalization", support).run(ours, PassContext())
+        changed += create_pass(name, {"target": target}).run(ours, PassContext())
         for module in (ours, theirs):
             without_leftovers(module)
         assert differences(ours, theirs) == [], step.before

@@ -28,6 +28,8 @@ def pass_options(
     if pass_name == PIPELINER:
         return pipeliner_options(options, config)
     result: dict[str, object] = {}
+    if pass_name == "float-normalization":
+        options = _target_of_support(options)
     for name, value in options.items():
         translate = _TRANSLATIONS.get((pass_name, name))
         result[name] = translate(value) if translate else _plain(pass_name, name, value)
@@ -96,6 +98,30 @@ def _on_computations(value: object) -> Callable[[Computation], bool]:
     if not isinstance(value, bool):
         raise RecordError(f"unknown predicate on computations: {value}")
     return lambda computation: value
+
+
+def _target_of_support(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that name a device's float support and a pair of types, as our passes take them."""
+    rest = {name: value for name, value in options.items() if name not in SUPPORT_OPTIONS}
+    low, high, support = (options.get(name) for name in SUPPORT_OPTIONS)
+    if low is not None and high is not None:
+        rest["float_support"] = {"low": low, "high": high}
+    if support is not None:
+        if support not in TARGETS_OF_SUPPORT:
+            raise RecordError(f"unknown float support: {support}")
+        rest["target"] = TARGETS_OF_SUPPORT[support]
+    return rest
+
+
+SUPPORT_OPTIONS = ("low_precision_type", "high_precision_type", "support")
+"""Options of float-normalization in tables, for which ours are `float_support` and `target`."""
+
+TARGETS_OF_SUPPORT = {
+    "gpu, compute capability 8.0": "a100_sxm_80",
+    "gpu, compute capability 9.0": "h100_sxm",
+    "gpu, compute capability 10.0": "b200",
+}
+"""Our targets by the words that tables have for a device's float support."""
 
 
 def _as_written(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Thirty rewrites that are right: by passes of ours, and by hand."""
+"""Rewrites that are right: by passes of ours, and by hand."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from planted_lib.cases import (
     entry,
     unary,
 )
+from planted_lib.precision import REWRITES_OF_PRECISION
 
 _DEAD = entry(
     P,
@@ -343,4 +344,5 @@ REWRITES = (
         "ROOT r = f32[8]{0} dynamic-slice(g, o), dynamic_slice_sizes={8}",
         "ROOT r = f32[8]{0} copy(p)",
     ),
+    *REWRITES_OF_PRECISION,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from hloopt.equivalence.comparison import Comparison, Mismatch
 from hloopt.equivalence.coverage import not_run
 from hloopt.equivalence.effects import OtherEffects, effect_pairs, first_effect
-from hloopt.equivalence.judgement import Judge
+from hloopt.equivalence.judgement import Judge, Noises
 from hloopt.equivalence.measures import OutputErrors, Pair
 from hloopt.equivalence.pairing import Pairing
 from hloopt.equivalence.room import Room
@@ -19,6 +19,7 @@ from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.exactness import depends_on_layout, rounds
 from hloopt.interpreter.rounding_noise import MovableRoundings
 from hloopt.interpreter.special_values import Special
+from hloopt.ir.instruction import Instruction
 from hloopt.preserves import Preserves
 
 _DAMPINGS = (4, 8)
@@ -158,7 +159,7 @@ class Examination:
         differences = judge.judge(
             pairs,
             trial.seed,
-            lambda: self._left.noises(mine, touches, room, self._movable),
+            lambda: self._noises(mine, touches, room, judge),
             room,
         )
         decided = next((d for d in differences if d.is_decided), None)
@@ -173,6 +174,17 @@ class Examination:
             f"{self._left.amplifier_text(mine, worst.leaf)}"
         )
         return Mismatch(reason, trial.seed, worst.device, worst, is_decided=False)
+
+    def _noises(
+        self, mine: Run, touches: Callable[[Instruction], bool], room: Room, judge: Judge
+    ) -> Noises:
+        """The effect of rounding noise; of roundings at other places only where such may come."""
+        found = self._left.noises(mine, touches, room, self._movable)
+        wide = [] if self._movable is None else [key for key in found if judge.keeps_wide(key[1])]
+        if not wide:
+            return found
+        as_they_are = self._left.noises(mine, touches, room)
+        return {**found, **{key: as_they_are[key] for key in wide if key in as_they_are}}
 
     def _where(self, device: int, trial: Trial) -> str:
         several = max(self._pairing.left.grid.device_count, self._pairing.right.grid.device_count)

@@ -170,6 +170,10 @@ class Judge:
             return self._difference(pair, errors, far, seed, noise, is_decided=False)
         return None
 
+    def keeps_wide(self, leaf: Index) -> bool:
+        """Whether an output may not be rounded to a narrow type on its way, but others may."""
+        return False
+
     def why_not_decided(self, difference: Difference) -> str:
         """The reason why a difference may well be none."""
         return (

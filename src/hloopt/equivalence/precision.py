@@ -3,7 +3,8 @@
 The tolerance of an output comes from the types on its way. The first program runs with noise in
 every operation that rounds, and with noise of half a unit in the last place of the narrowest type
 that comes of it in every operation that could as well be rounded to that: through sums, products
-and loops, as often as they run. An output may be off by a few times the effect of that.
+and loops, as often as they run. An output may be off by a few times the effect of that, one with no
+narrow type on its way by what roundings as they are do, whatever else is computed from the same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from __future__ import annotations
 import numpy as np
 
 from hloopt.equivalence.judgement import Difference, Judge, Noise
-from hloopt.equivalence.measures import Errors, Pair, allowed, is_integral, tight_tolerance, unit_at
+from hloopt.equivalence.measures import (
+    Errors,
+    Index,
+    Pair,
+    allowed,
+    is_integral,
+    tight_tolerance,
+    unit_at,
+)
 from hloopt.equivalence.path_types import NARROW, PathTypes
 from hloopt.equivalence.settings import Tolerance
 from hloopt.interpreter.values import Array, dtype_of, float_info
@@ -29,6 +38,10 @@ class PrecisionJudge(Judge):
     def __init__(self, tolerance: Tolerance | None, types: PathTypes) -> None:
         super().__init__(tolerance, is_exact=False)
         self._types = types
+
+    def keeps_wide(self, leaf: Index) -> bool:
+        element = self._types.of_output(leaf)
+        return element is None or element.bits >= NARROW
 
     def _is_off(self, pair: Pair, errors: Errors) -> Array:
         element = self._types.of_output(pair.leaf)

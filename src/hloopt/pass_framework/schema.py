@@ -8,12 +8,12 @@ from hloopt.diagnostics import PipelineError
 from hloopt.pass_framework.conditions import CONDITIONS
 from hloopt.pass_framework.options import option_infos, options_schema
 from hloopt.pass_framework.pipeline import DEFAULT_ITERATIONS, OnError
-from hloopt.pass_framework.registry import find_pass, pass_names
+from hloopt.pass_framework.registry import PRESETS, find_pass, pass_names
 
 
 def pipeline_schema() -> dict[str, object]:
-    """The schema, plug-ins' passes included. Imports every pass."""
-    names = list(filter(_can_be_loaded, pass_names()))
+    """The schema, names with options and plug-ins' passes included. Imports every pass."""
+    names = list(filter(_can_be_loaded, (*pass_names(), *PRESETS)))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hloopt pipeline",

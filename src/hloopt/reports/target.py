@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from hloopt.diagnostics import counted
 from hloopt.reports.console.footnotes import print_footnote
 from hloopt.reports.console.units import human_bytes, human_count, human_rate
 from hloopt.targets import Target
+from hloopt.targets.description import native_type_parts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +34,18 @@ def target_to_json(target: Target) -> dict[str, Any]:
         ],
         "gpu": None if target.gpu is None else asdict(target.gpu),
         "has_cost_model_sol": target.gpu is not None,
+        "native_types": _native_types(target),
         "sources": list(target.sources),
+    }
+
+
+def _native_types(target: Target) -> dict[str, Any] | None:
+    if target.native_types is None:
+        return None
+    types = target.native_types.types
+    return {
+        "source": target.native_types.source,
+        "types": {name: native_type_parts(native) for name, native in types.items()},
     }
 
 
@@ -95,6 +108,9 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
     yield "memory bandwidth", human_rate(target.memory_bandwidth, "B/s")
     for link in target.links:
         yield f"link {link.name}", human_rate(link.bandwidth, "B/s")
+    if target.native_types is not None:
+        for name, native in target.native_types.types.items():
+            yield f"native {name}", counted(len(native.opcodes | native.applied), "operation")
     gpu = target.gpu
     if gpu is None:
         return
@@ -127,6 +143,10 @@ def _sources(target: Target) -> Iterator[str]:
         yield "no cost model `sol`, which needs a section gpu: times of schedules are by `roofline`"
     else:
         yield f"cores, caches and collectives: {target.gpu.source}"
+    if target.native_types is None:
+        yield "native types: not known, so that passes over precision need `float_support`"
+    else:
+        yield f"native types: {target.native_types.source}"
 
 
 def _peak(target: Target) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hloopt.targets.gpu import Gpu
+from hloopt.targets.native_types import NativeType, NativeTypes
 from hloopt.targets.target import Target
 
 
@@ -31,6 +32,8 @@ def target_yaml(target: Target) -> str:
         }
     if target.gpu is not None:
         fields["gpu"] = _gpu(target.gpu)
+    if target.native_types is not None:
+        fields["native_types"] = _native_types(target.native_types)
     text: str = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
     return text
 
@@ -58,6 +61,19 @@ def _gpu(gpu: Gpu) -> dict[str, Any]:
         },
         "source": gpu.source,
     }
+
+
+def _native_types(native: NativeTypes) -> dict[str, Any]:
+    return {
+        "source": native.source,
+        "types": {name: native_type_parts(each) for name, each in native.types.items()},
+    }
+
+
+def native_type_parts(native: NativeType) -> dict[str, list[str]]:
+    """The opcodes that are native to a type, sorted, by the field that has them."""
+    parts = {"opcodes": native.opcodes, "applied": native.applied, "widening": native.widening}
+    return {part: sorted(opcodes) for part, opcodes in parts.items() if opcodes}
 
 
 def _scaled(figures: Mapping[str, float], unit: float) -> dict[str, float]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.targets.gpu import Gpu, Network
+from hloopt.targets.native_types import NATIVE_FOLDER, NativeType, NativeTypes, native_names
 from hloopt.targets.performance import table_names
 from hloopt.targets.target import Link, Target
 from hloopt.yaml_nodes import NotYaml, compose
@@ -25,8 +27,9 @@ _FIELDS = {
     "memory_source": str,
     "links": dict,
     "gpu": dict,
+    "native_types": str | dict,
 }
-_OPTIONAL = ("vector_teraflops", "vector_source", "links", "gpu")
+_OPTIONAL = ("vector_teraflops", "vector_source", "links", "gpu", "native_types")
 _RATES = ("s4", "s8", "s32", "f4", "f8", "bf16", "f16", "f32", "f64")
 
 
@@ -129,6 +132,7 @@ def _read(path: Path) -> Target:
             if f"{part}_source" in fields
         ),
         _gpu(fields["gpu"], f"{path}: gpu") if "gpu" in fields else None,
+        _native_types(fields["native_types"], path) if "native_types" in fields else None,
     )
 
 
@@ -187,6 +191,39 @@ def _gpu(data: dict[str, Any], place: str) -> Gpu:
     )
 
 
+def _native_types(data: str | dict[str, Any], path: Path) -> NativeTypes:
+    """Native types as a target's own, or by the name of those that several targets share."""
+    place = f"{path}: native_types"
+    if isinstance(data, str):
+        if data not in native_names():
+            hint = did_you_mean(data, native_names())
+            raise HloError(f"{place}: no '{data}'", help=hint or ", ".join(native_names()))
+        return _shared_native_types(data)
+    fields = _checked(data, {"source": str, "types": dict}, (), place)
+    types = {
+        str(name): _native_type(of, f"{place}: {name}") for name, of in fields["types"].items()
+    }
+    return NativeTypes(types=types, source=fields["source"])
+
+
+@cache
+def _shared_native_types(name: str) -> NativeTypes:
+    path = NATIVE_FOLDER / f"{name}.yaml"
+    data = _parse(path)
+    assert isinstance(data, dict)  # it is ours
+    return _native_types(data, path)
+
+
+def _native_type(data: Any, place: str) -> NativeType:
+    parts = ("opcodes", "applied", "widening")
+    fields = _checked(data, dict.fromkeys(parts, list), parts, place)
+    for part, opcodes in fields.items():
+        for opcode in opcodes:
+            if not isinstance(opcode, str):
+                raise HloError(f"{place}: {part} has {opcode!r}, not an opcode")
+    return NativeType(**{part: frozenset(opcodes) for part, opcodes in fields.items()})
+
+
 def _rates(data: dict[str, Any], place: str) -> dict[str, float]:
     return {name: rate * 1e12 for name, rate in _numbers(data, _RATES, place).items()}
 
@@ -220,4 +257,7 @@ def _checked(
     return data
 
 
-_KIND_NAMES: dict[Any, str] = {str: "text", dict: "mapping", bool: "boolean"}
+_KIND_NAMES: dict[Any, str] = {
+    **{str: "text", dict: "mapping", list: "list", bool: "boolean"},
+    str | dict: "name or mapping",
+}

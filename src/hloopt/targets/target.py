@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hloopt.targets.gpu import Gpu
+from hloopt.targets.native_types import NativeTypes
 
 _WIDER = {
     "s4": "s8",
@@ -53,6 +54,8 @@ class Target:
     """The origin of the figures."""
     gpu: Gpu | None = None
     """Figures for the speed-of-light model; None where that model does not apply."""
+    native_types: NativeTypes | None = None
+    """The operations it does in types of low precision; None where that is not known."""
 
     def matrix_rate(self, element_type: str) -> float | None:
         """Flops per second of dot products, by the type of the operands; None if unknown.

@@ -90,3 +90,23 @@ def test_long_sequences_are_divided_at_what_occurs_as_often() -> None:
     new = ["a", "b", "c"] * 300
     found = sorted(common_subsequence(old, new))
     assert found == [(4 * n + i, 3 * n + i) for n in range(300) for i in range(3)]
+
+
+def test_in_a_module_and_itself_all_are_partners_of_themselves() -> None:
+    """Names occur twice, so that the text is not compared; nothing else tells the copies apart."""
+    module = parse_module(
+        "HloModule m\n"
+        "body { x = (f32[3], f32[3]) parameter(0)\n"
+        "  a = f32[3] get-tuple-element(x), index=0\n"
+        "  b = f32[3] get-tuple-element(x), index=1\n"
+        "  ROOT t = (f32[3], f32[3]) tuple(a, b) }\n"
+        "ENTRY e { x = f32[3] parameter(0)\n"
+        "  a = f32[3] copy(x)\n  b = f32[3] copy(x)\n  c = f32[3] copy(x)\n"
+        "  t = (f32[3], f32[3]) tuple(a, b)\n"
+        "  w = (f32[3], f32[3]) call(t), to_apply=body\n"
+        "  ROOT r = ((f32[3], f32[3]), f32[3]) tuple(w, c) }\n"
+    )
+    match = ModuleMatch.of(module, module)
+    assert all(old is new for old, new in match.instructions.items())
+    assert list(match.instructions) == list(module.instructions())
+    assert list(match.computations) == list(module.computations.values())

@@ -152,6 +152,15 @@ def test_float_support_is_read_as_it_is_written() -> None:
     assert options == {"float_support": support}
 
 
+def test_float_support_of_a_device_is_a_target() -> None:
+    words = {"low_precision_type": "bf16", "high_precision_type": "f32"}
+    device = {"support": "gpu, compute capability 9.0"}
+    options = pass_options("float-normalization", {**words, **device}, {})
+    assert options == {"float_support": {"low": "bf16", "high": "f32"}, "target": "h100_sxm"}
+    with pytest.raises(RecordError, match="unknown float support: gpu, of tomorrow"):
+        pass_options("float-normalization", {"support": "gpu, of tomorrow"}, {})
+
+
 def test_options_that_are_predicates_become_functions() -> None:
     copies = pass_options("copy-insertion", {"should_skip_removal": {"opcodes": ["copy"]}}, {})
     assert callable(copies["should_skip_removal"])

@@ -31,8 +31,15 @@ class ModuleMatch:
         """Match two modules; changes neither. O(n log n) in their instructions.
 
         Callers are matched before their callees, as partners call partners. A computation that
-        no pair of callers proposes is chosen by content.
+        no pair of callers proposes is chosen by content. In a module and itself, all are partners
+        of themselves.
         """
+        if before is after:
+            computations = before.computations.values()
+            return cls(
+                {each: each for each in computations},
+                {each: each for each in before.instructions()},
+            )
         match = cls()
         matcher = _Matcher(match, before, after)
         matcher.pair(before.entry, after.entry)

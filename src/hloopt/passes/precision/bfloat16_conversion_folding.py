@@ -20,7 +20,7 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
-from hloopt.passes.precision.float_support import FloatSupport
+from hloopt.passes.precision.float_support import TARGET_HELP, FloatSupport, support_of
 from hloopt.verifier.instruction_rules import KEEPS_PRECISION
 
 _LEFT_ALONE = frozenset(
@@ -79,11 +79,12 @@ class Bfloat16ConversionFolding(ModulePass):
         float_support: FloatSupport | None = option(
             None, "which operations may have the low type; null: bf16, only moved and passed on"
         )
+        target: str | None = option(None, TARGET_HELP)
 
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        support = self.options.float_support or FloatSupport()
+        support = support_of(self.options.float_support, self.options.target)
         folding = _Folding(support, is_spmd=module.num_partitions > 1)
         changed = False
         for computation in list(module.computations.values()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.calls import callees_first
+from hloopt.collector import collector_paused
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
 from hloopt.ir.module import Module
@@ -17,7 +18,7 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
-from hloopt.passes.precision.float_support import FloatSupport
+from hloopt.passes.precision.float_support import TARGET_HELP, FloatSupport, support_of
 from hloopt.passes.precision.normalizer import KEEP_COMPUTATIONS, UNTOUCHED, Normalizer
 from hloopt.passes.simplification.dce import DeadCodeElimination
 from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
@@ -37,7 +38,8 @@ class FloatNormalization(ModulePass):
     changes nothing, else all of the high type. Calls, loops, conditionals, fusions, custom calls
     and what has side effects keep their types, and so does the reduction of an all-reduce: where
     others apply it, too, it gets a copy. By default, as on XLA:CPU, nothing else may have the low
-    type but barriers, associative scans, right shifts and counts of leading zeros.
+    type but barriers, associative scans, right shifts and counts of leading zeros; a `target` may
+    do more in it.
 
     A convert of the low result to the high type then takes the result as it is, not rounded, unless
     `allow_excess_precision` is off. Tuples and dead code that this leaves are removed. Linear in
@@ -49,6 +51,7 @@ class FloatNormalization(ModulePass):
         float_support: FloatSupport | None = option(
             None, "which operations may have the low type; null: bf16, as XLA:CPU has it"
         )
+        target: str | None = option(None, TARGET_HELP)
         allow_excess_precision: bool = option(
             True, "let a convert of a rounded result read it as it was before it was rounded"
         )
@@ -56,11 +59,15 @@ class FloatNormalization(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
+        with collector_paused():
+            return self._normalize(module, context)
+
+    def _normalize(self, module: Module, context: PassContext) -> bool:
         before = module.version
         _separate_reductions(module, context)
         normalizer = Normalizer(
             module,
-            self.options.float_support or FloatSupport(),
+            support_of(self.options.float_support, self.options.target),
             excess_precision=self.options.allow_excess_precision,
         )
         if any(map(normalizer.has_low, module.instructions())):

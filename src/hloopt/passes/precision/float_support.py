@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hloopt.diagnostics import PipelineError, did_you_mean
+from hloopt.diagnostics import HloError, PipelineError, did_you_mean
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.options import PassOptions, option
+from hloopt.targets import NativeType, load_target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ class OpcodeRule(PassOptions):
 
 
 Rule: TypeAlias = bool | OpcodeRule | None
+
+_NOTHING_NATIVE = NativeType()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +112,78 @@ class FloatSupport(PassOptions):
         return rule is not None and _answer(rule, instruction.opcode, operand)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSupport(FloatSupport):
+    """The float support of a device, by the operations that it does in the type `low`.
+
+    A rule that is given goes before what is native to the device.
+    """
+
+    native: NativeType = _NOTHING_NATIVE
+
+    def supports_operand(self, instruction: Instruction, operand: int) -> bool:
+        if self.operand is None and self._is_native(instruction):
+            return True
+        return FloatSupport.supports_operand(self, instruction, operand)
+
+    def supports_output(self, instruction: Instruction) -> bool:
+        if self.output is None and self._is_native(instruction):
+            return True
+        return FloatSupport.supports_output(self, instruction)
+
+    def supports_mixed(self, instruction: Instruction) -> bool:
+        if self.mixed is None and instruction.opcode.value in self.native.widening:
+            operands = instruction.operands
+            is_widened = instruction.shape.type_name == self.high
+            if is_widened and all(each.shape.type_name == self.low for each in operands):
+                return True
+        return FloatSupport.supports_mixed(self, instruction)
+
+    def _is_native(self, instruction: Instruction) -> bool:
+        """O(1), but O(instructions applied) for an operation that goes by these."""
+        opcode, native = instruction.opcode, self.native
+        if opcode.value in native.opcodes:
+            return True
+        if opcode.value not in native.applied or instruction.shape.is_tuple:
+            return False
+        return all(
+            inner.opcode.value in native.opcodes or inner.opcode in _CARRYING
+            for computation in instruction.called
+            for inner in computation.instructions
+        )
+
+
+TARGET_HELP = (
+    "hardware whose native types say what `float_support` leaves out: `hloopt targets NAME`"
+)
+"""The help of an option that `support_of` takes."""
+
+
+def support_of(given: FloatSupport | None, target: str | None) -> FloatSupport:
+    """The float support that options mean: the rules given, else those of a target, if any.
+
+    Raises HloError for a bad target, and one whose native types are not known.
+    """
+    support = given or FloatSupport()
+    if target is None:
+        return support
+    native = load_target(target).native_types
+    if native is None:
+        raise HloError(
+            f"which types are native to target '{target}' is not known",
+            help="say what it can do in float_support",
+        )
+    return TargetSupport(
+        low=support.low,
+        high=support.high,
+        operand=support.operand,
+        output=support.output,
+        mixed=support.mixed,
+        operand_effectively_low=support.operand_effectively_low,
+        native=native.types.get(support.low, _NOTHING_NATIVE),
+    )
+
+
 def passes_through(instruction: Instruction, operand: int) -> bool:
     """Whether rounding an operand is harmless where the result is rounded.
 
@@ -161,6 +236,9 @@ _MIXING = frozenset(
     )
 )
 """Operations in which low and high may meet on every backend."""
+
+_CARRYING = frozenset((Opcode.PARAMETER, Opcode.CONSTANT, Opcode.CONVERT))
+"""Operations of an applied computation that hold or convert values of any type."""
 
 _PASSING = frozenset(
     (

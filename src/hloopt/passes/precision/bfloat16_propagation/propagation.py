@@ -23,7 +23,7 @@ from hloopt.passes.precision.bfloat16_propagation.leaves import Leaves
 from hloopt.passes.precision.bfloat16_propagation.loop_inputs import LoopInputs
 from hloopt.passes.precision.bfloat16_propagation.resolution import Resolution
 from hloopt.passes.precision.bfloat16_propagation.rewrite import clean_up, make_low
-from hloopt.passes.precision.float_support import FloatSupport
+from hloopt.passes.precision.float_support import TARGET_HELP, FloatSupport, support_of
 
 
 @register(
@@ -49,6 +49,7 @@ class Bfloat16Propagation(ModulePass):
         float_support: FloatSupport | None = option(
             None, "which operations may have the low type; null: bf16, only moved and passed on"
         )
+        target: str | None = option(None, TARGET_HELP)
 
     options: Options
 
@@ -60,7 +61,7 @@ class Bfloat16Propagation(ModulePass):
             return self._propagate(module, context)
 
     def _propagate(self, module: Module, context: PassContext) -> bool:
-        support = self.options.float_support or FloatSupport()
+        support = support_of(self.options.float_support, self.options.target)
         inputs = LoopInputs(module, support.high)
         leaves = Leaves(module, support)
         consumption = Consumption(leaves)
