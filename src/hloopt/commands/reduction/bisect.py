@@ -63,6 +63,7 @@ def command(file: str, **options: Any) -> int:
     from hloopt.text import print_module
 
     passes, predicate = _question(options, file)
+    _check_handing_over(options, predicate)
     text = print_module(read_module(file))
     limit = time_limit_of(options)
     culprit = _find(text, file, passes, predicate, limit, options)
@@ -92,6 +93,16 @@ def _question(options: dict[str, Any], file: str) -> tuple[str, Predicate]:
         raise click.UsageError("which pipeline? give -p NAME, --passes TEXT or --pass-fails")
     pipeline_of(passes)
     return passes, predicate or PassFails(passes)
+
+
+def _check_handing_over(options: dict[str, Any], predicate: Predicate) -> None:
+    """Raise UsageError for what --reduce cannot do, before anything runs."""
+    from hloopt.reduction.predicates.passes import PassPredicate
+
+    if options["reduces"] and not isinstance(predicate, PassPredicate):
+        raise click.UsageError("--reduce needs a failure of a pass: --pass-fails, --remark, …")
+    if not options["reduces"] and options["output"] is not None:
+        raise click.UsageError("-o needs --reduce: it is where the reduced module goes")
 
 
 def _find(
@@ -148,8 +159,7 @@ def _reduce(
     from hloopt.reduction.run import ReduceSettings
     from hloopt.reduction.summary import lines_of
 
-    if not isinstance(predicate, PassPredicate):
-        raise click.UsageError("--reduce needs a failure of a pass: --pass-fails, --remark, …")
+    assert isinstance(predicate, PassPredicate)  # see _check_handing_over
     before, alone = before_run(text, passes, culprit.run)
     predicate = replace(predicate, passes=alone)
     output = options["output"] or default_output(file)
