@@ -237,8 +237,11 @@ class _Execution:
                 raise TypeError(f"run() returned {answer!r}, not whether it changed the module")
             run.changed = answer
             if answer and applications.made == made:  # a plugin that does not ask
-                root = module.entry.root.name
-                applications.add(Application(run.name, root, "changed the module"))
+                whole = Application(run.name, module.entry.root.name, "changed the module")
+                if not applications.add(whole):
+                    restore(module, before)
+                    self.verified = VerifiedState()
+                    run.changed = False
             if self.runner.verify and run.changed:
                 verify_changes(module, self.verified, self.runner.verifier_options)
         except KeyboardInterrupt:

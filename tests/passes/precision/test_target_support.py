@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hloopt.diagnostics import HloError
+from hloopt.diagnostics import PipelineError
 from hloopt.ir import Instruction, Opcode
 from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import create_pass
+from hloopt.pass_framework.options import option_infos
+from hloopt.pass_framework.registry import create_pass, find_pass
 from hloopt.passes.precision.float_support import FloatSupport, OpcodeRule, support_of
 from hloopt.text import parse_module
 
@@ -93,9 +94,10 @@ def test_the_type_is_that_of_the_float_support() -> None:
 )
 def test_a_target_of_which_nothing_is_known_is_refused(name: str) -> None:
     module = parse_module(f"{HEADER}ENTRY e {{ ROOT b = bf16[4] parameter(0) }}")
-    with pytest.raises(HloError, match="native to target 'tpu_v5p' is not known"):
+    expected = "which types are native to target 'tpu_v5p' is not known"
+    with pytest.raises(PipelineError, match=expected):
         create_pass(name, {"target": "tpu_v5p"}).run(module, PassContext())
-    with pytest.raises(HloError, match="no target 'h100'"):
+    with pytest.raises(PipelineError, match="no target 'h100'"):
         create_pass(name, {"target": "h100"}).run(module, PassContext())
     assert not create_pass(name, {"target": "h100_sxm"}).run(module, PassContext())
 
@@ -124,3 +126,11 @@ def test_converts_fold_into_what_the_target_does_in_the_low_type() -> None:
         module = parse_module(text.replace("OP", opcode))
         made = create_pass("bfloat16-conversion-folding", {"target": "h100_sxm"})
         assert made.run(module, PassContext()) is changed
+
+
+@pytest.mark.parametrize(
+    "name", ["bfloat16-conversion-folding", "bfloat16-propagation", "float-normalization"]
+)
+def test_passes_say_what_a_target_is_for(name: str) -> None:
+    (info,) = (i for i in option_infos(find_pass(name)) if i.name == "target")
+    assert info.doc == "hardware whose native types say what float_support leaves out"

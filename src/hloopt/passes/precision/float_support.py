@@ -153,23 +153,24 @@ class TargetSupport(FloatSupport):
         )
 
 
-TARGET_HELP = (
-    "hardware whose native types say what `float_support` leaves out: `hloopt targets NAME`"
-)
+TARGET_HELP = "hardware whose native types say what float_support leaves out"
 """The help of an option that `support_of` takes."""
 
 
 def support_of(given: FloatSupport | None, target: str | None) -> FloatSupport:
     """The float support that options mean: the rules given, else those of a target, if any.
 
-    Raises HloError for a bad target, and one whose native types are not known.
+    Raises PipelineError for a bad target, and one whose native types are not known.
     """
     support = given or FloatSupport()
     if target is None:
         return support
-    native = load_target(target).native_types
+    try:
+        native = load_target(target).native_types
+    except HloError as error:
+        raise PipelineError(error.message, help=error.help) from error
     if native is None:
-        raise HloError(
+        raise PipelineError(
             f"which types are native to target '{target}' is not known",
             help="say what it can do in float_support",
         )
