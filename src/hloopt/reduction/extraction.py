@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hloopt.diagnostics import HloError, counted
-from hloopt.ir.async_chains import async_followers, find_async_start
+from hloopt.analysis.async_operations import OWN_DONES, SEND_RECV_DONE
+from hloopt.diagnostics import HloError, counted, did_you_mean
+from hloopt.ir.async_chains import ASYNC_CONTINUES
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
@@ -16,6 +17,7 @@ from hloopt.reduction.edits.removal import remove_from
 from hloopt.reduction.edits.session import EditSession
 
 _MOST_NAMED = 5
+_CONTINUES = frozenset((*ASYNC_CONTINUES, *OWN_DONES, *SEND_RECV_DONE))
 
 
 def extract_computation(module: Module, computation: Computation) -> None:
@@ -36,11 +38,12 @@ def extract_instructions(
     """
     kept = dict.fromkeys(chosen)
     computation = _one_computation(kept)
+    if "input_output_alias" in module.attributes:  # the results are others
+        module.set_attribute("input_output_alias", None)
     session = EditSession(module)
     _grow(kept, depth, users)
     for instruction in list(kept):
-        start = find_async_start(instruction)
-        kept.update(dict.fromkeys((start, *async_followers(start)) if start else ()))
+        kept.update(dict.fromkeys(_whole_operation(instruction)))
     outputs = [
         instruction
         for instruction in computation.instructions
@@ -66,13 +69,21 @@ def in_scope(module: Module, scope: str) -> list[Instruction]:
     prefix = scope.rstrip("/")
     found = [
         i
-        for i in module.instructions()
+        for i in (module.instructions() if prefix else ())
         if (name := op_name_of(i)) == prefix or name.startswith(f"{prefix}/")
     ]
     outer = {i.parent for i in found}
     inner = [i for i in found if not _is_inside(i.parent, outer)]
     if not inner:
-        raise HloError(f"no instruction has an op_name in '{scope}'")
+        names = {op_name_of(i) for i in module.instructions()} - {""}
+        scopes = {
+            "/".join(parts[:n])
+            for parts in (name.split("/") for name in names)
+            for n in range(1, len(parts) + 1)
+        }
+        raise HloError(
+            f"no instruction has an op_name in '{scope}'", help=did_you_mean(prefix, sorted(scopes))
+        )
     return inner
 
 
@@ -102,6 +113,16 @@ def _grow(kept: dict[Instruction, None], depth: int, users: int) -> None:
             kept.update(dict.fromkeys(front))
             if not front:
                 break
+
+
+def _whole_operation(instruction: Instruction) -> Iterable[Instruction]:
+    """An instruction, and the start, updates and dones of the operation that it is a step of."""
+    while instruction.opcode in _CONTINUES and instruction.operands:
+        instruction = instruction.operands[0]
+    steps = [instruction]
+    for step in steps:
+        steps += [u for u in step.users if u.opcode in _CONTINUES and u.operands[0] is step]
+    return steps
 
 
 def _operands(instruction: Instruction) -> Iterable[Instruction]:

@@ -14,7 +14,7 @@ from hloopt.commands.reduction.predicate_options import (
     predicate_options,
     time_limit_of,
 )
-from hloopt.commands.reduction.reduce import default_output, reduce_with_progress
+from hloopt.commands.reduction.reduce import check_output, default_output, reduce_with_progress
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
@@ -63,7 +63,7 @@ def command(file: str, **options: Any) -> int:
     from hloopt.text import print_module
 
     passes, predicate = _question(options, file)
-    _check_handing_over(options, predicate)
+    _check_handing_over(options, predicate, file)
     text = print_module(read_module(file))
     limit = time_limit_of(options)
     culprit = _find(text, file, passes, predicate, limit, options)
@@ -95,7 +95,7 @@ def _question(options: dict[str, Any], file: str) -> tuple[str, Predicate]:
     return passes, predicate or PassFails(passes)
 
 
-def _check_handing_over(options: dict[str, Any], predicate: Predicate) -> None:
+def _check_handing_over(options: dict[str, Any], predicate: Predicate, file: str) -> None:
     """Raise UsageError for what --reduce cannot do, before anything runs."""
     from hloopt.reduction.predicates.passes import PassPredicate
 
@@ -103,6 +103,8 @@ def _check_handing_over(options: dict[str, Any], predicate: Predicate) -> None:
         raise click.UsageError("--reduce needs a failure of a pass: --pass-fails, --remark, …")
     if not options["reduces"] and options["output"] is not None:
         raise click.UsageError("-o needs --reduce: it is where the reduced module goes")
+    if options["reduces"]:
+        check_output(options["output"] or default_output(file), file)
 
 
 def _find(

@@ -10,6 +10,7 @@ from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import HloCommand
 
 if TYPE_CHECKING:
+    from hloopt.ir.computation import Computation
     from hloopt.ir.module import Module
 
 
@@ -77,11 +78,30 @@ def _extract(
         in_scope,
     )
 
-    computation = module.computations.get(names[0].removeprefix("%")) if len(names) == 1 else None
-    if computation is not None and not names[0].startswith("%"):
+    computation = _named_computation(module, names[0]) if len(names) == 1 else None
+    if computation is not None:
         if depth or users:
             raise click.UsageError("--depth and --users are steps from instructions")
         extract_computation(module, computation)
         return
     chosen = in_scope(module, scope) if scope is not None else [module[name] for name in names]
     extract_instructions(module, chosen, depth=depth, users=users)
+
+
+def _named_computation(module: Module, name: str) -> Computation | None:
+    """The computation of a name; behind % an instruction of that name comes first.
+
+    Raises HloError for a name that is near to that of a computation and to no instruction's.
+    """
+    from hloopt.diagnostics import HloError, did_you_mean
+
+    plain = name.removeprefix("%")
+    computation = module.computations.get(plain)
+    instructions = {instruction.name for instruction in module.instructions()}
+    if computation is not None:
+        return None if name.startswith("%") and plain in instructions else computation
+    if plain not in instructions and did_you_mean(plain, instructions) is None:
+        hint = did_you_mean(plain, module.computations)
+        if hint is not None:
+            raise HloError(f"no instruction or computation '{plain}' in the module", help=hint)
+    return None

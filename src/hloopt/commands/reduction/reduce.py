@@ -87,6 +87,7 @@ def command(file: str | None, **options: Any) -> int:
     if options["check"]:
         return _check(predicate, text, path, limit.seconds, is_shown=limit.is_shown)
     output = options["output"] or default_output(path)
+    check_output(output, path)
     settings = ReduceSettings(
         limit=limit,
         adapts=options["time_limit"] is None and options["hangs"] is None,
@@ -142,6 +143,16 @@ def default_output(path: str) -> str:
     """The file that a reduction goes to where nobody says."""
     name = "module" if path == "-" else os.path.basename(path).partition(".")[0]
     return f"{name or 'module'}.reduced.hlo"
+
+
+def check_output(output: str, path: str) -> None:
+    """Raise UsageError for an output that is the input, or that can be written only once."""
+    from hloopt.files import is_stdout
+
+    if is_stdout(output):
+        raise click.UsageError("-o needs a file: it holds the smallest module so far")
+    if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+        raise click.UsageError(f"{output} is the input: -o PATH names another file to write")
 
 
 def reduce_with_progress(

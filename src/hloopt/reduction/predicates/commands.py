@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -77,9 +78,9 @@ def _run(command: str) -> tuple[int, str]:
         output, _ = process.communicate()
         return process.returncode, output.decode("utf-8", "replace")
     finally:  # also where a signal ends this process: nothing is left running
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what it left in the background, too
+        process.wait()
 
 
 def _last_line(output: str) -> str:
