@@ -235,13 +235,7 @@ class _Execution:
             answer: object = step.made.run(module, context)
             if not isinstance(answer, bool):
                 raise TypeError(f"run() returned {answer!r}, not whether it changed the module")
-            run.changed = answer
-            if answer and applications.made == made:  # a plugin that does not ask
-                whole = Application(run.name, module.entry.root.name, "changed the module")
-                if not applications.add(whole):
-                    restore(module, before)
-                    self.verified = VerifiedState()
-                    run.changed = False
+            run.changed = answer and (applications.made > made or self._count_whole(run, before))
             if self.runner.verify and run.changed:
                 verify_changes(module, self.verified, self.runner.verifier_options)
         except KeyboardInterrupt:
@@ -265,6 +259,18 @@ class _Execution:
         for observer in self.runner.observers:
             observer.after(run, module)
         return run.changed
+
+    def _count_whole(self, run: PassRun, before: str) -> bool:
+        """Count the changes of a plugin that did not ask as one application; whether it stands.
+
+        What goes beyond the limit is taken back.
+        """
+        whole = Application(run.name, self.module.entry.root.name, "changed the module")
+        if self.result.applications.add(whole):
+            return True
+        restore(self.module, before)
+        self.verified = VerifiedState()
+        return False
 
     # -- failures ---------------------------------------------------------------------------
 

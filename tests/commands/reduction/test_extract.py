@@ -164,7 +164,7 @@ def results(module: Module, named: list[str], given: list[dict[str, object]]) ->
     """The results by device, with parameters by the names in `given`."""
     devices = devices_of(module.replica_count, module.num_partitions)
     arguments = [[values[name] for name in named] for values in given]
-    return run_module(module, arguments, devices=devices)  # type: ignore[arg-type]
+    return run_module(module, arguments, devices=devices)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -195,5 +195,5 @@ def test_a_slice_with_all_ancestors_computes_what_the_original_does(root: Path, 
             place = [operand.name for operand in entry.root.operands].index(each)
             found = [value[place] for value in found]  # type: ignore[index]
         for left, right in zip(expected, found, strict=True):
-            for one, other in zip(arrays_of(left), arrays_of(right), strict=True):  # type: ignore[arg-type]
+            for one, other in zip(arrays_of(left), arrays_of(right), strict=True):
                 np.testing.assert_array_equal(one, other)
