@@ -148,6 +148,11 @@ precision-sweep: $(DEV) ## passes over precision on COUNT small modules of the c
 planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down
 	$(BIN)/python tools/planted_failures.py --check
 
+.PHONY: planted-reductions
+planted-reductions: $(DEV) ## reduce and bisect the 40 failures: size, time, culprit; goes on where it was
+	@mkdir -p build
+	$(BIN)/python tools/planted_reductions.py --results build/planted_reductions.jsonl
+
 .PHONY: random-differential
 random-differential: $(DEV) ## random passes on COUNT random programs (20000) keep what these compute
 	$(BIN)/python tools/random_differential.py --seed $(SEED) --count $(or $(COUNT),20000) \

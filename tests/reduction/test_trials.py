@@ -65,6 +65,29 @@ def test_what_takes_too_long_is_not_shown_unless_that_is_asked() -> None:
         assert (outcome.is_shown, outcome.signature) == (is_shown, HANGS)
 
 
+def test_a_candidate_hangs_that_takes_many_times_longer_than_those_that_end() -> None:
+    def accept(text: str, outcome: Outcome) -> bool:
+        return outcome.is_shown
+
+    with Trials(Obeys(), TimeLimit(20, is_shown=True)) as trials:
+        started = time.monotonic()
+        assert trials.first(iter(["no", "hang"]), accept) == 1
+        assert time.monotonic() - started < 10
+    with Trials(Obeys(), TimeLimit(2, is_shown=True)) as trials:
+        assert trials.first(iter(["no", "hang"]), accept) == 1
+        count = trials.count
+        trials.take_time()
+        started = time.monotonic()
+        assert trials.first(iter(["hang"]), accept) == 0
+        assert trials.count == count + 1
+        assert time.monotonic() - started >= 2
+
+
+def test_one_that_does_not_look_for_hangs_gives_each_candidate_the_whole_limit() -> None:
+    with Trials(Obeys(), TimeLimit(20)) as trials:
+        assert trials.first(iter(["no", "slow"]), lambda _, outcome: outcome.is_shown) == 1
+
+
 def test_a_process_that_ends_is_a_failure_of_its_own() -> None:
     with Trials(Obeys(), LIMIT) as trials:
         assert trials.outcome("die").signature == "the process ends: signal SIGSEGV"
