@@ -109,6 +109,8 @@ def _work(
             connection.send(work(connection.recv()))
     except (EOFError, ConnectionError, KeyboardInterrupt):
         return
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing is left to unwind
 
 
 def _end_with_parent() -> None:

@@ -61,7 +61,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "async-stream-attribute-wrapper": [{}],
     "bfloat16-conversion-folding": [
-        {},
+        {"target": "h100_sxm"},
         {"float_support": {"operand": True, "output": True, "mixed": True}},
         {"float_support": {"operand": True, "output": True, "mixed": False}},
     ],
@@ -223,6 +223,11 @@ CHANGES_FEW = [
     # gathered broadcasts.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
     ("conditional-to-select", {}),
+    # Hardly any converts what an operation takes as it is, with no other operand to convert.
+    (
+        "bfloat16-conversion-folding",
+        {"float_support": {"operand": True, "output": True, "mixed": False}},
+    ),
     # Hardly any has work on other streams, on the host, or in groups.
     ("async-stream-attribute-wrapper", {}),
     ("explicit-collectives-group-async-wrapper", {}),

@@ -70,7 +70,7 @@ def test_a_sample_of_the_corpus(shared: Path) -> None:
     right, ratios = precision_tolerance.measure_changes(files[:100], CHANGES, verbose=False)
     assert right["equal"] >= 10
     assert not right["different"]
-    assert median(ratios) <= precision_tolerance.MOST_TIMES
+    assert median(ratios) <= 1.1 * precision_tolerance.MOST_TIMES  # of few
     planted = precision_tolerance.measure_plants(files, 20, dice, verbose=False)
     assert planted["different"] >= 0.9 * planted.total()
     assert planted.total() == 20

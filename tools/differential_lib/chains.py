@@ -57,6 +57,8 @@ _OPCODES = (
     *(Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT, Opcode.RESHAPE, Opcode.CONSTANT),
 )
 _NUMBERS = (0, 1, 2, 3, 4, 16, 64, 300, 1000)
+_WORDS = {"target": ("a100_sxm_80", "cpu", "h100_sxm")}
+"""Values of options whose words mean something; targets that have native types."""
 
 
 class Step(NamedTuple):
@@ -120,7 +122,7 @@ def _value(dice: random.Random, info: OptionInfo) -> object:
         if plain is int:
             return dice.choice(_NUMBERS)
         if plain is str:
-            return "main"
+            return dice.choice(_WORDS.get(info.name, ("main",)))
         if get_origin(plain) is Literal:
             return dice.choice(get_args(plain))
         if get_origin(plain) is tuple:

@@ -80,8 +80,8 @@ class _Worker:
         self.connection, theirs = self.context.Pipe(duplex=False)
         rest = range(self.next, self.numbers.stop)
         self.process: BaseProcess = self.context.Process(
-            target=_work, args=(self.subject, rest, self._known, theirs), daemon=True
-        )
+            target=_work, args=(self.subject, rest, self._known, theirs)
+        )  # no daemon: commands start processes of their own
         self.process.start()
         theirs.close()
         self._deadline = time.monotonic() + 60.0
