@@ -38,8 +38,8 @@ def test_a_module_differs_for_the_reason_that_is_known(name: str, seed: int) -> 
 
 @pytest.mark.parametrize("name", _REASONS)
 def test_what_it_is_reduced_to_differs_for_the_same_reason(name: str) -> None:
-    text = (_FOLDER / "reduced" / f"{name}.hlo").read_text()
-    assert _reason(parse_module(text), 0) == _REASONS[name]
+    module = parse_module((_FOLDER / "reduced" / f"{name}.hlo").read_text())
+    assert {_reason(module, seed) for seed in range(3)} - {None} == {_REASONS[name]}
 
 
 @pytest.mark.parametrize("name", _REASONS)
@@ -56,7 +56,8 @@ def _canonical(module: Module) -> str:
     return print_module(module, PrintOptions.canonical())
 
 
-def _reason(module: Module, seed: int) -> str:
+def _reason(module: Module, seed: int) -> str | None:
+    """Why the results on these inputs differ; None where they do not."""
     pytest.importorskip("jaxlib", reason="needs the extra xla")
     settings = RunSettings(seeds=1)
     placement = settings.place(module)
@@ -65,7 +66,8 @@ def _reason(module: Module, seed: int) -> str:
     ours = tuple(arrays_of(settings.interpret(placement, arguments, settings.host(seed))[0]))
     theirs = tuple(arrays_of(run_with_xla(placement.program, arguments, devices)[0]))
     difference = first_difference(ours, theirs)
-    assert difference is not None
+    if difference is None:
+        return None
     output = difference.leaf[0]
     rerun = Rerun(module, arguments, devices, 100_000, 1 << 26)
     found = Difference(0, output, ours[output], theirs[output])

@@ -1,4 +1,4 @@
-"""What XLA leaves open in a module."""
+"""Choices that XLA leaves to a backend."""
 
 from __future__ import annotations
 

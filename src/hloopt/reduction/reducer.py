@@ -98,6 +98,8 @@ class Reduction:
     text: str
     before: Size
     after: Size
+    failure: Outcome
+    """The failure of the result: of the signature of the input's, with its own values."""
     removed: Counter[Count] = field(default_factory=Counter)
     """Parts that went, by what they are."""
     others: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -126,11 +128,11 @@ class Reducer:
         *,
         verify: bool = True,
         deadline: float | None = None,
-        on_smaller: Callable[[str, Size], None] | None = None,
+        on_smaller: Callable[[str, Outcome], None] | None = None,
         on_trial: Callable[[Progress], None] | None = None,
     ) -> None:
         self._trials = trials
-        self._signature = failure.signature
+        self._failure = failure
         self._focus = Focus(failure.about)
         self._verify = verify
         self._deadline = deadline
@@ -142,13 +144,14 @@ class Reducer:
         """Reduce a module that shows the failure. Raises HloError where it is not HLO."""
         before = size_of(parse_module(Source("<module>", text)), text)
         self._text, self._size = text, before
-        self._result = Reduction(text, before, before)
+        self._result = Reduction(text, before, before, self._failure)
         try:
             self._rounds()
             if not self._trials.outcome(self._text, again=True).is_shown:
                 # Perhaps a slow candidate was taken for one that hangs.
                 self._trials.take_time()
                 self._text, self._size = text, before
+                self._result.failure = self._failure
                 self._result.removed.clear()
                 self._rounds()
         except OutOfBudget:
@@ -213,16 +216,17 @@ class Reducer:
     def _accept(self, text: str, outcome: Outcome) -> bool:
         if not outcome.is_shown:
             return False
-        if outcome.signature != self._signature:
+        if outcome.signature != self._failure.signature:
             count, smallest = self._result.others.get(outcome.signature, (0, text))
             smallest = min(smallest, text, key=len)
             self._result.others[outcome.signature] = count + 1, smallest
             return False
         self._text = text
         self._size = size_of(self._module(), text)
+        self._result.failure = outcome
         self._trials.allow_steps_of(outcome)
         if self._on_smaller is not None:
-            self._on_smaller(text, self._size)
+            self._on_smaller(text, outcome)
         return True
 
 

@@ -13,7 +13,7 @@ from hloopt.files import write_whole
 from hloopt.reduction.asking import TIMES, TRIVIAL, ask, shown_again
 from hloopt.reduction.journal import Journal
 from hloopt.reduction.outcomes import Outcome, Predicate
-from hloopt.reduction.reducer import Progress, Reducer, Reduction, Size
+from hloopt.reduction.reducer import Progress, Reducer, Reduction
 from hloopt.reduction.trials import TimeLimit, Trials
 
 
@@ -36,7 +36,6 @@ class Reduced:
     """A reduction that was made, with how to see the failure."""
 
     reduction: Reduction
-    failure: Outcome
     trials: int
     seconds: float
     command: str
@@ -75,10 +74,9 @@ def reduce_file(
             journal.remove()
             raise
         trials.narrow(failure)
-        before = _Note(failure, command, name)
 
-        def write(smaller: str, size: Size) -> None:
-            write_whole(output, before.above(smaller, size))
+        def write(smaller: str, shown: Outcome) -> None:
+            write_whole(output, _with_note(smaller, shown, command, name))
 
         reducer = Reducer(
             trials,
@@ -89,27 +87,19 @@ def reduce_file(
             on_trial=on_progress,
         )
         reduction = reducer.reduce(text)
-        write(reduction.text, reduction.after)
+        write(reduction.text, reduction.failure)
         count = trials.count
         again = shown_again(trials, reduction.text, failure.signature)
     if reduction.is_complete and again == TIMES:
         journal.remove()
     elapsed = time.monotonic() - started
-    return Reduced(reduction, failure, count, elapsed, command, again)
+    return Reduced(reduction, count, elapsed, command, again)
 
 
-@dataclass
-class _Note:
-    """The lines above a reduced module: where it is from, and how to see the failure."""
-
-    failure: Outcome
-    command: str
-    name: str
-
-    def above(self, text: str, size: Size) -> str:
-        """The module with the lines."""
-        what = self.failure.detail.splitlines()[0] if self.failure.detail else ""
-        lines = [f"Reduced from {os.path.basename(self.name)} by hloopt reduce.", what]
-        lines.append(f"To see it: {self.command}")
-        head = "".join(f"// {line}\n" for line in lines if line)
-        return f"{head}\n{text.rstrip()}\n"
+def _with_note(text: str, failure: Outcome, command: str, name: str) -> str:
+    """A reduced module below lines that say where it is from, and how to see the failure."""
+    what = failure.detail.partition("\n")[0]
+    lines = [f"Reduced from {os.path.basename(name)} by hloopt reduce.", what]
+    lines.append(f"To see it: {command}")
+    head = "".join(f"// {line}\n" for line in lines if line)
+    return f"{head}\n{text.rstrip()}\n"

@@ -24,8 +24,8 @@ def lines_of(reduced: Reduced, output: str) -> Iterator[str]:
         f"{before.characters:,} → {counted(after.characters, 'character')} "
         f"({trials}, {reduced.seconds:.1f} s)"
     )
-    if reduced.failure.detail:
-        yield f"shows: {reduced.failure.detail.splitlines()[0]}"
+    if found.failure.detail:
+        yield f"shows: {found.failure.detail.splitlines()[0]}"
     kinds = [counted(count, *what) for what, count in found.removed.most_common(_MOST_KINDS)]
     if kinds:
         yield f"done: {'; '.join(kinds)}"
@@ -51,8 +51,8 @@ def reduced_to_json(reduced: Reduced, file: str, output: str) -> dict[str, objec
         "output": output,
         "before": _size(found.before),
         "after": _size(found.after),
-        "failure": reduced.failure.detail,
-        "signature": reduced.failure.signature,
+        "failure": found.failure.detail,
+        "signature": found.failure.signature,
         "command": reduced.command,
         "trials": reduced.trials,
         "seconds": reduced.seconds,

@@ -1,4 +1,4 @@
-"""What XLA leaves open: results that a backend may choose, so that two engines may differ."""
+"""Results that XLA leaves open: a backend may choose them, so that two engines may differ."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _WITH_INITIAL_VALUES = frozenset((Opcode.REDUCE, Opcode.REDUCE_WINDOW, Opcode.SE
 
 
 def freedoms_of(module: Module) -> frozenset[str]:
-    """What a module leaves open, in words: the order of a reduction or of equal keys, how often an
-    initial value is applied. O(instructions)."""
+    """The choices that a module leaves to a backend, in words. O(instructions).
+
+    They are the order of a reduction, that of equal keys, and how often an initial value is
+    applied.
+    """
     plans = Plans()
     found: set[str] = set()
     for instruction in module.instructions():

@@ -106,7 +106,7 @@ class DiffersOnXla:
 
     seeds: int = 3
     allowed: frozenset[str] | None = None
-    """What the input leaves open; None before it was asked."""
+    """The choices that the input leaves to XLA; None before it was asked."""
     needs_valid: ClassVar[bool] = True
     starts_processes: ClassVar[bool] = True  # XLA runs in one
 
