@@ -29,13 +29,17 @@ _OF_BITS = (Opcode.BITCAST, Opcode.BITCAST_CONVERT, Opcode.STOCHASTIC_CONVERT)
 def without_narrow_floats(module: Module) -> Module:
     """A copy of a module in which floats of less than 32 bits are f32, constants rounded as before.
 
-    Raises RunError where the bits of such floats are read. O(instructions + elements of constants).
+    Conversions that have nothing left to do are passed over: a computation that is a sum is seen to
+    be one, and terms are added in the same order with and without them. Raises RunError where the
+    bits of such floats are read. O(instructions + elements of constants).
     """
     copy, computations = clone_module(module)
     for original, computation in computations.items():
         copies = {instruction.name: instruction for instruction in computation.instructions}
         for instruction in original.instructions:
             _widen(instruction, copies[instruction.name])
+        for instruction in original.instructions:
+            _pass_over(instruction, copies[instruction.name])
     if _LAYOUT in copy.attributes:
         parameters, result = parse_entry_layout(copy.attributes[_LAYOUT])
         layout = format_entry_layout([*map(_wide, parameters)], _wide(result))
@@ -59,6 +63,16 @@ def _widen(original: Instruction, instruction: Instruction) -> None:
         value = _in_f32(literal_value(original.payload, original.shape), shape)
         instruction.set_payload(literal_text(value, shape))
     instruction.set_shape(shape)
+
+
+def _pass_over(original: Instruction, instruction: Instruction) -> None:
+    """Let users of a conversion that became one to the same type take its operand."""
+    if original.opcode is not Opcode.CONVERT:
+        return
+    (operand,) = instruction.operands
+    is_left_over = original.shape.element_type != original.operands[0].shape.element_type
+    if is_left_over and instruction.shape.element_type == operand.shape.element_type:
+        instruction.replace_all_uses_with(operand)
 
 
 def _in_f32(value: Value, shape: Shape) -> Value:
