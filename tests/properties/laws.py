@@ -66,7 +66,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"float_support": {"operand": True, "output": True, "mixed": False}},
     ],
     "bfloat16-propagation": [
-        {},
+        {"target": "h100_sxm"},
         {"float_support": ROUNDING},
         {"float_support": {**ROUNDING, "mixed": {"opcodes": ["multiply", "tuple", "while"]}}},
     ],
@@ -223,10 +223,13 @@ CHANGES_FEW = [
     # gathered broadcasts.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
     ("conditional-to-select", {}),
-    # Hardly any converts what an operation takes as it is, with no other operand to convert.
-    (
-        "bfloat16-conversion-folding",
-        {"float_support": {"operand": True, "output": True, "mixed": False}},
+    # Hardly any has only conversions that a backend without mixed precision can do without.
+    *(
+        ("bfloat16-conversion-folding", {"target": "h100_sxm"}),
+        (
+            "bfloat16-conversion-folding",
+            {"float_support": {"operand": True, "output": True, "mixed": False}},
+        ),
     ),
     # Hardly any has work on other streams, on the host, or in groups.
     ("async-stream-attribute-wrapper", {}),
