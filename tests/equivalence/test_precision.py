@@ -209,44 +209,6 @@ def test_roundings_add_up_over_trips() -> None:
     assert found.mismatch is None
 
 
-def test_a_sum_between_conversions_is_the_same_sum_without_narrow_floats() -> None:
-    """Else its many equal terms would be added one by one, and its error grow with them."""
-    module = parse_module("""HloModule m
-
-sum {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  s = f32[] add(a, b)
-  n = bf16[] convert(s)
-  ROOT w = f32[] convert(n)
-}
-
-ENTRY e {
-  p = f32[30000]{0} parameter(0)
-  z = f32[] constant(0)
-  ROOT r = f32[] reduce(p, z), dimensions={0}, to_apply=sum
-}
-""")
-    wide = without_narrow_floats(module)
-    assert wide.computations["sum"].root.name == "s"
-    assert not verify_module(wide)
-
-
-def test_conversions_that_change_the_type_stay_without_narrow_floats() -> None:
-    text = """HloModule m
-
-ENTRY e {
-  p = bf16[4]{0} parameter(0)
-  i = s32[4]{0} convert(p)
-  d = f64[4]{0} convert(p)
-  c = bf16[4]{0} convert(p)
-  ROOT t = (s32[4]{0}, f64[4]{0}, bf16[4]{0}) tuple(i, d, c)
-}
-"""
-    root = without_narrow_floats(parse_module(text)).entry.root
-    assert [operand.name for operand in root.operands] == ["i", "d", "c"]
-
-
 @pytest.mark.parametrize("length", [8, 256])
 def test_each_step_of_a_sum_may_be_rounded(length: int) -> None:
     text = """HloModule m

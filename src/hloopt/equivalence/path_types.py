@@ -12,6 +12,7 @@ from hloopt.equivalence.coverage import CALLERS
 from hloopt.equivalence.measures import Index
 from hloopt.interpreter.exactness import rounds
 from hloopt.interpreter.values import dtype_of, float_info
+from hloopt.ir.block_scaling import common_type
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -72,8 +73,12 @@ class PathTypes:
 
     def movable_roundings(self) -> dict[Instruction, np.dtype[Any]]:
         """The operations whose result a pass that changes precision may round, each with the type:
-        a narrower one that something computed from it has."""
+        a narrower one that something computed from it has, or that a scaled-dot multiplies in."""
         found = {}
+        for instruction in self._program.instructions(Opcode.SCALED_DOT):
+            within = _type_of_products(instruction)
+            if within.bits < NARROW:
+                found[instruction] = dtype_of(within)
         for instruction, element in self._after.items():
             own = _narrowest_of(instruction.shape)
             if own is not None and _width(element) < _width(own) and _may_round(instruction):
@@ -111,6 +116,13 @@ def _is_narrow(shape: Shape) -> bool:
 
 
 _GIVEN_BY_TEXT = (Opcode.CONSTANT, Opcode.IOTA)
+
+
+def _type_of_products(scaled_dot: Instruction) -> ElementType:
+    """The narrower type in which XLA multiplies values by scales, of both sides."""
+    types = [operand.shape.type_name for operand in scaled_dot.operands]
+    sides = zip(types[:2], types[2:], strict=True)
+    return min((ELEMENT_TYPES[common_type(*side)] for side in sides), key=_width)
 
 
 def _may_round(instruction: Instruction) -> bool:
