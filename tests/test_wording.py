@@ -99,3 +99,19 @@ def test_docstrings_say_what_a_thing_is(root: Path) -> None:
         if re.match(r'\s*(?:[rf]?""")What\b(?!\'s)', line)
     ]
     assert found == []
+
+
+def test_what_a_checker_is_told_to_overlook_has_its_reason_beside_it(root: Path) -> None:
+    told = re.compile(r"#\s*(?:ruff:\s*)?(?:type:\s*ignore|noqa)\b(?!.*\]? +# \w)")
+    files = [
+        path
+        for folder in ("src", "tools", "bench", "tests")
+        for path in (root / folder).rglob("*.py")
+    ]
+    found = [
+        f"{path.relative_to(root)}:{number}"
+        for path in sorted(files)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if told.search(line)
+    ]
+    assert found == []

@@ -129,7 +129,7 @@ def bisect(case: PlantedFailure, text: str, predicate: PassPredicate, limit: Tim
         Trials(CutShort(case.passes, predicate, trace), limit) as trials,
     ):
         shown = ask(trials, predicate, task_of(Limits(), text), case.name)
-        trials.narrow(shown)
+        trials.narrow(text, shown)
         return Bisection(trials, text, trace).find(shown)
 
 
@@ -138,13 +138,10 @@ def is_expected(found: Culprit, expected: Expected) -> bool:
     named = (found.pass_name, found.run_of_pass, found.iteration)
     if named != (expected.pass_name, expected.run, expected.iteration):
         return False
-    if expected.instruction is None:
-        return found.application is None
-    is_named = found.application is not None
-    return is_named and (found.number, found.application.instruction) == (  # type: ignore[union-attr]
-        expected.limit,
-        expected.instruction,
-    )
+    if expected.instruction is None or found.application is None:
+        return expected.instruction is None and found.application is None
+    place = (found.number, found.application.instruction)
+    return place == (expected.limit, expected.instruction)
 
 
 def earlier(path: Path | None) -> dict[str, Result]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from hloopt.equivalence import Reference, RunSettings
+import pytest
+
+from hloopt.equivalence import Mismatch, Reference, RunSettings
+from hloopt.equivalence.path_types import PathTypes
 from hloopt.equivalence.widening import without_narrow_floats
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
@@ -46,30 +49,49 @@ ENTRY e {
     assert [operand.name for operand in root.operands] == ["i", "d", "c"]
 
 
-def test_a_scaled_dot_rounds_what_it_multiplies_by_scales() -> None:
-    """In bf16 here; in f32 where the scales are."""
-    before = """HloModule m
+def scaled_dot(scales: str, between: str = "", names: str = "a, b") -> str:
+    return f"""HloModule m
 
-ENTRY e {
-  l = f8e4m3fn[64,64]{1,0} parameter(0)
-  r = f8e4m3fn[64,64]{1,0} parameter(1)
-  a = bf16[64,2]{1,0} parameter(2)
-  b = bf16[64,2]{1,0} parameter(3)
-  ROOT d = f32[64,64]{1,0} scaled-dot(l, r, a, b), lhs_contracting_dims={1},
-    rhs_contracting_dims={1}
-}
+ENTRY e {{
+  l = f8e4m3fn[64,64]{{1,0}} parameter(0)
+  r = f8e4m3fn[64,64]{{1,0}} parameter(1)
+  a = {scales}[64,2]{{1,0}} parameter(2)
+  b = {scales}[64,2]{{1,0}} parameter(3)
+  {between}
+  ROOT d = f32[64,64]{{1,0}} scaled-dot(l, r, {names}), lhs_contracting_dims={{1}},
+    rhs_contracting_dims={{1}}
+}}
 """
-    wide = before.replace(
-        "  ROOT", "  c = f32[64,2]{1,0} convert(a)\n  f = f32[64,2]{1,0} convert(b)\n  ROOT"
-    )
-    wide = wide.replace("(l, r, a, b)", "(l, r, c, f)")
-    other = wide.replace("convert(a)", "add(g, g)")
-    other = other.replace("  c =", "  g = f32[64,2]{1,0} convert(a)\n  c =")
-    reference = Reference(parse_module(before), RunSettings())
-    assert reference.examine(parse_module(wide), "precision").mismatch is None
-    found = reference.examine(parse_module(other), "precision")
-    assert found.mismatch is not None
-    assert found.mismatch.is_decided
+
+
+IN_F32 = "c = f32[64,2]{1,0} convert(a)\n  f = f32[64,2]{1,0} convert(b)"
+DOUBLED = IN_F32.replace("convert(a)", "add(g, g)").replace(
+    "c =", "g = f32[64,2]{1,0} convert(a)\n  c ="
+)
+
+
+def compare(before: str, after: str, settings: RunSettings | None = None) -> Mismatch | None:
+    reference = Reference(parse_module(before), settings or RunSettings())
+    return reference.examine(parse_module(after), "precision").mismatch
+
+
+def test_a_scaled_dot_rounds_what_it_multiplies_by_scales() -> None:
+    """In bf16 where the scales are; in f32 where they are converted to it."""
+    narrow, wide = scaled_dot("bf16"), scaled_dot("bf16", IN_F32, "c, f")
+    assert compare(narrow, wide) is None
+    assert compare(wide, narrow) is None
+    mismatch = compare(narrow, scaled_dot("bf16", DOUBLED, "c, f"))
+    assert mismatch is not None
+    assert mismatch.is_decided
+
+
+@pytest.mark.parametrize("scales", ["f8e8m0fnu", "f32"])
+def test_scales_that_are_exact_allow_no_more(scales: str) -> None:
+    """Powers of two, and scales of the result's type."""
+    types = PathTypes(parse_module(scaled_dot(scales)))
+    assert not types.movable_roundings()
+    rounding = PathTypes(parse_module(scaled_dot("bf16"))).movable_roundings()
+    assert [i.name for i in rounding] == ["d"]
 
 
 def test_a_reduction_step_by_step_does_not_run_on_and_on() -> None:
@@ -92,8 +114,7 @@ ENTRY e {
         "c = u8[] convert(a)\n  d = u8[] convert(b)\n  f = u8[] and(c, d)\n"
         "  ROOT r = u4[] convert(f)",
     )
-    settings = RunSettings(seeds=1, steps=1000)
-    found = Reference(parse_module(text), settings).examine(parse_module(steps), "precision")
-    assert found.mismatch is not None
-    assert "stopped after" in found.mismatch.reason
-    assert not found.mismatch.is_decided
+    mismatch = compare(text, steps, RunSettings(seeds=1, steps=1000))
+    assert mismatch is not None
+    assert "stopped after" in mismatch.reason
+    assert not mismatch.is_decided

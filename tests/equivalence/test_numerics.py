@@ -79,7 +79,7 @@ ENTRY e {
 
 
 def find(before: str, after: str, **options: object) -> Numerics:
-    settings = RunSettings(seeds=1)._replace(**options)  # type: ignore[arg-type]
+    settings = RunSettings(seeds=1)._replace(**options)  # type: ignore[arg-type]  # its fields
     return localize(parse_module(before), parse_module(after), settings)
 
 

@@ -34,7 +34,7 @@ class HangsOnNegate:
         time.sleep(60 if "negate" in text else 0.6 if "ENTRY" in text else 0)
         return NOT_SHOWN
 
-    def narrowed(self, outcome: Outcome) -> HangsOnNegate:
+    def narrowed(self, text: str, outcome: Outcome) -> HangsOnNegate:
         return self
 
     def describe(self) -> str:

@@ -48,7 +48,7 @@ class Obeys:
                 return SHOWN
         return NOT_SHOWN
 
-    def narrowed(self, outcome: Outcome) -> Obeys:
+    def narrowed(self, text: str, outcome: Outcome) -> Obeys:
         return self
 
     def describe(self) -> str:

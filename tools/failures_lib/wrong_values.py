@@ -103,7 +103,7 @@ ENTRY e {
   b = f32[] broadcast(c), dimensions={}
   ROOT r = f32[] all-reduce(b), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=sum
 }
-""",  # noqa: E501
+""",  # noqa: E501  # an instruction is one line
     "another result",
     Culprit("planted-wrong-replicated", limit=147, instruction="special.e"),
     two_computations=True,

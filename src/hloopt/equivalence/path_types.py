@@ -76,14 +76,28 @@ class PathTypes:
         a narrower one that something computed from it has, or that a scaled-dot multiplies in."""
         found = {}
         for instruction in self._program.instructions(Opcode.SCALED_DOT):
-            within = _type_of_products(instruction)
-            if within.bits < NARROW:
+            within = self._type_of_products(instruction)
+            if within is not None and within.bits < NARROW:
                 found[instruction] = dtype_of(within)
         for instruction, element in self._after.items():
             own = _narrowest_of(instruction.shape)
             if own is not None and _width(element) < _width(own) and _may_round(instruction):
                 found[instruction] = dtype_of(element)
         return found
+
+    def _type_of_products(self, scaled_dot: Instruction) -> ElementType | None:
+        """The narrowest type that values and scales may be multiplied in, by the types that both
+        are computed from; None where no product is rounded: scales are powers of two, or missing.
+        """
+        operands = scaled_dot.operands
+        types = [self._before.get(operand) for operand in operands]
+        products = [
+            ELEMENT_TYPES[common_type(values.name, scale.name)]
+            for operand, values, scale in zip(operands[2:], types[:2], types[2:], strict=True)
+            if operand.shape.dimensions and values is not None and scale is not None
+            if operand.shape.type_name != _SCALES
+        ]
+        return min(products, key=_width, default=None)
 
     def rounded_constants(self) -> dict[Instruction, np.dtype[Any]]:
         """Those of them that depend on constants alone: what constant folding may round."""
@@ -116,13 +130,6 @@ def _is_narrow(shape: Shape) -> bool:
 
 
 _GIVEN_BY_TEXT = (Opcode.CONSTANT, Opcode.IOTA)
-
-
-def _type_of_products(scaled_dot: Instruction) -> ElementType:
-    """The narrower type in which XLA multiplies values by scales, of both sides."""
-    types = [operand.shape.type_name for operand in scaled_dot.operands]
-    sides = zip(types[:2], types[2:], strict=True)
-    return min((ELEMENT_TYPES[common_type(*side)] for side in sides), key=_width)
 
 
 def _may_round(instruction: Instruction) -> bool:

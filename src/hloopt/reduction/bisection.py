@@ -80,9 +80,9 @@ class CutShort:
         """As the predicate."""
         return self.predicate.starts_processes
 
-    def narrowed(self, outcome: Outcome) -> CutShort:
+    def narrowed(self, text: str, outcome: Outcome) -> CutShort:
         """As the predicate."""
-        return replace(self, predicate=self.predicate.narrowed(outcome))
+        return replace(self, predicate=self.predicate.narrowed(text, outcome))
 
     def __call__(self, task: str, steps: int | None = None) -> Outcome:
         """Run as much as the first line of `task` says on the module behind it."""

@@ -70,8 +70,9 @@ class Predicate(Protocol):
         Errors of the module are answers, not exceptions.
         """
 
-    def narrowed(self, outcome: Outcome) -> Predicate:
-        """The same question with less work, given the outcome of the input."""
+    def narrowed(self, text: str, outcome: Outcome) -> Predicate:
+        """The question about candidates, given the input and its outcome: with less work, or with
+        what they may not have beside it."""
 
     def describe(self) -> str:
         """The failure it looks for, in a clause: "pipeline x fails"."""

@@ -143,20 +143,16 @@ class Reducer:
     def reduce(self, text: str) -> Reduction:
         """Reduce a module that shows the failure. Raises HloError where it is not HLO."""
         before = size_of(parse_module(Source("<module>", text)), text)
-        self._text, self._size = text, before
         self._result = Reduction(text, before, before, self._failure)
         try:
             self._rounds()
-            if not self._trials.outcome(self._text, again=True).is_shown:
+            if not self._trials.outcome(self._result.text, again=True).is_shown:
                 # Perhaps a slow candidate was taken for one that hangs.
                 self._trials.take_time()
-                self._text, self._size = text, before
-                self._result.failure = self._failure
-                self._result.removed.clear()
+                self._result = Reduction(text, before, before, self._failure)
                 self._rounds()
         except OutOfBudget:
             self._result.is_complete = False
-        self._result.text, self._result.after = self._text, self._size
         return self._result
 
     def _rounds(self) -> None:
@@ -185,7 +181,7 @@ class Reducer:
         return found
 
     def _module(self) -> Module:
-        return parse_module(Source("<module>", self._text))
+        return parse_module(Source("<module>", self._result.text))
 
     def _candidates(self, edit: Edit, groups: Sequence[Sequence[Hashable]]) -> Iterator[str | None]:
         for group in groups:
@@ -193,7 +189,7 @@ class Reducer:
                 raise OutOfBudget
             if self._on_trial is not None:
                 elapsed = time.monotonic() - self._started
-                self._on_trial(Progress(self._size, self._trials.count, elapsed))
+                self._on_trial(Progress(self._result.after, self._trials.count, elapsed))
             yield self._candidate(edit, group)
 
     def _candidate(self, edit: Edit, group: Sequence[Hashable]) -> str | None:
@@ -204,7 +200,7 @@ class Reducer:
                 edit.apply(session, {*group})
                 session.finish()
                 text = print_module(session.module)
-                if size_of(session.module, text) >= self._size:
+                if size_of(session.module, text) >= self._result.after:
                     return None
                 session.module.source = None  # nobody looks at the places of problems
                 if self._verify and verify_module(session.module):
@@ -221,9 +217,8 @@ class Reducer:
             smallest = min(smallest, text, key=len)
             self._result.others[outcome.signature] = count + 1, smallest
             return False
-        self._text = text
-        self._size = size_of(self._module(), text)
-        self._result.failure = outcome
+        self._result.text, self._result.failure = text, outcome
+        self._result.after = size_of(self._module(), text)
         self._trials.allow_steps_of(outcome)
         if self._on_smaller is not None:
             self._on_smaller(text, outcome)

@@ -73,7 +73,7 @@ def reduce_file(
         except HloError:
             journal.remove()
             raise
-        trials.narrow(failure)
+        trials.narrow(text, failure)
 
         def write(smaller: str, shown: Outcome) -> None:
             write_whole(output, _with_note(smaller, shown, command, name))

@@ -100,9 +100,9 @@ class Trials:
         self._abandon()
         self._end_idle()
 
-    def narrow(self, outcome: Outcome) -> None:
-        """Ask with less work from now on, given the outcome of the input."""
-        self.predicate = self.predicate.narrowed(outcome)
+    def narrow(self, text: str, outcome: Outcome) -> None:
+        """Ask about candidates from now on, given the input and its outcome."""
+        self.predicate = self.predicate.narrowed(text, outcome)
         self._end_idle()
         self.allow_steps_of(outcome)
 

@@ -193,7 +193,7 @@ def test_a_slice_with_all_ancestors_computes_what_the_original_does(root: Path, 
         found = results(module, [p.name for p in entry.parameters], given)
         if entry.root.name != each:
             place = [operand.name for operand in entry.root.operands].index(each)
-            found = [value[place] for value in found]  # type: ignore[index]
+            found = [value[place] for value in found]  # type: ignore[index]  # a tuple
         for left, right in zip(expected, found, strict=True):
             for one, other in zip(arrays_of(left), arrays_of(right), strict=True):
                 np.testing.assert_array_equal(one, other)

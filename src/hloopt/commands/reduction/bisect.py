@@ -130,7 +130,7 @@ def _find(
         except NotShown as error:
             print(render_error(error), file=sys.stderr)
             return EXIT_FOUND
-        trials.narrow(shown)
+        trials.narrow(text, shown)
         return Bisection(trials, text, trace).find(shown)
 
 

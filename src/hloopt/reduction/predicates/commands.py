@@ -35,7 +35,7 @@ class CommandShows:
     needs_valid: ClassVar[bool] = True
     starts_processes: ClassVar[bool] = True
 
-    def narrowed(self, outcome: Outcome) -> CommandShows:
+    def narrowed(self, text: str, outcome: Outcome) -> CommandShows:
         """The same."""
         return self
 

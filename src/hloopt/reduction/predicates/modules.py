@@ -20,8 +20,6 @@ from hloopt.reduction.outcomes import (
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
 
-_SEPARATOR = ", XLA may choose "
-
 
 @dataclass(frozen=True)
 class BreaksRule:
@@ -44,7 +42,7 @@ class BreaksRule:
                 return Outcome(Verdict.SHOWN, signature, problem.message, about=about)
         return NOT_SHOWN
 
-    def narrowed(self, outcome: Outcome) -> BreaksRule:
+    def narrowed(self, text: str, outcome: Outcome) -> BreaksRule:
         """The same."""
         return self
 
@@ -83,7 +81,7 @@ class ExpectationHolds:
         is_shown = found.verdict is CheckVerdict.PASSED
         return Outcome(Verdict.SHOWN, detail=found.title) if is_shown else NOT_SHOWN
 
-    def narrowed(self, outcome: Outcome) -> ExpectationHolds:
+    def narrowed(self, text: str, outcome: Outcome) -> ExpectationHolds:
         """The same."""
         return self
 
@@ -106,7 +104,7 @@ class DiffersOnXla:
 
     seeds: int = 3
     allowed: frozenset[str] | None = None
-    """The choices that the input leaves to XLA; None before it was asked."""
+    """The choices that the input leaves to XLA; None allows all: the input itself."""
     needs_valid: ClassVar[bool] = True
     starts_processes: ClassVar[bool] = True  # XLA runs in one
 
@@ -116,22 +114,22 @@ class DiffersOnXla:
 
         try:
             module = parse_module(Source("<module>", text))
-            freedoms = freedoms_of(module)
-            if self.allowed is not None and freedoms <= self.allowed:
-                freedoms = self.allowed
-            elif self.allowed is not None:
-                return unknown(f"XLA may choose {', '.join(sorted(freedoms - self.allowed))}")
+            if problems := verify_module(module):
+                return unknown(problems[0].message)
+            if self.allowed is not None and (more := freedoms_of(module) - self.allowed):
+                return unknown(f"XLA may choose {', '.join(sorted(more))}")
             reason = _difference(module, self.seeds, steps)
         except HloError as error:
             return unknown(error.message)
         if reason is None:
             return NOT_SHOWN
-        signature = _SEPARATOR.join(["values differ", *sorted(freedoms)])
-        return Outcome(Verdict.SHOWN, signature, reason)
+        return Outcome(Verdict.SHOWN, "values differ", reason)
 
-    def narrowed(self, outcome: Outcome) -> DiffersOnXla:
+    def narrowed(self, text: str, outcome: Outcome) -> DiffersOnXla:
         """Of modules that leave open no more than the input."""
-        return replace(self, allowed=frozenset(outcome.signature.split(_SEPARATOR)[1:]))
+        from hloopt.reduction.predicates.freedoms import freedoms_of
+
+        return replace(self, allowed=freedoms_of(parse_module(Source("<module>", text))))
 
     def describe(self) -> str:
         """For a message."""

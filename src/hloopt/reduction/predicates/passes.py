@@ -52,7 +52,7 @@ class PassPredicate(ABC):
             return unknown(error.message)
         return self.judge(module, PipelineRunner(), steps)
 
-    def narrowed(self, outcome: Outcome) -> PassPredicate:
+    def narrowed(self, text: str, outcome: Outcome) -> PassPredicate:
         """The same, unless a subclass knows better."""
         return self
 
@@ -101,7 +101,7 @@ class PassChangesResult(PassPredicate):
     seeds: int = 3
     specials: bool = True
 
-    def narrowed(self, outcome: Outcome) -> PassChangesResult:
+    def narrowed(self, text: str, outcome: Outcome) -> PassChangesResult:
         """On the first random inputs alone, where these showed it."""
         is_first = _FIRST_SEED in outcome.detail and _SPECIALS not in outcome.detail
         return replace(self, seeds=1, specials=False) if is_first else self
