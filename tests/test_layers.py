@@ -24,7 +24,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("pass_framework", "simulation"),
     ("passes",),
     ("reports",),
-    ("checks",),
+    ("checks", "dumps"),
     ("reduction",),
     ("api", "defects", "driver", "testing"),
     ("hloopt",),  # the names of the Python API; its version is everybody's

@@ -30,6 +30,7 @@ COMMANDS = {
     "config": "the settings of a project, and where each is from",
     "cost": "flops, bytes, and on a target the least time",
     "diff": "compare two modules",
+    "dumps": "folders that XLA dumped to: modules, passes, hosts, what was compiled again",
     "equivalent": "whether two modules compute the same",
     "expect": "whether modules are as expected: counts, memory, times",
     "explain": "what an error code means, and what to do",

@@ -32,7 +32,7 @@ FREE_TEXT = {
         "OPCODE,…|all",
     ),
     "FILE.npz|KEY=FILE.npy",
-    *("COMMAND", "REGEX", "EXPECTATION", "%NAME|COMPUTATION…", "OP_NAME"),
+    *("COMMAND", "REGEX", "EXPECTATION", "%NAME|COMPUTATION…", "OP_NAME", "PASS", "%NAME|OP_NAME"),
 }
 """The metavars of options whose values no list has."""
 

@@ -11,6 +11,7 @@ import click
 import pytest
 from tests.commands.profiled import KERNELS, PROFILE
 from tests.commands.test_conventions import COMMANDS
+from tests.dumps.dump_maker import write_dump
 
 from hloopt.cli import main
 
@@ -44,6 +45,9 @@ LINES = {
     "lint": ["lint a.hlo"],
     "lint --list": ["lint --list"],
     "fingerprint": ["fingerprint a.hlo b.hlo"],
+    "dumps": ["dumps dump --no-cache"],
+    "dumps --passes": ["dumps dump --module jit_step --passes --no-cache"],
+    "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "stats": ["stats a.hlo"],
     "verify": ["verify wrong.hlo"],
     "diff": ["diff a.hlo b.hlo"],
@@ -84,6 +88,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("dead.hlo").write_text(MODULE.replace("negate(q)", "sine(p)"), encoding="utf-8")
     Path("golden.hlo").write_text(f"// RUN: hloopt verify %s\n{MODULE}", encoding="utf-8")
     Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")
+    write_dump(Path("dump"))
 
 
 @pytest.mark.usefixtures("files")

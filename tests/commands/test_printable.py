@@ -148,6 +148,32 @@ def _run(files: Files) -> Iterator[Sequence[str]]:
     yield files(MISTAKES["a target"], "target"), "--stand-ins"
 
 
+def _dumps(files: Files) -> Iterator[Sequence[str]]:
+    name = NASTY.replace("/", "")
+    for host, end in (("process-1", OTHER), ("process-2", CHANGED), (name, MODULE)):
+        folder = files.folder / "dump" / host
+        folder.mkdir(parents=True)
+        for stage, text in (("before", MODULE), ("cpu_after", end)):
+            path = folder / f"module_0001.m{name}.{stage}_optimizations.txt"
+            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        (folder / f"module_0002.{name}.before_optimizations.txt").write_text("\x1b[31m")
+        (folder / "module_0003.other.before_optimizations.txt").write_text(PLAIN)
+    dump = str(files.folder / "dump")
+    yield dump, "--no-cache"
+    (files.folder / "one").mkdir()
+    (files.folder / "one" / "module_0003.other.before_optimizations.txt").write_text(PLAIN)
+    yield str(files.folder / "one"), "--no-cache", "--module", "3", "--passes"
+    for options in (
+        ["--passes", "--all"],
+        ["--track", "%n"],
+        ["--diff", "cpu_after_optimizations"],
+    ):
+        yield dump, "--no-cache", "--module", f"m{name}", *options
+    for option in ("--module", "--host", "--track", "--diff", "--log"):
+        yield dump, "--no-cache", "--module", "1", option, NASTY
+    yield (str(files.folder / NASTY),)
+
+
 def _pictures(*options: str, names: Sequence[str] = ("--html",)) -> Lines:
     def lines(files: Files) -> Iterator[Sequence[str]]:
         for name in names:
@@ -225,6 +251,7 @@ COMMANDS: dict[str, Lines] = {
     "numerics": several(
         *(on_pairs("--seeds", "1", "--by", by) for by in ("scope", "op_name", "instruction"))
     ),
+    "dumps": _dumps,
     "expect": several(
         on_modules("dots.count == 0", "dots.shape ~ q", "parameters.op_name == x"),
         on_modules("dots.count == 0", "--format", "concise"),

@@ -82,6 +82,12 @@ def folder(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("ring_matmul_8dev", "mlp_psum_8dev"):
         shutil.copy(root / "testdata" / f"{name}.after_optimizations.hlo", tmp_path / f"{name[0]}")
     (tmp_path / "tiny.hlo").write_text("HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n")
+    for host, end in ((1, STEP), (2, changed)):
+        stages = ("before_optimizations", STEP), ("cpu_after_optimizations", end)
+        for stage, text in stages:
+            path = tmp_path / "dump" / f"host-{host}" / f"module_0007.step.{stage}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(long_names(text))
     return tmp_path
 
 
@@ -120,8 +126,11 @@ PAGES = [
     "diff {0} {0}",
     "fmt --check {0}",
     "config",
+    "dumps dump --no-cache --module 7 --passes --all",
+    "dumps dump --no-cache --module 7 --track %d_Q",
 ]
 OF_HLO = [
+    "dumps dump --no-cache",
     "diff {0} {1} --text",
     "diff {0} {1} --side-by-side",
     "opt {0} -p simplify -o out.hlo --side-by-side",
@@ -151,7 +160,7 @@ def test_a_page_fits_and_no_name_is_cut_in_two(
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:
-    lines = shown(page.format(*files), width, monkeypatch, capsys)
+    lines = shown(long_names(page.format(*files)), width, monkeypatch, capsys)
     assert lines or page.startswith("fmt")
     for line in lines:
         assert line == line.rstrip()

@@ -83,21 +83,62 @@ def command(
     hloopt diff before.hlo after.hlo --target h100_sxm --preset xla-gpu
     """
     from hloopt.analysis.content import as_classes
-    from hloopt.files import read_module
     from hloopt.reports.diff.comparison import NAMES
-    from hloopt.reports.module_comparison import compare_modules, render_comparison
 
     check_pair(before, after)
     cost_model.resolved()
-    ignored = as_classes(ignored_classes) | (NAMES - as_classes(with_classes))
+    found = _compare(
+        before,
+        after,
+        as_classes(ignored_classes) | (NAMES - as_classes(with_classes)),
+        memory,
+        cost_model,
+        preset,
+    )
+    _show(found, output_format, color, side_by_side=side_by_side, top=top, text=text)
+    return 0 if found.diff.is_identical or exit_zero else EXIT_FOUND
+
+
+def show_difference(before: str, after: str, output_format: str, color: str, *, top: int) -> int:
+    """As the command, without options; the exit code."""
+    from hloopt.cost_models import CostModelChoice
+    from hloopt.reports.diff.comparison import NAMES
+
+    found = _compare(before, after, NAMES, None, CostModelChoice(), None)
+    _show(found, output_format, color, side_by_side=False, top=top, text=False)
+    return 0 if found.diff.is_identical else EXIT_FOUND
+
+
+def _compare(
+    before: str,
+    after: str,
+    ignored: frozenset[str],
+    memory: bool | None,
+    cost_model: CostModelChoice,
+    preset: Preset | None,
+) -> ModuleComparison:
+    from hloopt.files import read_module
+    from hloopt.reports.module_comparison import compare_modules
+
     modules = read_module(before), read_module(after)
-    found = compare_modules(modules, ignored, memory, cost_model, preset)
+    return compare_modules(modules, ignored, memory, cost_model, preset)
+
+
+def _show(
+    found: ModuleComparison,
+    output_format: str,
+    color: str,
+    *,
+    side_by_side: bool,
+    top: int,
+    text: bool,
+) -> None:
     if output_format == "json":
         print_json(_to_json(found))
-    else:
-        console = make_console(color)
-        render_comparison(found, console, side_by_side=side_by_side, top=top, text=text)
-    return 0 if found.diff.is_identical or exit_zero else EXIT_FOUND
+        return
+    from hloopt.reports.module_comparison import render_comparison
+
+    render_comparison(found, make_console(color), side_by_side=side_by_side, top=top, text=text)
 
 
 def _to_json(found: ModuleComparison) -> dict[str, object]:

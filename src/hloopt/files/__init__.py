@@ -2,6 +2,7 @@
 
 from hloopt.files.inputs import find_inputs
 from hloopt.files.names import file_name
+from hloopt.files.packing import unpacked_name
 from hloopt.files.reading import (
     STANDARD_STREAM,
     has_proto_suffix,
@@ -26,6 +27,7 @@ __all__ = [
     "read_source",
     "read_text_or_module",
     "save",
+    "unpacked_name",
     "write_bytes",
     "write_whole",
 ]

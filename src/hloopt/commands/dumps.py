@@ -1,0 +1,187 @@
+"""`hloopt dumps`: folders that XLA dumped to."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.shared import completion
+from hloopt.commands.shared.common import (
+    EXIT_FOUND,
+    EXIT_USAGE,
+    HloCommand,
+    color_option,
+    format_option,
+    make_console,
+    print_json,
+    say,
+    top_option,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hloopt.dumps.chain import Chain
+    from hloopt.dumps.folder import DumpFolders
+    from hloopt.dumps.gather import Gatherer
+
+
+@click.command(cls=HloCommand)
+@click.argument("folders", nargs=-1, required=True, metavar="DIR…", shell_complete=completion.files)
+@click.option(
+    "--host",
+    metavar="REGEX",
+    help="the part of a path that names the host; default: folders such as process-3, rank7, 12",
+)
+@click.option(
+    "--group",
+    metavar="REGEX",
+    help="compare only hosts for which this finds the same in their paths: stage(\\d+)",
+)
+@click.option(
+    *("-j", "--jobs"),
+    type=click.IntRange(1),
+    default=None,
+    help="processes; default: one for each core",
+)
+@click.option("--module", metavar="NAME", help="one module: jit_step, 14, or 14.jit_step")
+@click.option(
+    "--passes", "wants_passes", is_flag=True, help="of --module: the dumps that changed something"
+)
+@click.option("--all", "shows_all", is_flag=True, help="with --passes: all dumps")
+@click.option(
+    "--log",
+    metavar="FILE",
+    help="with --passes: XLA's log, for times; run with TF_CPP_MIN_LOG_LEVEL=0 "
+    "TF_CPP_VMODULE=hlo_pass_pipeline=1",
+    shell_complete=completion.files,
+)
+@click.option(
+    "--diff",
+    "diff_of",
+    metavar="PASS",
+    help="of --module: what a pass changed; algsimp#2, or the number of a dump",
+)
+@click.option(
+    "--track",
+    metavar="%NAME|OP_NAME",
+    help="of --module: which pass made, changed, fused or removed an operation",
+)
+@click.option("--no-cache", is_flag=True, help="look at every file anew, and remember nothing")
+@top_option("rows of each table", 20)
+@format_option
+@color_option
+def command(folders: tuple[str, ...], **options: Any) -> int:
+    """Modules, stages and hosts of folders that XLA dumped to, and what was compiled again.
+
+    Exit 1 if hosts that should have compiled the same did not, run collectives in another order,
+    or never finished; 2 if a file cannot be read. With --module the passes of one compilation.
+
+    \b
+    hloopt dumps /tmp/dump
+    hloopt dumps run/process-* --group 'slice(\\d+)'
+    hloopt dumps /tmp/dump --module jit_step --passes
+    hloopt dumps /tmp/dump --module jit_step --track %all-gather.3
+    """
+    from hloopt.dumps.folder import scan
+
+    about_one = [name for name in _OF_MODULE if options[_OF_MODULE[name]]]
+    if about_one and options["module"] is None:
+        raise click.UsageError(f"{about_one[0]} is about one module: name it with --module")
+    found = scan(folders, host=options["host"], group=options["group"])
+    jobs = options["jobs"] or os.cpu_count() or 1
+    with gatherer_of(jobs, is_cached=not options["no_cache"]) as gatherer:
+        if options["module"] is not None:
+            return _show_module(found, gatherer, options)
+        return _show_summary(folders, found, gatherer, jobs, options)
+
+
+_OF_MODULE = {
+    **{"--passes": "wants_passes", "--all": "shows_all", "--log": "log"},
+    **{"--diff": "diff_of", "--track": "track"},
+}
+"""The options that are about one module, with their names."""
+
+
+def _show_summary(
+    folders: tuple[str, ...],
+    found: DumpFolders,
+    gatherer: Gatherer,
+    jobs: int,
+    options: dict[str, Any],
+) -> int:
+    from hloopt.dumps.summary import summarize, summary_to_json
+
+    summary = summarize(folders, found, gatherer, jobs)
+    if options["output_format"] == "json":
+        print_json(summary_to_json(summary))
+    else:
+        from hloopt.dumps.terminal import render_summary
+
+        render_summary(summary, make_console(options["color"]), top=options["top"])
+    if summary.problems:
+        return EXIT_USAGE
+    return EXIT_FOUND if summary.has_findings else 0
+
+
+def _show_module(found: DumpFolders, gatherer: Gatherer, options: dict[str, Any]) -> int:
+    from hloopt.dumps.chain import Chain, chain_to_json, choose
+
+    times = None
+    if options["log"] is not None:
+        from hloopt.dumps.logs import read_pass_times
+
+        times = read_pass_times(options["log"])
+    chain = Chain.of(choose(found.compilations, options["module"]), gatherer)
+    is_json = options["output_format"] == "json"
+    if options["diff_of"] is not None:
+        return _show_diff(chain, options)
+    if options["track"] is not None:
+        from hloopt.dumps.tracking import track, tracks_to_json
+
+        events = track(chain, options["track"])
+        if is_json:
+            print_json(tracks_to_json(events))
+        else:
+            from hloopt.dumps.chain_terminal import render_track
+
+            render_track(events, make_console(options["color"]))
+        return 0
+    if is_json:
+        print_json(chain_to_json(chain, times))
+    else:
+        from hloopt.dumps.chain_terminal import render_chain
+
+        shows_all = options["shows_all"]
+        render_chain(chain, make_console(options["color"]), shows_all=shows_all, times=times)
+    return EXIT_USAGE if any(step.facts is None for step in chain.steps) else 0
+
+
+def _show_diff(chain: Chain, options: dict[str, Any]) -> int:
+    """As `hloopt diff` shows the dumps before and after a pass."""
+    from hloopt.commands.diff import show_difference
+
+    step = chain.find(options["diff_of"])
+    before = chain.steps[step.number - 1]
+    say(f"before: {before.path}")
+    say(f"after:  {step.path}")
+    return show_difference(
+        before.path, step.path, options["output_format"], options["color"], top=options["top"]
+    )
+
+
+@contextmanager
+def gatherer_of(jobs: int, *, is_cached: bool) -> Iterator[Gatherer]:
+    """A gatherer with a bar on stderr and the user's cache."""
+    from hloopt.commands.shared.running import showing_parts
+    from hloopt.dumps.cache import Cache
+    from hloopt.dumps.gather import Gatherer
+
+    cache = Cache() if is_cached else None
+    with showing_parts() as progress:
+        yield Gatherer(jobs, cache, progress)
+    if cache is not None:
+        cache.trim()

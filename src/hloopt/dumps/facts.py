@@ -1,0 +1,180 @@
+"""The figures of one module of a dump, as plain data."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hloopt.ir.instruction import Instruction
+    from hloopt.ir.module import Module
+
+
+class Depth(enum.IntEnum):
+    """How much is asked about a module; each has what those before it have."""
+
+    PRINT = 0
+    """The fingerprint, and the size."""
+    STEP = 1
+    """Beside these figures for a step of a chain of passes: flops, collectives, peak."""
+    FULL = 2
+    """Beside these signature and sequence of collectives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Facts of a module; figures are of one device and one run of the module.
+
+    Figures that were not asked for, or of which the text tells nothing certain, are None.
+    """
+
+    module: str
+    fingerprint: str
+    instructions: int
+    computations: int
+    is_scheduled: bool
+    devices: tuple[int, int] = (1, 1)
+    """Replicas and partitions."""
+    flops: int | None = None
+    flops_doubt: str = ""
+    """Why there are no flops."""
+    peak: int | None = None
+    """Bytes of the memory peak, of a module with a schedule."""
+    peak_doubt: str = ""
+    collectives: dict[str, tuple[int, int]] | None = None
+    """Kinds, each with the number of operations and their payload bytes, loops by their trips."""
+    parameters: tuple[str, ...] | None = None
+    """The arrays that the program takes, with their shardings."""
+    results: tuple[str, ...] | None = None
+    sequence: tuple[str, ...] | None = None
+    """Of a module with a schedule its collectives in the order of execution: kind, shape, groups of
+    devices, channel."""
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Facts:
+        """Read back what `to_json` made. Raises KeyError or TypeError for other data."""
+        own = {each.name: data[each.name] for each in fields(cls)}
+        for name in ("devices", "parameters", "results", "sequence"):
+            own[name] = None if own[name] is None else tuple(own[name])
+        if own["collectives"] is not None:
+            own["collectives"] = {k: (v[0], v[1]) for k, v in own["collectives"].items()}
+        return cls(**own)
+
+
+def facts_of(module: Module, depth: Depth) -> Facts:
+    """Look at a verified module. Near-linear in its instructions."""
+    from hloopt.analysis.fingerprint import fingerprint
+    from hloopt.ir.devices.device_counts import device_counts
+
+    found = _Figures()
+    if depth >= Depth.STEP:
+        _add_work(module, found)
+        _add_peak(module, found)
+    if depth >= Depth.FULL:
+        _add_interface(module, found)
+    grid = device_counts(module)
+    return Facts(
+        module=module.name,
+        fingerprint=fingerprint(module),
+        instructions=module.instruction_count(),
+        computations=len(module.computations),
+        is_scheduled=module.is_scheduled,
+        devices=(grid.replicas, grid.partitions),
+        **found.values,
+    )
+
+
+@dataclass
+class _Figures:
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def _add_work(module: Module, found: _Figures) -> None:
+    from hloopt.analysis.cost import CostAnalysis
+    from hloopt.analysis.cost.runs import Runs, runs_with_parts
+    from hloopt.analysis.inventory.collectives import collectives_of
+    from hloopt.analysis.stage import Stage
+    from hloopt.diagnostics import counted
+    from hloopt.reports.stage_notices import partition_doubt
+
+    costs = CostAnalysis(module)
+    flops = costs.module().flops
+    if doubt := partition_doubt(Stage.of(module)):
+        found.values["flops_doubt"] = doubt
+    elif costs.unknown_loops:
+        loops = counted(len(costs.unknown_loops), "loop")
+        found.values["flops_doubt"] = f"the trips of {loops} are not known"
+    elif costs.unknown_calls:
+        calls = counted(len(costs.unknown_calls), "custom call")
+        found.values["flops_doubt"] = f"the arithmetic of {calls} is not known"
+    else:
+        found.values["flops"] = flops
+    runs = runs_with_parts(module, costs)
+    kinds: dict[str, tuple[int, int]] = {}
+    for each in collectives_of(module):
+        count, payload = kinds.get(each.kind.value, (0, 0))
+        times = runs.get(each.instruction.parent, Runs(0, True)).times
+        kinds[each.kind.value] = count + 1, payload + each.payload * times
+    found.values["collectives"] = kinds
+
+
+def _add_peak(module: Module, found: _Figures) -> None:
+    if not module.is_scheduled:
+        found.values["peak_doubt"] = "the module is not scheduled"
+        return
+    from hloopt.reports.memory.model import memory_report
+
+    report = memory_report(module)
+    if report.doubts:
+        found.values["peak_doubt"] = "; ".join(report.doubts)
+    else:
+        found.values["peak"] = report.peak
+
+
+def _add_interface(module: Module, found: _Figures) -> None:
+    from hloopt.analysis.inventory.arrays import arrays_of
+
+    for name, instructions in (
+        ("parameters", module.entry.parameters),
+        ("results", [module.entry.root]),
+    ):
+        arrays = arrays_of(instructions)
+        found.values[name] = tuple(f"{each.shape.text} {each.sharding}".strip() for each in arrays)
+    if module.is_scheduled:
+        found.values["sequence"] = tuple(map(_collective_text, _collectives_in_order(module)))
+
+
+def _collectives_in_order(module: Module) -> Iterator[Instruction]:
+    """Collectives as devices come to them; those of loops and branches once, at the first call."""
+    from hloopt.analysis.async_operations import SYNC_COLLECTIVES
+    from hloopt.analysis.flat_schedule import FlatSchedule
+    from hloopt.analysis.inventory.collectives import kind_of
+    from hloopt.ir.opcode import Opcode
+
+    for step in FlatSchedule.of(module).steps:
+        inside = step.called[0].instructions if step.opcode is Opcode.FUSION else (step,)
+        yield from (each for each in inside if kind_of(each) in SYNC_COLLECTIVES)
+
+
+_LONGEST_GROUPS = 100
+
+
+def _collective_text(collective: Instruction) -> str:
+    from hloopt.analysis.inventory.collectives import kind_of
+
+    attributes = collective.attributes
+    groups = attributes.get("source_target_pairs") or attributes.get("replica_groups") or "{}"
+    if len(groups) > _LONGEST_GROUPS:
+        from hashlib import sha256
+
+        groups = f"{groups[:40]}…{sha256(groups.encode()).hexdigest()[:8]}"
+    channel = attributes.get("channel_id")
+    at = "" if channel is None else f" channel {channel}"
+    return f"{kind_of(collective).value} {collective.shape.text} groups {groups}{at}"
