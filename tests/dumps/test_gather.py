@@ -193,3 +193,14 @@ def test_the_cache_keeps_within_its_bound(tmp_path: Path) -> None:
     cache.clear()
     assert cache.size() == (0, 0)
     cache.clear()
+
+
+def test_a_dump_within_a_compilation_may_break_a_rule(tmp_path: Path) -> None:
+    broken = STEP.replace("parameter(1), ", "parameter(1), sharding={devices=[8,1]<=[8]}, ")
+    (path,) = write(tmp_path, a=broken)
+    found = Gatherer(1, None).facts([path], Depth.FULL)
+    facts = found.of(path, Depth.FULL)
+    assert facts is not None
+    assert "should have 4 devices but has 8" in facts.broken_rule
+    assert facts.peak_doubt == facts.flops_doubt == facts.broken_rule
+    assert (facts.instructions, facts.flops, facts.collectives) == (9, None, None)

@@ -102,10 +102,16 @@ def _count(new: int, old: int | None) -> str:
 
 
 def _collectives(facts: Facts, before: Facts | None) -> str:
-    def count(of: Facts) -> int:
-        return sum(number for number, _ in (of.collectives or {}).values())
+    new = _collective_count(facts)
+    return (
+        "-" if new is None else _count(new, None if before is None else _collective_count(before))
+    )
 
-    return _count(count(facts), None if before is None else count(before))
+
+def _collective_count(facts: Facts) -> int | None:
+    if facts.collectives is None:
+        return None
+    return sum(number for number, _ in facts.collectives.values())
 
 
 def _amount(new: int | None, old: int | None, text: Callable[[int], str]) -> str:

@@ -31,12 +31,15 @@ def first_difference(files: tuple[str, str]) -> FirstDifference | None:
     of the files cannot be read. O(n log n)."""
     from hloopt.analysis.fingerprint import LEFT_OUT
     from hloopt.collector import collector_paused
-    from hloopt.files import load
+    from hloopt.files import read_module
     from hloopt.reports.diff.comparison import diff_modules
+    from hloopt.verifier.well_formed import why_invalid
 
     try:
         with collector_paused():
-            before, after = (load(path) for path in files)
+            before, after = (read_module(path) for path in files)
+            for module in (before, after):
+                why_invalid(module)  # raises where nothing can be said
             return _first(diff_modules(before, after, LEFT_OUT))
     except HloError:
         return None

@@ -36,6 +36,9 @@ class Facts:
     instructions: int
     computations: int
     is_scheduled: bool
+    broken_rule: str = ""
+    """The rule of HLO that the module breaks, as dumps within a compilation may: then there are no
+    figures of its work and memory."""
     devices: tuple[int, int] = (1, 1)
     """Replicas and partitions."""
     flops: int | None = None
@@ -69,15 +72,23 @@ class Facts:
 
 
 def facts_of(module: Module, depth: Depth) -> Facts:
-    """Look at a verified module. Near-linear in its instructions."""
+    """Look at a module. Near-linear in its instructions.
+
+    Raises HloError for one that is malformed, or in which something depends on itself.
+    """
     from hloopt.analysis.fingerprint import fingerprint
     from hloopt.ir.devices.device_counts import device_counts
+    from hloopt.verifier.well_formed import why_invalid
 
     found = _Figures()
-    if depth >= Depth.STEP:
+    problem = why_invalid(module)
+    if problem is not None:
+        doubt = f"the module breaks a rule of HLO: {problem.message}"
+        found.values |= dict.fromkeys(("broken_rule", "flops_doubt", "peak_doubt"), doubt)
+    elif depth >= Depth.STEP:
         _add_work(module, found)
         _add_peak(module, found)
-    if depth >= Depth.FULL:
+    if depth >= Depth.FULL and problem is None:
         _add_interface(module, found)
     grid = device_counts(module)
     return Facts(

@@ -216,18 +216,13 @@ def _examine(path: str, depth: Depth) -> dict[str, Any] | Problem:
 
 
 def _read(path: str) -> Module | None:
-    """The verified module in a file; None if its text is cut short. Raises HloError."""
+    """The module in a file; None if its text is cut short. Raises HloError."""
     from hloopt.files import read_text_or_module
     from hloopt.text import parse_module
-    from hloopt.verifier import ANY_TARGET, verify_module
 
     found = read_text_or_module(path)
     if isinstance(found, Source):
-        if _is_cut_short(found.text):
-            return None
-        found = parse_module(found)
-    if errors := verify_module(found, ANY_TARGET):
-        raise errors[0]
+        return None if _is_cut_short(found.text) else parse_module(found)
     return found
 
 

@@ -86,10 +86,13 @@ class _View:
 
     @classmethod
     def read(cls, step: Step) -> _View | None:
-        from hloopt.files import load
+        from hloopt.files import read_module
+        from hloopt.verifier.well_formed import why_invalid
 
         try:
-            return cls(step, load(step.path))
+            module = read_module(step.path)
+            why_invalid(module)  # raises where nothing can be said
+            return cls(step, module)
         except HloError:
             return None
 
