@@ -197,6 +197,15 @@ def out_of_memory(what: str = "") -> HloError:
     )
 
 
+def lost_process(path: str) -> HloError:
+    """The error for a file whose process was ended from outside."""
+    return HloError(
+        f"{path}: the process that worked on it was ended from outside",
+        help="if memory ran out, use fewer processes (-j)",
+        code="HLO008",
+    )
+
+
 def raised_at(error: BaseException, package: str) -> str | None:
     """`FILE:LINE` in the code of a Python package where an exception comes from; None if nowhere.
 

@@ -7,7 +7,8 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from hloopt.signals import unwind_on_sigterm
 
@@ -29,20 +30,22 @@ def in_processes(
 
     `lost` makes the result of a task whose process was ended from outside. Each process has a pipe
     of its own and no lock is shared, so one that is killed spoils its own task only, and a signal
-    cannot leave the others waiting.
+    cannot leave the others waiting. An exception of `work` is raised here, with the traceback of
+    its process as a note.
     """
     from multiprocessing.connection import wait
 
+    guarded = partial(_guarded, work)
     waiting = deque(range(len(tasks)))
     workers: dict[Connection, BaseProcess] = {}
     busy: dict[Connection, int] = {}
-    done: dict[int, _Result] = {}
+    done: dict[int, _Result | _Raised] = {}
     following = 0
     try:
         while following < len(tasks):
             while waiting and len(busy) < count:
                 idle = next((end for end in workers if end not in busy), None)
-                connection = idle or _add_worker(work, workers)
+                connection = idle or _add_worker(guarded, workers)
                 busy[connection] = waiting.popleft()
                 connection.send(tasks[busy[connection]])
             for ready in wait(list(busy)):
@@ -54,7 +57,10 @@ def in_processes(
                     workers.pop(connection).join()
                     done[number] = lost(tasks[number])
             while following in done:
-                yield done.pop(following)
+                result = done.pop(following)
+                if isinstance(result, _Raised):
+                    raise result.error
+                yield result
                 following += 1
     finally:
         for worker in workers.values():
@@ -63,8 +69,30 @@ def in_processes(
             worker.join()
 
 
+class _Raised(NamedTuple):
+    """An exception in place of a result."""
+
+    error: Exception
+
+
+def _guarded(work: Callable[[_Task], _Result], task: _Task) -> _Result | _Raised:
+    try:
+        return work(task)
+    except Exception as error:  # whatever it is, it belongs to whoever waits for the result
+        import pickle
+        import traceback
+
+        text = traceback.format_exc()
+        try:
+            kept = pickle.loads(pickle.dumps(error))
+        except Exception:  # exceptions need not be made of plain data
+            kept = RuntimeError(f"{type(error).__name__}: {error}")
+        kept.add_note(text)
+        return _Raised(kept)
+
+
 def _add_worker(
-    work: Callable[[_Task], _Result], workers: dict[Connection, BaseProcess]
+    work: Callable[[_Task], _Result | _Raised], workers: dict[Connection, BaseProcess]
 ) -> Connection:
     ours, worker = start_worker(work, [*workers])
     workers[ours] = worker

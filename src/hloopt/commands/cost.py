@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
-    at_work,
     check_pictures,
     color_option,
     format_option,
-    make_console,
-    print_json,
-    print_titles,
     top_option,
     write_pictures,
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
+from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hloopt.cost_models import CostModelChoice
     from hloopt.ir import Module
     from hloopt.reports.cost.findings import CostReport
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     help="also write the picture and a table as a page; -: nothing else",
     shell_complete=completion.files,
 )
+@jobs_option
 @format_option
 @color_option
 def command(
@@ -63,6 +64,7 @@ def command(
     latency: bool,
     cost_model: CostModelChoice,
     preset: Preset | None,
+    jobs: int,
     output_format: str,
     color: str,
 ) -> int:
@@ -86,47 +88,56 @@ def command(
 
         cost_model.resolved()
         settings = ScheduleSettings(cost_model=cost_model, preset=preset)
-        return _show_times(files, settings, top, output_format, color)
+        look_at = partial(_times, settings=settings, top=top)
+        return report_files(files, look_at, jobs=jobs, output_format=output_format, color=color)
     if cost_model.name or preset:
         raise click.UsageError("--cost-model and --preset are about times: say --latency, too")
     if cost_model.concerns_tables:
         raise click.UsageError("tables of measurements are about times: say --latency, too")
-    reports = _reports(files, cost_model, html)
-    if html is not None:
-        from hloopt.reports.cost.page import cost_page
-
-        if write_pictures({html: cost_page(reports[0][1])}):
-            return 0
-    if output_format == "json":
-        from hloopt.reports.cost.record import cost_to_json
-
-        print_json(
-            [{"file": path, **cost_to_json(report, by, depth=depth)} for path, report in reports]
-        )
-        return 0
-    from hloopt.reports.cost.terminal import render_cost
-
-    console = make_console(color)
-    for report in print_titles(console, reports, files):
-        render_cost(report, console, by=by, depth=depth, top=top)
-    return 0
-
-
-def _reports(
-    files: tuple[str, ...], cost_model: CostModelChoice, html: str | None
-) -> list[tuple[str, CostReport]]:
-    """The costs of each file. Raises HloError where the picture lacks a target."""
-    from hloopt.cost_models import needs_target
     from hloopt.files import find_inputs, load
+
+    check_pictures({"html": html}, find_inputs(files))
+    target = _target(cost_model, html)
+
+    def look(path: str) -> FileReport:
+        found = _analyze(load(path), target, cost_model)
+        if html is not None and _write_page(found, html):
+            return FileReport(None, None)
+        return FileReport(
+            lambda: _to_json(found, by, depth=depth),
+            lambda console: _render(found, console, by=by, depth=depth, top=top),
+        )
+
+    return report_files(files, look, jobs=jobs, output_format=output_format, color=color)
+
+
+def _target(cost_model: CostModelChoice, html: str | None) -> Target | None:
+    """The target that is named. Raises HloError where the picture lacks one."""
+    from hloopt.cost_models import needs_target
     from hloopt.targets import load_target
 
-    paths = find_inputs(files)
-    check_pictures({"html": html}, paths)
     target = None if cost_model.target is None else load_target(cost_model.target)
     if html is not None and target is None:
         raise needs_target("the picture of --html")
-    with at_work(paths) as each:
-        return [(path, _analyze(load(path), target, cost_model)) for path in each]
+    return target
+
+
+def _write_page(found: CostReport, html: str) -> bool:
+    from hloopt.reports.cost.page import cost_page
+
+    return write_pictures({html: cost_page(found)})
+
+
+def _to_json(found: CostReport, by: str, *, depth: int) -> dict[str, Any]:
+    from hloopt.reports.cost.record import cost_to_json
+
+    return cost_to_json(found, by, depth=depth)
+
+
+def _render(found: CostReport, console: Console, *, by: str, depth: int, top: int) -> None:
+    from hloopt.reports.cost.terminal import render_cost
+
+    render_cost(found, console, by=by, depth=depth, top=top)
 
 
 def _analyze(module: Module, target: Target | None, choice: CostModelChoice) -> CostReport:
@@ -137,22 +148,14 @@ def _analyze(module: Module, target: Target | None, choice: CostModelChoice) -> 
     return analyze_cost(module, target, MeasuredTimes.of(module, choice))
 
 
-def _show_times(
-    files: tuple[str, ...], settings: ScheduleSettings, top: int, output_format: str, color: str
-) -> int:
-    """Report the times of modules."""
-    from hloopt.files import find_inputs, load
+def _times(path: str, settings: ScheduleSettings, top: int) -> FileReport:
+    """Report the times of a module."""
+    from hloopt.files import load
     from hloopt.reports.schedule.latency import analyze_latency
     from hloopt.reports.schedule.latency_record import latency_to_json
-
-    with at_work(find_inputs(files)) as each:
-        reports = [(path, analyze_latency(load(path), settings)) for path in each]
-    if output_format == "json":
-        print_json([{"file": path, **latency_to_json(report)} for path, report in reports])
-        return 0
     from hloopt.reports.schedule.latency_terminal import render_latency
 
-    console = make_console(color)
-    for report in print_titles(console, reports, files):
-        render_latency(report, console, top=top)
-    return 0
+    found = analyze_latency(load(path), settings)
+    return FileReport(
+        lambda: latency_to_json(found), lambda console: render_latency(found, console, top=top)
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,12 +18,17 @@ from hloopt.commands.shared.common import (
     make_console,
     memory_option,
     print_json,
+    say,
     top_option,
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
+from hloopt.commands.shared.each_file import FileReport, Printer, jobs_option, map_outcomes
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hloopt.cost_models import CostModelChoice
+    from hloopt.dumps.pairs import Pair
     from hloopt.reports.module_comparison import ModuleComparison
     from hloopt.reports.schedule.run import Preset
 
@@ -53,24 +59,11 @@ if TYPE_CHECKING:
 @memory_option
 @cost_model_options
 @preset_option
+@jobs_option
 @format_option
 @color_option
-def command(
-    before: str,
-    after: str,
-    text: bool,
-    side_by_side: bool,
-    top: int,
-    with_classes: tuple[str, ...],
-    ignored_classes: tuple[str, ...],
-    exit_zero: bool,
-    memory: bool | None,
-    cost_model: CostModelChoice,
-    preset: Preset | None,
-    output_format: str,
-    color: str,
-) -> int:
-    """Compare two HLO modules; exit 1 if they differ.
+def command(before: str, after: str, cost_model: CostModelChoice, **options: Any) -> int:
+    """Compare two HLO modules, or two folders of them; exit 1 if they differ.
 
     Instructions are matched by what they compute and by their neighbourhood, names decide between
     equals. Names are no difference: `--with names` counts them. Where modules differ,
@@ -79,24 +72,72 @@ def command(
     they wait. Both are run by one model of times, on the streams of one preset. Of modules that
     break a rule (`hloopt verify`) only the texts are compared.
 
+    Of folders, dumps of the same module and stage are compared, other files by their paths.
+
     \b
     hloopt diff before.hlo after.hlo --target h100_sxm --preset xla-gpu
+    hloopt diff dump-of-monday/ dump-of-today/ -j 8
     """
     from hloopt.analysis.content import as_classes
     from hloopt.reports.diff.comparison import NAMES
 
     check_pair(before, after)
     cost_model.resolved()
-    found = _compare(
-        before,
-        after,
-        as_classes(ignored_classes) | (NAMES - as_classes(with_classes)),
-        memory,
+    job = _Job(
+        as_classes(options["ignored_classes"]) | (NAMES - as_classes(options["with_classes"])),
+        options["memory"],
         cost_model,
-        preset,
+        options["preset"],
+        *(options[name] for name in _Job._fields[4:]),
     )
-    _show(found, output_format, color, side_by_side=side_by_side, top=top, text=text)
-    return 0 if found.diff.is_identical or exit_zero else EXIT_FOUND
+    both = [os.path.isdir(path) for path in (before, after)]
+    if any(both) and not all(both):
+        folder, file = (before, after) if both[0] else (after, before)
+        raise click.UsageError(f"{folder} is a folder, {file} is a file: give two of one kind")
+    if all(both):
+        exit_code = _compare_folders(before, after, job, options["jobs"])
+    else:
+        found = job.compare(before, after)
+        job.show(found)
+        exit_code = 0 if found.diff.is_identical else EXIT_FOUND
+    return 0 if options["exit_zero"] and exit_code == EXIT_FOUND else exit_code
+
+
+class _Job(NamedTuple):
+    """How modules are compared, and how that is shown."""
+
+    ignored: frozenset[str]
+    memory: bool | None
+    cost_model: CostModelChoice
+    preset: Preset | None
+    output_format: str
+    color: str
+    top: int
+    text: bool
+    side_by_side: bool
+
+    def compare(self, before: str, after: str) -> ModuleComparison:
+        """Compare two files. Raises HloError."""
+        from hloopt.files import read_module
+        from hloopt.reports.module_comparison import compare_modules
+
+        modules = read_module(before), read_module(after)
+        return compare_modules(modules, self.ignored, self.memory, self.cost_model, self.preset)
+
+    def show(self, found: ModuleComparison) -> None:
+        """Print a comparison."""
+        if self.output_format == "json":
+            print_json(_to_json(found))
+        else:
+            self.render(found, make_console(self.color))
+
+    def render(self, found: ModuleComparison, console: Console) -> None:
+        """Print a comparison for people."""
+        from hloopt.reports.module_comparison import render_comparison
+
+        render_comparison(
+            found, console, side_by_side=self.side_by_side, top=self.top, text=self.text
+        )
 
 
 def show_difference(before: str, after: str, output_format: str, color: str, *, top: int) -> int:
@@ -104,41 +145,80 @@ def show_difference(before: str, after: str, output_format: str, color: str, *, 
     from hloopt.cost_models import CostModelChoice
     from hloopt.reports.diff.comparison import NAMES
 
-    found = _compare(before, after, NAMES, None, CostModelChoice(), None)
-    _show(found, output_format, color, side_by_side=False, top=top, text=False)
+    job = _Job(
+        *(NAMES, None, CostModelChoice(), None, output_format, color, top),
+        text=False,
+        side_by_side=False,
+    )
+    found = job.compare(before, after)
+    job.show(found)
     return 0 if found.diff.is_identical else EXIT_FOUND
 
 
-def _compare(
-    before: str,
-    after: str,
-    ignored: frozenset[str],
-    memory: bool | None,
-    cost_model: CostModelChoice,
-    preset: Preset | None,
-) -> ModuleComparison:
-    from hloopt.files import read_module
-    from hloopt.reports.module_comparison import compare_modules
-
-    modules = read_module(before), read_module(after)
-    return compare_modules(modules, ignored, memory, cost_model, preset)
+# -- folders --------------------------------------------------------------------------------------
 
 
-def _show(
-    found: ModuleComparison,
-    output_format: str,
-    color: str,
-    *,
-    side_by_side: bool,
-    top: int,
-    text: bool,
-) -> None:
-    if output_format == "json":
-        print_json(_to_json(found))
-        return
-    from hloopt.reports.module_comparison import render_comparison
+def _compare_folders(before: str, after: str, job: _Job, jobs: int) -> int:
+    """Report on the pairs that differ, and on files without a partner."""
+    from hloopt.diagnostics import counted
+    from hloopt.dumps.pairs import pairs_of
 
-    render_comparison(found, make_console(color), side_by_side=side_by_side, top=top, text=text)
+    pairs = {pair.label: pair for pair in pairs_of(before, after)}
+    same: list[str] = []
+
+    def look(label: str) -> FileReport:
+        pair = pairs[label]
+        if pair.before is None or pair.after is None:
+            return _one_sided(pair)
+        if _have_equal_bytes(pair.before, pair.after):
+            return FileReport(None, None)
+        found = job.compare(pair.before, pair.after)
+        if found.diff.is_identical:
+            return FileReport(None, None)
+        return FileReport(
+            lambda: {"before_file": pair.before, "after_file": pair.after, **_to_json(found)},
+            lambda console: job.render(found, console),
+            EXIT_FOUND,
+        )
+
+    is_json = job.output_format == "json"
+    worst = 0
+    printer = Printer(is_json=is_json, key="pair", title_color=job.color)
+    for outcome in map_outcomes(look, list(pairs), jobs, is_json=is_json, color=job.color):
+        printer.add(outcome)
+        worst = max(worst, outcome.exit_code)
+        if not outcome.exit_code:
+            same.append(outcome.path)
+    printer.close()
+    alone = sum(None in (pair.before, pair.after) for pair in pairs.values())
+    say(
+        f"{counted(len(pairs), 'pair')}, {len(same):,} the same"
+        + (f"; {counted(alone, 'file')} without a partner" if alone else "")
+    )
+    return worst
+
+
+def _one_sided(pair: Pair) -> FileReport:
+    from hloopt.diagnostics import printable
+
+    place = f"only in the first folder: {pair.before}"
+    if pair.before is None:
+        place = f"only in the second folder: {pair.after}"
+    return FileReport(
+        lambda: {"before_file": pair.before, "after_file": pair.after},
+        lambda console: console.print(printable(place), markup=False, soft_wrap=True),
+        EXIT_FOUND,
+    )
+
+
+def _have_equal_bytes(before: str, after: str) -> bool:
+    """Whether two files are the same; what cannot be read is told by who reads it as HLO."""
+    from filecmp import cmp
+
+    try:
+        return cmp(before, after, shallow=False)
+    except OSError:
+        return False
 
 
 def _to_json(found: ModuleComparison) -> dict[str, object]:

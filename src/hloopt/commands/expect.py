@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,8 +16,8 @@ from hloopt.commands.shared.checking import (
     checking_options,
     completed,
     finish,
+    look_at_views,
     max_guessed_option,
-    views_of,
 )
 from hloopt.commands.shared.common import EXIT_USAGE, HloCommand, say
 from hloopt.commands.shared.cost_model_options import cost_model_options
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from hloopt.checks.settings import ExpectSettings
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
-    from hloopt.diagnostics import HloError
 
 _LOOKS_COMPARED = re.compile(r"\s*[A-Za-z_]\w*\s*(\(.*\))?\s*\.\s*\w+\s*([=<>!~]|in\b)", re.DOTALL)
 
@@ -105,6 +105,7 @@ def command(
     if baseline is None and (update_baseline or tolerance is not None):
         raise click.UsageError("--update-baseline and --tolerance need --baseline FILE")
     paths, texts = _split(arguments)
+    jobs = options.pop("jobs")
     from hloopt.checks.settings import expect_settings
 
     settings = expect_settings(section_of("expect", config, isolated=isolated))
@@ -115,17 +116,18 @@ def command(
         raise click.UsageError("nothing is expected: give an expectation, or --expectations FILE")
     past = None if baseline is None else _Past.of(baseline, tolerance, is_kept=not update_baseline)
     if write_baseline is not None:
-        return _write(views_of(paths, cost_model, guessed), write_baseline)
-    unreadable: list[HloError] = []
-    checked = _check(views_of(paths, cost_model, guessed, unreadable), entries, past)
-    if past is not None and update_baseline and not unreadable:
-        past.update()
+        figures, is_whole = look_at_views(paths, cost_model, guessed, _figures, jobs)
+        return _write(dict(figures), write_baseline) if is_whole else EXIT_USAGE
+    look = partial(_check, entries=entries, past=past)
+    found, is_whole = look_at_views(paths, cost_model, guessed, look, jobs)
+    if past is not None and update_baseline and is_whole:
+        past.update({key: figures for key, (_, figures) in found})
     if past is not None and update_baseline and not entries:
-        return EXIT_USAGE if unreadable else 0
+        return 0 if is_whole else EXIT_USAGE
     from hloopt.checks.formats.terminal import render_checks
 
-    exit_code = finish(checked, render_checks, **options)
-    return EXIT_USAGE if unreadable else exit_code
+    exit_code = finish([module for _, (module, _) in found], render_checks, **options)
+    return exit_code if is_whole else EXIT_USAGE
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -173,14 +175,13 @@ def _wanted(
 
 @dataclass
 class _Past:
-    """A baseline, and the figures of now."""
+    """A baseline."""
 
     path: str
     baseline: Baseline
     tolerances: Tolerances
     is_kept: bool
     """Whether figures are compared with it; else those of now take their place."""
-    now: Baseline = field(default_factory=dict)
 
     @classmethod
     def of(cls, path: str, tolerance: str | None, *, is_kept: bool) -> _Past:
@@ -190,52 +191,53 @@ class _Past:
         tolerances = parse_tolerances(tolerance) if tolerance else {}
         return cls(path, read_baseline(path), tolerances, is_kept)
 
-    def checks(self, key: str, view: View) -> list[Check]:
-        """The checks against the baseline; none where it is written anew."""
+    def checks(self, key: str, view: View) -> tuple[list[Check], dict[str, Any]]:
+        """The checks against the baseline; where it is written anew, the figures of now instead."""
         from hloopt.checks.baselines.comparison import compare, missing
         from hloopt.checks.baselines.figures import known, values_of
 
         before = self.baseline.get(key)
         if before is None and self.is_kept:
-            return [missing(key)]
+            return [missing(key)], {}
         values = values_of(view, before or ())
         if self.is_kept:
-            return compare(before or {}, values, self.tolerances, view.subject.file)
-        self.now[key] = known(values)
-        return []
+            return compare(before or {}, values, self.tolerances, view.subject.file), {}
+        return [], known(values)
 
-    def update(self) -> None:
+    def update(self, now: Baseline) -> None:
         """Write the baseline with the figures of now. Raises HloError."""
         from hloopt.checks.baselines.files import write_baseline
 
-        write_baseline(self.path, {**self.baseline, **self.now})
-        _say_written(self.now, self.path)
+        write_baseline(self.path, {**self.baseline, **now})
+        _say_written(now, self.path)
 
 
 def _check(
-    views: Iterable[tuple[str, View]], entries: Sequence[Entry], past: _Past | None
-) -> list[CheckedModule]:
+    key: str, view: View, entries: Sequence[Entry], past: _Past | None
+) -> tuple[CheckedModule, dict[str, Any]]:
+    """The checks of a module, and its figures where they are written to a baseline."""
     from hloopt.checks.expectations.evaluation import check
     from hloopt.checks.results import CheckedModule
 
-    checked = []
-    for key, view in views:
-        module = view.subject.module
-        checks = [
-            replace(check(entry.expectation, view), why=entry.why)
-            for entry in entries
-            if entry.is_for(module)
-        ]
-        checks += [] if past is None else past.checks(key, view)
-        checked.append(CheckedModule(view.subject.file, module.name, tuple(checks)))
-    return checked
+    module = view.subject.module
+    checks = [
+        replace(check(entry.expectation, view), why=entry.why)
+        for entry in entries
+        if entry.is_for(module)
+    ]
+    against, figures = ([], {}) if past is None else past.checks(key, view)
+    return CheckedModule(view.subject.file, module.name, (*checks, *against)), figures
 
 
-def _write(views: Iterable[tuple[str, View]], path: str) -> int:
+def _figures(key: str, view: View) -> dict[str, Any]:
     from hloopt.checks.baselines.figures import known, values_of
+
+    return known(values_of(view))
+
+
+def _write(baseline: Baseline, path: str) -> int:
     from hloopt.checks.baselines.files import write_baseline
 
-    baseline = {key: known(values_of(view)) for key, view in views}
     write_baseline(path, baseline)
     _say_written(baseline, path)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,14 +14,15 @@ from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
     HloCommand,
-    at_work,
     format_option,
     print_json,
     say,
 )
+from hloopt.commands.shared.each_file import jobs_option, map_files
 
 if TYPE_CHECKING:
     from hloopt.analysis.fingerprint import Fingerprints
+    from hloopt.diagnostics import HloError
 
 
 @click.command(cls=HloCommand)
@@ -42,12 +44,14 @@ if TYPE_CHECKING:
     help=f"leave classes of content out, as `diff --ignore`: {CONTENT_CLASSES}",
     shell_complete=completion.content_classes,
 )
+@jobs_option
 @format_option
 def command(
     files: tuple[str, ...],
     same: bool,
     with_classes: tuple[str, ...],
     without_classes: tuple[str, ...],
+    jobs: int,
     output_format: str,
 ) -> int:
     """Print a hash of what each module computes; exit 2 if one cannot be read.
@@ -63,7 +67,7 @@ def command(
     from hloopt.analysis.fingerprint import LEFT_OUT
 
     ignored = (LEFT_OUT - as_classes(with_classes)) | as_classes(without_classes)
-    found, exit_code = _fingerprints(files, ignored, keep=same)
+    found, exit_code = _fingerprints(files, ignored, jobs)
     groups: dict[str, list[str]] = {}
     for path, each in found.items():
         groups.setdefault(each.without(), []).append(path)
@@ -84,29 +88,39 @@ def command(
 
 
 def _fingerprints(
-    files: tuple[str, ...], ignored: frozenset[str], *, keep: bool
+    files: tuple[str, ...], ignored: frozenset[str], jobs: int
 ) -> tuple[dict[str, Fingerprints], int]:
     """The fingerprints of the files that can be read, and the exit code of those that cannot."""
-    from hloopt.analysis.fingerprint import Fingerprints
-    from hloopt.diagnostics import HloError, render_error
-    from hloopt.files import find_inputs, read_module
-    from hloopt.verifier.well_formed import why_invalid
+    from hloopt.diagnostics import HloError, lost_process, render_error
+    from hloopt.files import STANDARD_STREAM, find_inputs
 
     found: dict[str, Fingerprints] = {}
     exit_code = 0
-    with at_work(find_inputs(files)) as paths:
-        for path in paths:
-            try:
-                module = read_module(path)
-                problem = why_invalid(module)
-                if problem is not None:
-                    raise problem
-                found[path] = Fingerprints.of(module, ignored, keep=keep)
-                _note_elided(path, found[path])
-            except HloError as error:
-                print(render_error(error), file=sys.stderr)
-                exit_code = EXIT_USAGE
+    paths = find_inputs(files)
+    look = partial(_look, ignored=ignored, keep=STANDARD_STREAM in paths)
+    for path, each in zip(paths, map_files(look, paths, jobs, lost_process), strict=True):
+        if isinstance(each, HloError):
+            print(render_error(each), file=sys.stderr)
+            exit_code = EXIT_USAGE
+        else:
+            found[path] = each
+            _note_elided(path, each)
     return found, exit_code
+
+
+def _look(path: str, ignored: frozenset[str], *, keep: bool) -> Fingerprints | HloError:
+    """The fingerprints of a file; `keep` its module, where it cannot be read again."""
+    from hloopt.analysis.fingerprint import Fingerprints
+    from hloopt.diagnostics import HloError
+    from hloopt.files import read_module
+    from hloopt.verifier.well_formed import why_invalid
+
+    try:
+        module = read_module(path)
+        problem = why_invalid(module)
+        return problem or Fingerprints.of(module, ignored, keep=keep)
+    except HloError as error:
+        return error
 
 
 def _note_elided(path: str, found: Fingerprints) -> None:
@@ -140,10 +154,19 @@ def _differing(
     """The classes of content in which each group but the first differs from it."""
     from hloopt.analysis.fingerprint import differing_classes
 
-    first, *others = groups.items() if groups else [("", [""])]
-    return {
-        group: differing_classes(found[first[1][0]], found[paths[0]]) for group, paths in others
-    }
+    if len(groups) < 2:
+        return {}
+    first, *others = ((group, _with_module(paths[0], found)) for group, paths in groups.items())
+    return {group: differing_classes(first[1], each) for group, each in others}
+
+
+def _with_module(path: str, found: dict[str, Fingerprints]) -> Fingerprints:
+    """Fingerprints that can be asked for more classes. Raises HloError if the file is gone."""
+    from hloopt.analysis.fingerprint import Fingerprints
+    from hloopt.files import read_module
+
+    each = found[path]
+    return each if each.has_module else Fingerprints(read_module(path), each.ignored)
 
 
 def _difference(first: str, other: str, classes: tuple[str, ...] | None) -> str:

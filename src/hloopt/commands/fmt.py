@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -16,7 +16,8 @@ from hloopt.commands.shared.common import (
     print_style_option,
     say,
 )
-from hloopt.diagnostics import HloError, Source, counted, render_error
+from hloopt.commands.shared.each_file import jobs_option, map_files
+from hloopt.diagnostics import HloError, Source, counted, lost_process, render_error
 
 if TYPE_CHECKING:
     from hloopt.ir.module import Module
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     shell_complete=completion.files,
 )
 @print_style_option
+@jobs_option
 def command(
     files: tuple[str, ...],
     check: bool,
@@ -42,6 +44,7 @@ def command(
     output: str | None,
     print_style: str | None,
     print_changes: tuple[str, ...],
+    jobs: int,
 ) -> int:
     """Format HLO files.
 
@@ -57,7 +60,6 @@ def command(
     hloopt fmt step.hlo --print canonical -o -
     """
     from hloopt.files import STANDARD_STREAM, find_inputs, write_whole
-    from hloopt.reports.console.text_diff import unified_diff
     from hloopt.text.print_options import print_options
 
     paths = find_inputs(files)
@@ -69,30 +71,65 @@ def command(
     options = print_options(print_style or "formatted", print_changes)
     if writes:
         note_unreadable(options)
-    changed, failed = [], 0
-    for path in paths:
-        elsewhere = bool(output) or path == STANDARD_STREAM
-        try:
-            found = _read(path, takes_proto=writes and elsewhere)
-            before = found.text if isinstance(found, Source) else ""
-            text = _format(found, options, is_canonical=print_style is not None)
-            if writes and (elsewhere or text != before):
-                write_whole(output or path, text)
-        except HloError as error:
-            print(render_error(error), file=sys.stderr)
+    job = _Job(options, output, print_style is not None, writes, show_diff)
+    changed, failed = 0, 0
+    for path, done in zip(paths, map_files(job.run, paths, jobs, _lost), strict=True):
+        if done.error is not None:
+            print(done.error, file=sys.stderr)
             failed += 1
-            continue
-        if text != before:
-            changed.append(path)
+        elif done.is_changed:
+            changed += 1
             if show_diff:
-                write_whole(STANDARD_STREAM, unified_diff(before, text, path))
+                write_whole(STANDARD_STREAM, done.diff)
             elif check:
                 say(f"would reformat: {path}")
     if output is None and paths != [STANDARD_STREAM]:
-        _summarize(len(changed), len(paths) - len(changed) - failed, failed, writes=writes)
+        _summarize(changed, len(paths) - changed - failed, failed, writes=writes)
     if failed:
         return EXIT_USAGE
     return EXIT_FOUND if changed and not writes else 0
+
+
+class _Done(NamedTuple):
+    """The fate of one file."""
+
+    is_changed: bool = False
+    diff: str = ""
+    error: str | None = None
+
+
+class _Job(NamedTuple):
+    """The work to do on each file."""
+
+    options: PrintOptions
+    output: str | None
+    is_canonical: bool
+    writes: bool
+    wants_diff: bool
+
+    def run(self, path: str) -> _Done:
+        """Format a file, and write it where that is wanted."""
+        from hloopt.files import STANDARD_STREAM, write_whole
+        from hloopt.reports.console.text_diff import unified_diff
+
+        elsewhere = bool(self.output) or path == STANDARD_STREAM
+        try:
+            found = _read(path, takes_proto=self.writes and elsewhere)
+            before = found.text if isinstance(found, Source) else ""
+            text = _format(found, self.options, is_canonical=self.is_canonical)
+            if self.writes and (elsewhere or text != before):
+                write_whole(self.output or path, text)
+        except HloError as error:
+            return _Done(error=render_error(error))
+        is_changed = text != before
+        return _Done(
+            is_changed,
+            unified_diff(before, text, path) if is_changed and self.wants_diff else "",
+        )
+
+
+def _lost(path: str) -> _Done:
+    return _Done(error=render_error(lost_process(path)))
 
 
 def _read(path: str, *, takes_proto: bool) -> Source | Module:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +14,8 @@ from hloopt.commands.shared.checking import (
     checking_options,
     completed,
     finish,
+    look_at_views,
     max_guessed_option,
-    views_of,
 )
 from hloopt.commands.shared.common import (
     EXIT_USAGE,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from hloopt.checks.results import CheckedModule
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
-    from hloopt.diagnostics import HloError
 
 
 def _selection(name: str, help: str) -> Callable[[Function], Function]:
@@ -146,27 +146,25 @@ def _lint(
 ) -> int:
     from hloopt.checks.lint.terminal import render_lint, render_statistics
 
-    unreadable: list[HloError] = []
-    checked = [
-        past.lint(key, view, settings)
-        for key, view in views_of(files, cost_model, settings.max_guessed, unreadable)
-    ]
+    look = partial(past.lint, settings=settings)
+    jobs = options.pop("jobs")
+    found, is_whole = look_at_views(files, cost_model, settings.max_guessed, look, jobs)
     if past.is_written:
-        if not unreadable:
-            past.write()
-        return EXIT_USAGE if unreadable else 0
+        if is_whole:
+            past.write({key: figures for key, (_, figures) in found})
+        return 0 if is_whole else EXIT_USAGE
+    checked = [module for _, (module, _) in found]
     exit_code = finish(checked, render_statistics if statistics else render_lint, **options)
-    return EXIT_USAGE if unreadable else exit_code
+    return exit_code if is_whole else EXIT_USAGE
 
 
 @dataclass
 class _Past:
-    """The baseline of a run: read, written, or both; and what is found now."""
+    """The baseline of a run: read, written, or both."""
 
     path: str | None
     is_written: bool
     before: Baseline
-    now: Baseline = field(default_factory=dict)
 
     @classmethod
     def of(cls, written: str | None, read: str | None, is_update: bool) -> _Past:
@@ -181,26 +179,29 @@ class _Past:
         _check_figures(before, read)
         return cls(read or written, is_update or written is not None, before)
 
-    def lint(self, key: str, view: View, settings: LintSettings) -> CheckedModule:
-        """The checks of a module, without what the baseline has of it."""
+    def lint(
+        self, key: str, view: View, settings: LintSettings
+    ) -> tuple[CheckedModule, dict[str, Any]]:
+        """The checks of a module, without what the baseline has of it; its figures, where they are
+        written."""
         from hloopt.checks.lint.baseline import figures_of, with_limits, without_known
         from hloopt.checks.lint.run import lint
 
         if self.is_written:
             checked = lint(view, settings)
-            self.now[key] = figures_of(view, checked)
-            return checked
+            return checked, figures_of(view, checked)
         before = self.before.get(key, {})
-        return without_known(lint(view, with_limits(settings, before, view.cost_model)), before)
+        limited = with_limits(settings, before, view.cost_model)
+        return without_known(lint(view, limited), before), {}
 
-    def write(self) -> None:
-        """Write what was found; modules that were not looked at stay. Raises HloError."""
+    def write(self, now: Baseline) -> None:
+        """Write what was found now; modules that were not looked at stay. Raises HloError."""
         from hloopt.checks.baselines.files import write_baseline
         from hloopt.diagnostics import counted
 
         assert self.path is not None  # is_written says that there is one
-        write_baseline(self.path, {**self.before, **self.now})
-        say(f"wrote {counted(len(self.now), 'module')} to {self.path}")
+        write_baseline(self.path, {**self.before, **now})
+        say(f"wrote {counted(len(now), 'module')} to {self.path}")
 
 
 def _check_figures(baseline: Baseline, path: str | None) -> None:

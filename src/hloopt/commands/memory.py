@@ -11,17 +11,14 @@ from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
     HloCommand,
-    at_work,
     check_pictures,
     color_option,
     format_option,
-    make_console,
     parse_size,
-    print_json,
-    print_titles,
     top_option,
     write_pictures,
 )
+from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,6 +99,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="a flag of XLA:GPU that is on: xla_gpu_enable_nccl_user_buffers, …",
 )
+@jobs_option
 @format_option
 @color_option
 def command(**options: Any) -> int:
@@ -120,14 +118,28 @@ def command(**options: Any) -> int:
 
     paths = find_inputs(options["files"])
     check_pictures(options, paths)
-    with at_work(paths) as each:
-        results = [(path, _analyze(path, options)) for path in each]
-    has_pictures = bool(options["html"] or options["trace"])
-    if not (has_pictures and _write_pictures(results[0][1], options)):
-        _print(results, options)
-    if any(found.no_verdict for _, found in results):
+
+    def look(path: str) -> FileReport:
+        found = _analyze(path, options)
+        if (options["html"] or options["trace"]) and _write_pictures(found, options):
+            return FileReport(None, None, _exit_code(found))
+        return FileReport(
+            lambda: found.model, lambda console: _render(found, options, console), _exit_code(found)
+        )
+
+    return report_files(
+        options["files"],
+        look,
+        jobs=options["jobs"],
+        output_format=options["output_format"],
+        color=options["color"],
+    )
+
+
+def _exit_code(found: MemoryFindings) -> int:
+    if found.no_verdict:
         return EXIT_USAGE
-    return EXIT_FOUND if any(found.fit and not found.fit.fits for _, found in results) else 0
+    return EXIT_FOUND if found.fit and not found.fit.fits else 0
 
 
 def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
@@ -162,15 +174,6 @@ def _backend(options: dict[str, Any]) -> Backend | None:
     if options["backend"] == "cpu":
         raise click.UsageError("--xla-flag is about XLA:GPU, not --backend cpu")
     return gpu_backend(GpuMemoryFlags.on(options["xla_flags"]))
-
-
-def _print(results: list[tuple[str, MemoryFindings]], options: dict[str, Any]) -> None:
-    if options["output_format"] == "json":
-        print_json([{"file": path, **found.model} for path, found in results])
-        return
-    console = make_console(options["color"])
-    for found in print_titles(console, results, options["files"]):
-        _render(found, options, console)
 
 
 def _write_pictures(found: MemoryFindings, options: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from hloopt.commands.shared.common import EXIT_USAGE, exit_code_of
 from hloopt.diagnostics import (
     HloError,
     Source,
+    lost_process,
     out_of_memory,
     printable,
     printable_line,
@@ -74,13 +75,8 @@ def _run_task(task: tuple[Job, str]) -> JobResult:
 
 def _lost(task: tuple[Job, str]) -> JobResult:
     _, path = task
-    error = HloError(
-        f"{path}: the process that worked on it was ended from outside",
-        help="if memory ran out, use fewer processes (-j)",
-        code="HLO008",
-    )
     result = JobResult(path, output=None)
-    result.error = render_error(error)
+    result.error = render_error(lost_process(path))
     result.exit_code = EXIT_USAGE
     return result
 

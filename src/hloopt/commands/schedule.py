@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,20 +10,19 @@ import click
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
-    at_work,
     check_pictures,
     color_option,
     format_option,
-    make_console,
     parse_size,
-    print_json,
-    print_titles,
     top_option,
     write_pictures,
 )
+from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
 from hloopt.commands.shared.schedule_options import ScheduleOptions, schedule_options
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hloopt.reports.schedule.findings import ScheduleFindings
     from hloopt.reports.schedule.run import ScheduleSettings
 
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     help="also write a trace for Perfetto and Chrome",
     shell_complete=completion.files,
 )
+@jobs_option
 @format_option
 @color_option
 def command(schedule: ScheduleOptions, **options: Any) -> int:
@@ -91,25 +91,40 @@ def command(schedule: ScheduleOptions, **options: Any) -> int:
             raise click.UsageError(f"--explain draws no timeline: leave out --{name}")
     settings = _settings(schedule, options)
     if options["explain"]:
-        return _explain(paths, schedule, settings, options)
+        return _explain(schedule, settings, options)
     from hloopt.reports.schedule.findings import ScheduleFindings
 
-    with at_work(paths) as each:
-        results = [(path, ScheduleFindings.of(schedule.load(path), settings)) for path in each]
-    has_pictures = bool(options["html"] or options["trace"])
-    if has_pictures and _write_pictures(results[0][1], options):
-        return 0
-    if options["output_format"] == "json":
-        from hloopt.reports.schedule.record import schedule_to_json
+    def look(path: str) -> FileReport:
+        found = ScheduleFindings.of(schedule.load(path), settings)
+        if (options["html"] or options["trace"]) and _write_pictures(found, options):
+            return FileReport(None, None)
+        return FileReport(
+            lambda: _to_json(found), lambda console: _render(found, console, top=options["top"])
+        )
 
-        print_json([{"file": path, **schedule_to_json(found)} for path, found in results])
-        return 0
+    return _report(look, options)
+
+
+def _to_json(found: ScheduleFindings) -> dict[str, Any]:
+    from hloopt.reports.schedule.record import schedule_to_json
+
+    return schedule_to_json(found)
+
+
+def _render(found: ScheduleFindings, console: Console, *, top: int) -> None:
     from hloopt.reports.schedule.terminal import render_schedule
 
-    console = make_console(options["color"])
-    for found in print_titles(console, results, options["files"]):
-        render_schedule(found, console, top=options["top"])
-    return 0
+    render_schedule(found, console, top=top)
+
+
+def _report(look: Callable[[str], FileReport], options: dict[str, Any]) -> int:
+    return report_files(
+        options["files"],
+        look,
+        jobs=options["jobs"],
+        output_format=options["output_format"],
+        color=options["color"],
+    )
 
 
 def _settings(schedule: ScheduleOptions, options: dict[str, Any]) -> ScheduleSettings:
@@ -122,28 +137,19 @@ def _settings(schedule: ScheduleOptions, options: dict[str, Any]) -> ScheduleSet
     return schedule.settings(loops=options["loops"], memory_limit=limit)
 
 
-def _explain(
-    paths: Sequence[str],
-    schedule: ScheduleOptions,
-    settings: ScheduleSettings,
-    options: dict[str, Any],
-) -> int:
+def _explain(schedule: ScheduleOptions, settings: ScheduleSettings, options: dict[str, Any]) -> int:
     from hloopt.reports.schedule.explanation import ScheduleExplanation
     from hloopt.reports.schedule.explanation_record import explanation_to_json
     from hloopt.reports.schedule.explanation_terminal import render_explanation
 
-    names = options["explain"]
-    with at_work(paths) as each:
-        results = [
-            (path, ScheduleExplanation.of(schedule.load(path), settings, names)) for path in each
-        ]
-    if options["output_format"] == "json":
-        print_json([{"file": path, **explanation_to_json(found)} for path, found in results])
-        return 0
-    console = make_console(options["color"])
-    for found in print_titles(console, results, options["files"]):
-        render_explanation(found, console, top=options["top"])
-    return 0
+    def look(path: str) -> FileReport:
+        found = ScheduleExplanation.of(schedule.load(path), settings, options["explain"])
+        return FileReport(
+            lambda: explanation_to_json(found),
+            lambda console: render_explanation(found, console, top=options["top"]),
+        )
+
+    return _report(look, options)
 
 
 def _write_pictures(found: ScheduleFindings, options: dict[str, Any]) -> bool:

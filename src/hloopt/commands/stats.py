@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,17 +10,18 @@ from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     EXIT_FOUND,
     HloCommand,
-    at_work,
     check_pair,
     color_option,
     format_option,
     make_console,
     print_json,
-    print_titles,
     top_option,
 )
+from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hloopt.reports.stats.inventory import Inventory
 
 
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--diff", "is_diff", is_flag=True, help="compare two files; exit 1 if they differ")
 @top_option("rows of each table", 10)
+@jobs_option
 @format_option
 @color_option
-def command(files: tuple[str, ...], is_diff: bool, top: int, output_format: str, color: str) -> int:
+def command(
+    files: tuple[str, ...], is_diff: bool, top: int, jobs: int, output_format: str, color: str
+) -> int:
     """Collectives, custom calls, products, loops, opcodes, parameters, results.
 
     Each operation counts once: a start with its done, a collective within an async-start or a
@@ -41,34 +45,37 @@ def command(files: tuple[str, ...], is_diff: bool, top: int, output_format: str,
     hloopt stats step.hlo
     hloopt stats --diff before.hlo after.hlo
     """
-    from hloopt.files import find_inputs
-
     if is_diff:
         if len(files) != 2:
             raise click.UsageError("--diff compares two files")
         check_pair(*files)
-        (_, before), (_, after) = _take(files)
+        before, after = map(_take, files)
         return _show_changes(before, after, output_format, color)
-    found = _take(find_inputs(files))
-    if output_format == "json":
-        from hloopt.reports.stats.record import inventory_to_json
 
-        print_json([{"file": path, **inventory_to_json(each)} for path, each in found])
-        return 0
-    from hloopt.reports.stats.terminal import render_inventory
+    def look(path: str) -> FileReport:
+        found = _take(path)
+        return FileReport(lambda: _to_json(found), lambda console: _render(found, console, top=top))
 
-    console = make_console(color)
-    for each in print_titles(console, found, files):
-        render_inventory(each, console, top=top)
-    return 0
+    return report_files(files, look, jobs=jobs, output_format=output_format, color=color)
 
 
-def _take(paths: list[str] | tuple[str, ...]) -> list[tuple[str, Inventory]]:
+def _take(path: str) -> Inventory:
     from hloopt.files import load
     from hloopt.reports.stats.inventory import take_inventory
 
-    with at_work(paths) as each:
-        return [(path, take_inventory(load(path))) for path in each]
+    return take_inventory(load(path))
+
+
+def _to_json(found: Inventory) -> dict[str, Any]:
+    from hloopt.reports.stats.record import inventory_to_json
+
+    return inventory_to_json(found)
+
+
+def _render(found: Inventory, console: Console, *, top: int) -> None:
+    from hloopt.reports.stats.terminal import render_inventory
+
+    render_inventory(found, console, top=top)
 
 
 def _show_changes(before: Inventory, after: Inventory, output_format: str, color: str) -> int:

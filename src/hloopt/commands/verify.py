@@ -17,7 +17,8 @@ from hloopt.commands.shared.common import (
     print_json,
     say,
 )
-from hloopt.diagnostics import HloError, counted, render_error
+from hloopt.commands.shared.each_file import jobs_option, map_files
+from hloopt.diagnostics import HloError, counted, lost_process, render_error
 from hloopt.verifier.option_docs import OptionInfo, option_infos
 from hloopt.verifier.options import VerifierOptions
 
@@ -62,9 +63,10 @@ def _names(
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--split-input-file", is_flag=True, help="each file holds modules between // -----")
 @_verifier_options
+@jobs_option
 @format_option
 def command(
-    files: tuple[str, ...], split_input_file: bool, output_format: str, **options: Any
+    files: tuple[str, ...], split_input_file: bool, jobs: int, output_format: str, **options: Any
 ) -> int:
     """Check modules; exit 1 if one breaks a rule, 2 if one cannot be read.
 
@@ -76,28 +78,42 @@ def command(
     from hloopt.verifier import verify_module
 
     verifier_options = VerifierOptions(**options)
-    found: list[tuple[str, HloError]] = []
-    exit_code = 0
-    paths = find_inputs(files)
-    for path in paths:
+    is_json = output_format == "json"
+
+    def check(path: str) -> tuple[int, list[Any]]:
+        """The exit code, and the problems: as plain data, or as texts."""
+        errors: list[HloError] = []
+        exit_code = 0
         try:
             chunks = split_source(read_source(path)).chunks if split_input_file else [path]
             for chunk in chunks:
                 module = read_module(chunk) if isinstance(chunk, str) else parse_module(chunk)
-                errors = verify_module(module, verifier_options)
-                exit_code = max(exit_code, EXIT_FOUND if errors else 0)
-                found += [(path, error) for error in errors]
+                errors += verify_module(module, verifier_options)
+            exit_code = EXIT_FOUND if errors else 0
         except HloError as error:
+            errors.append(error)
             exit_code = EXIT_USAGE
-            found.append((path, error))
-    if output_format == "json":
-        print_json([_to_json(path, problem) for path, problem in found])
-        return exit_code
-    for _, problem in found:
-        print(render_error(problem), file=sys.stderr)
-    problems = counted(len(found), "problem") if found else "no problem"
-    say(f"{problems} in {counted(len(paths), 'file')}")
-    return exit_code
+        return exit_code, [_to_json(path, e) if is_json else render_error(e) for e in errors]
+
+    def lost(path: str) -> tuple[int, list[Any]]:
+        error = lost_process(path)
+        return EXIT_USAGE, [_to_json(path, error) if is_json else render_error(error)]
+
+    paths = find_inputs(files)
+    found: list[Any] = []
+    worst = 0
+    for exit_code, problems in map_files(check, paths, jobs, lost):
+        worst = max(worst, exit_code)
+        found += problems
+        if not is_json:
+            for problem in problems:
+                print(problem, file=sys.stderr)
+    if is_json:
+        print_json(found)
+        return worst
+    problems_text = counted(len(found), "problem") if found else "no problem"
+    say(f"{problems_text} in {counted(len(paths), 'file')}")
+    return worst
 
 
 def _to_json(path: str, error: HloError) -> dict[str, object]:

@@ -31,6 +31,11 @@ class Fingerprints:
             found._module = None
         return found
 
+    @property
+    def has_module(self) -> bool:
+        """Whether others can be asked for."""
+        return self._module is not None
+
     def without(self, more: frozenset[str] = frozenset()) -> str:
         """The fingerprint without the classes `more` either. Near-linear."""
         ignored = self.ignored | more

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from hloopt.checks.formats import FORMATS
 from hloopt.commands.shared import completion
-from hloopt.commands.shared.common import Function, at_work, color_option, make_console, top_option
+from hloopt.commands.shared.common import Function, color_option, make_console, top_option
+from hloopt.commands.shared.each_file import jobs_option, map_files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
     from hloopt.diagnostics import HloError
+
+Looked = TypeVar("Looked")
 
 
 def max_guessed_option(command: Function) -> Function:
@@ -48,10 +52,11 @@ def _parse_share(ctx: click.Context, option: click.Parameter, text: str | None) 
 
 
 def checking_options(what: str, top: int) -> Callable[[Function], Function]:
-    """`--format`, `-o`, `--top` (of `what`), `--allow-no-verdict`, `--exit-zero`, `--color`."""
+    """The options that say what is written where, what counts, and `-j`; `--top` is of `what`."""
 
     def add(command: Function) -> Function:
         for option in (
+            jobs_option,
             color_option,
             click.option(
                 "--exit-zero", is_flag=True, help="exit 0 where a check failed; 2 stays 2"
@@ -93,37 +98,91 @@ def completed(
     return cost_model
 
 
-def views_of(
+def look_at_views(
     files: Sequence[str],
     cost_model: CostModelChoice,
     most_guessed: float,
-    unreadable: list[HloError] | None = None,
-) -> Iterator[tuple[str, View]]:
-    """The modules of files, one in memory at a time, as checks see them.
+    look: Callable[[str, View], Looked],
+    jobs: int,
+) -> tuple[list[tuple[str, Looked]], bool]:
+    """Results of `look` for the modules of files, as checks see them; whether all could be read.
 
-    Each has its key in baselines: its name, numbered where one comes again. A file that cannot be
-    read is an error, or, with `unreadable`, a message beside the others, and goes in there.
+    Each has its key in baselines: its name, numbered where one comes again. `look` is given it, and
+    works in another process where there are several jobs. A file that cannot be read is told on
+    stderr.
     """
+    from hloopt.diagnostics import HloError, lost_process, render_error
+    from hloopt.files import find_inputs
+
+    paths = find_inputs(files)
+    key_of = _counting() if jobs == 1 else _counted_before(paths, jobs)
+    work = partial(
+        _look, key_of=key_of, cost_model=cost_model, most_guessed=most_guessed, look=look
+    )
+    found: list[tuple[str, Looked]] = []
+    for result in map_files(work, paths, jobs, lost_process):
+        if isinstance(result, HloError):
+            print(render_error(result), file=sys.stderr)
+        else:
+            found.append(result)
+    return found, len(found) == len(paths)
+
+
+def _look(
+    path: str,
+    key_of: Callable[[str, str], str],
+    cost_model: CostModelChoice,
+    most_guessed: float,
+    look: Callable[[str, View], Looked],
+) -> tuple[str, Looked] | HloError:
     from hloopt.checks.subject import Subject
     from hloopt.checks.view import View
-    from hloopt.diagnostics import HloError, render_error
-    from hloopt.files import find_inputs, load
+    from hloopt.diagnostics import HloError
+    from hloopt.files import load
 
+    try:
+        module = load(path)
+        key = key_of(path, module.name)
+        return key, look(key, View.of(Subject(path, module, cost_model), most_guessed))
+    except HloError as error:
+        return error
+
+
+def _counting() -> Callable[[str, str], str]:
+    """The keys of modules that are asked for in the order of the files."""
     names: Counter[str] = Counter()
-    with at_work(find_inputs(files)) as each:
-        for path in each:
-            try:
-                module = load(path)
-            except HloError as error:
-                if unreadable is None:
-                    raise
-                print(render_error(error), file=sys.stderr)
-                unreadable.append(error)
-                continue
-            names[module.name] += 1
-            number = names[module.name]
-            key = module.name if number == 1 else f"{module.name}#{number}"
-            yield key, View.of(Subject(path, module, cost_model), most_guessed)
+
+    def key_of(path: str, name: str) -> str:
+        names[name] += 1
+        return _key(name, names[name])
+
+    return key_of
+
+
+def _counted_before(paths: Sequence[str], jobs: int) -> Callable[[str, str], str]:
+    """The keys of modules that are asked for in any order, by other processes."""
+    names: Counter[str] = Counter()
+    keys: dict[str, str] = {}
+    for path, name in zip(paths, map_files(_name_of, paths, jobs, lambda path: None), strict=True):
+        if name is not None:
+            names[name] += 1
+            keys[path] = _key(name, names[name])
+    return lambda path, name: keys.get(path, name)
+
+
+def _name_of(path: str) -> str | None:
+    """The name of the module in a file that can be read, as those are that are counted."""
+    from hloopt.diagnostics import HloError
+    from hloopt.files import load
+
+    try:
+        return load(path).name
+    except HloError:
+        return None
+
+
+def _key(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}#{number}"
 
 
 def finish(

@@ -1,0 +1,208 @@
+"""Reports on any number of files: in several processes, in order, whatever becomes of one file."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from hloopt.commands.shared.common import (
+    EXIT_USAGE,
+    Function,
+    exit_code_of,
+    has_titles,
+    make_console,
+    print_title,
+)
+from hloopt.diagnostics import HloError, lost_process, out_of_memory, render_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """A report on one file. Its functions are called where it was made, at most one of them.
+
+    Without functions nothing is printed: the report is in a file that was asked for.
+    """
+
+    to_json: Callable[[], dict[str, Any]] | None
+    render: Callable[[Console], None] | None
+    exit_code: int = 0
+
+
+class Outcome(NamedTuple):
+    """The fate of one file, as plain data."""
+
+    path: str
+    exit_code: int
+    output: str | None
+    """Text or JSON for stdout; None where there is no report."""
+    errors: str
+    """Text for stderr."""
+
+
+def jobs_option(command: Function) -> Function:
+    """`-j N`."""
+    return click.option(
+        *("-j", "--jobs"),
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="processes for several files",
+    )(command)
+
+
+def report_files(
+    given: Sequence[str],
+    look: Callable[[str], FileReport],
+    *,
+    jobs: int,
+    output_format: str,
+    color: str,
+) -> int:
+    """Print a report on each file below `given`, in order; the exit code of the worst.
+
+    A file that cannot be read is told on stderr, and the rest is done. With several jobs `look` is
+    called in other processes. Raises HloError for paths.
+    """
+    from hloopt.files import find_inputs
+
+    is_json = output_format == "json"
+    printer = Printer(is_json=is_json, title_color=color if has_titles(given) else None)
+    worst = 0
+    paths = find_inputs(given)
+    for outcome in map_outcomes(look, paths, jobs, is_json=is_json, color=color):
+        printer.add(outcome)
+        worst = max(worst, outcome.exit_code)
+    printer.close()
+    return worst
+
+
+def map_outcomes(
+    look: Callable[[str], FileReport], paths: Sequence[str], jobs: int, *, is_json: bool, color: str
+) -> Iterator[Outcome]:
+    """The fate of each file in order: what is wrong with it is part of that."""
+    make = partial(_outcome, look=look, is_json=is_json, color=color)
+    return map_files(make, paths, jobs, _lost)
+
+
+def map_files(
+    work: Callable[[str], _Result], paths: Sequence[str], jobs: int, lost: Callable[[str], _Result]
+) -> Iterator[_Result]:
+    """Results for files in their order; with several jobs worked on in other processes.
+
+    `lost` makes the result of a file whose process was ended from outside. On a terminal a line on
+    stderr says which file is waited for.
+    """
+    from hloopt.files import STANDARD_STREAM
+
+    if jobs == 1 or len(paths) == 1 or STANDARD_STREAM in paths:  # other processes have no stdin
+        return _told(map(work, paths), paths)
+    from hloopt.processes import in_processes
+
+    return _told(in_processes(work, paths, jobs, lost), paths)
+
+
+def _outcome(path: str, look: Callable[[str], FileReport], *, is_json: bool, color: str) -> Outcome:
+    """Look at a file. What is wrong with it is part of the outcome."""
+    errors = io.StringIO()
+    output: str | None = None
+    try:
+        with contextlib.redirect_stderr(errors):
+            report = look(path)
+            output = _json_text(report) if is_json else _page(report, color)
+        exit_code = report.exit_code
+    except (HloError, MemoryError) as error:
+        shown = error if isinstance(error, HloError) else out_of_memory(path)
+        print(render_error(shown), file=errors)
+        exit_code = exit_code_of(shown)
+    return Outcome(path, exit_code, output, errors.getvalue())
+
+
+def _json_text(report: FileReport) -> str | None:
+    return None if report.to_json is None else json.dumps(report.to_json(), indent=2)
+
+
+def _page(report: FileReport, color: str) -> str | None:
+    if report.render is None:
+        return None
+    console = make_console(color)
+    with console.capture() as capture:
+        report.render(console)
+    return capture.get()
+
+
+def _lost(path: str) -> Outcome:
+    return Outcome(path, EXIT_USAGE, None, render_error(lost_process(path)) + "\n")
+
+
+class Printer:
+    """Prints outcomes as they come: pages below their titles, or the items of a JSON list.
+
+    Each item begins with the path under `key`. `title_color` is that of `--color` if pages have
+    titles.
+    """
+
+    def __init__(self, *, is_json: bool, title_color: str | None, key: str = "file") -> None:
+        self._is_json = is_json
+        self._title_color = title_color
+        self._key = key
+        self._count = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Print what there is of a file."""
+        if outcome.errors:
+            sys.stdout.flush()
+            sys.stderr.write(outcome.errors)
+        if outcome.output is None:
+            return
+        if self._is_json:
+            first = json.dumps({self._key: outcome.path}, indent=2).removesuffix("\n}")
+            item = f"{first},{outcome.output.removeprefix('{')}".replace("\n", "\n  ")
+            sys.stdout.write(("[\n  " if not self._count else ",\n  ") + item)
+        else:
+            if self._title_color is not None:
+                console = make_console(self._title_color)
+                print_title(console, outcome.path, is_first=not self._count)
+            sys.stdout.write(outcome.output)
+        self._count += 1
+
+    def close(self) -> None:
+        """Print what ends a list, of which no file may have an item."""
+        if self._is_json and self._count:
+            sys.stdout.write("\n]\n")
+
+
+def _told(results: Iterator[_Result], paths: Sequence[str]) -> Iterator[_Result]:
+    """The same; meanwhile, on a terminal, a line on stderr says which file is waited for."""
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    from hloopt.reports.console.units import tail
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        for number, path in enumerate(paths, 1):
+            count = f"{number:,} of {len(paths):,}: " if len(paths) > 1 else ""
+            status.update(Text(count + tail(path, console.width - _SPINNER_WIDTH - len(count))))
+            result = next(results)
+            status.stop()  # else it would be between the lines of a page on the same terminal
+            yield result
+            status.start()
+
+
+_SPINNER_WIDTH = 3
