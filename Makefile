@@ -24,6 +24,8 @@ COUNT ?=
 ASK ?=
 # Rooms or paths that mutants are made of; all rooms unless told.
 MODULES ?=
+# Of dumps-bench: --without-verify.
+BENCH_OPTIONS ?=
 
 DEV := $(VENV)/.dev
 XLA := $(VENV)/.xla
@@ -143,6 +145,11 @@ precision-tolerance: $(DEV) ## the tolerance of changes of precision beside erro
 precision-sweep: $(DEV) ## passes over precision on COUNT small modules of the corpus (all), validated; resumes
 	$(BIN)/python tools/precision_sweep.py --shared $(HLOOPT_SHARED) --seed $(SEED) \
 		--jobs $(PYTEST_WORKERS) $(COUNT:%=--count %)
+
+.PHONY: dumps-bench
+dumps-bench: $(DEV) ## hloopt dumps on COUNT files (2000, 1 GB) in FOLDER, beside verify: seconds, memory
+	$(BIN)/python tools/dumps_bench.py --files $(or $(COUNT),2000) \
+		--folder $(or $(FOLDER),build/dumps-$(or $(COUNT),2000)) $(BENCH_OPTIONS)
 
 .PHONY: planted-failures
 planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down

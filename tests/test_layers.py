@@ -13,7 +13,16 @@ import pytest
 
 RANKS: tuple[tuple[str, ...], ...] = (
     ("collector", "diagnostics", "explanations", "patterns", "preserves", "signals", "yaml_nodes"),
-    ("amounts", "golden", "options", "processes", "split", "token_reader", "yaml_reader"),
+    (
+        "amounts",
+        "golden",
+        "options",
+        "plain_data",
+        "processes",
+        "split",
+        "token_reader",
+        "yaml_reader",
+    ),
     ("ir", "targets"),
     ("interpreter", "query", "text", "verifier"),
     ("proto", "xla"),

@@ -39,6 +39,7 @@ COMMANDS = {
     "fmt": "format HLO files",
     "lint": "what costs time or memory, or is likely a mistake, and how much it costs",
     "memory": "how much memory a module needs, and what is alive at the peak",
+    "merge": "put the parts of a run over many files together",
     "numerics": "where two modules first differ, and by how many ulps",
     "opt": "run passes on modules",
     "passes": "list passes, or describe one",
@@ -52,7 +53,10 @@ COMMANDS = {
     "verify": "check modules against the rules of HLO",
 }
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""
-_FOLDERS = dict.fromkeys(("bisect", "extract", "reduce"), "reduction")
+_FOLDERS = {
+    **dict.fromkeys(("bisect", "extract", "reduce"), "reduction"),
+    **dict.fromkeys(("dumps", "merge"), "folders"),
+}
 """The commands that are in a folder of `hloopt.commands`."""
 
 

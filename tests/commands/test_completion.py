@@ -32,7 +32,16 @@ FREE_TEXT = {
         "OPCODE,…|all",
     ),
     "FILE.npz|KEY=FILE.npy",
-    *("COMMAND", "REGEX", "EXPECTATION", "%NAME|COMPUTATION…", "OP_NAME", "PASS", "%NAME|OP_NAME"),
+    *(
+        "COMMAND",
+        "REGEX",
+        "EXPECTATION",
+        "%NAME|COMPUTATION…",
+        "OP_NAME",
+        "I/N",
+        "PASS",
+        "%NAME|OP_NAME",
+    ),
 }
 """The metavars of options whose values no list has."""
 

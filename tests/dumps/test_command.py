@@ -48,6 +48,18 @@ def test_a_host_that_differs(hosts: Path, capsys: Capture) -> None:
     assert main(command.split()[1:]) == 1
 
 
+def test_a_divergence_in_json(hosts: Path, capsys: Capture) -> None:
+    passes, end = changed_from(2, "{{0,1,2,3}}", OTHER_GROUPS)
+    write_dump(hosts / "process-3", passes=passes, end=end)
+    assert main(["dumps", str(hosts), "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    (divergence,) = found["divergences"]
+    assert divergence["hosts"][1] == ["process-3"]
+    assert divergence["first"]["where"] == "%all-reduce.7 in main"
+    assert divergence["first"]["total"] == 1
+    assert [each["hosts"] for each in found["mismatches"][0]["entries"]] == divergence["hosts"]
+
+
 def test_a_second_run_is_from_the_cache_and_says_the_same(
     hosts: Path, cache: Path, capsys: Capture
 ) -> None:

@@ -17,7 +17,7 @@ from hloopt.commands.shared.common import (
     write_pictures,
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
-from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
+from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     help="also write the picture and a table as a page; -: nothing else",
     shell_complete=completion.files,
 )
-@jobs_option
+@many_files_options
 @format_option
 @color_option
 def command(

@@ -22,7 +22,7 @@ from hloopt.commands.shared.common import (
     top_option,
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
-from hloopt.commands.shared.each_file import FileReport, Printer, jobs_option, map_outcomes
+from hloopt.commands.shared.each_file import FileReport, Printer, many_files_options, map_outcomes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @memory_option
 @cost_model_options
 @preset_option
-@jobs_option
+@many_files_options
 @format_option
 @color_option
 def command(before: str, after: str, cost_model: CostModelChoice, **options: Any) -> int:

@@ -13,6 +13,7 @@ import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.checking import (
+    Looked,
     checking_options,
     completed,
     finish,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from hloopt.checks.baselines.comparison import Tolerances
     from hloopt.checks.baselines.files import Baseline
     from hloopt.checks.expectations.files import Entry, ExpectationFile
-    from hloopt.checks.results import Check, CheckedModule
+    from hloopt.checks.results import Check
     from hloopt.checks.settings import ExpectSettings
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
@@ -117,16 +118,18 @@ def command(
     past = None if baseline is None else _Past.of(baseline, tolerance, is_kept=not update_baseline)
     if write_baseline is not None:
         figures, is_whole = look_at_views(paths, cost_model, guessed, _figures, jobs)
-        return _write(dict(figures), write_baseline) if is_whole else EXIT_USAGE
+        now = {key: looked.figures for key, looked in figures}
+        return _write(now, write_baseline) if is_whole else EXIT_USAGE
     look = partial(_check, entries=entries, past=past)
     found, is_whole = look_at_views(paths, cost_model, guessed, look, jobs)
     if past is not None and update_baseline and is_whole:
-        past.update({key: figures for key, (_, figures) in found})
+        past.update({key: looked.figures for key, looked in found})
     if past is not None and update_baseline and not entries:
         return 0 if is_whole else EXIT_USAGE
     from hloopt.checks.formats.terminal import render_checks
 
-    exit_code = finish([module for _, (module, _) in found], render_checks, **options)
+    checked = [looked.checked for _, looked in found if looked.checked is not None]
+    exit_code = finish(checked, render_checks, **options)
     return exit_code if is_whole else EXIT_USAGE
 
 
@@ -212,9 +215,7 @@ class _Past:
         _say_written(now, self.path)
 
 
-def _check(
-    key: str, view: View, entries: Sequence[Entry], past: _Past | None
-) -> tuple[CheckedModule, dict[str, Any]]:
+def _check(key: str, view: View, entries: Sequence[Entry], past: _Past | None) -> Looked:
     """The checks of a module, and its figures where they are written to a baseline."""
     from hloopt.checks.expectations.evaluation import check
     from hloopt.checks.results import CheckedModule
@@ -226,13 +227,14 @@ def _check(
         if entry.is_for(module)
     ]
     against, figures = ([], {}) if past is None else past.checks(key, view)
-    return CheckedModule(view.subject.file, module.name, (*checks, *against)), figures
+    checked = CheckedModule(view.subject.file, module.name, (*checks, *against))
+    return Looked(checked, figures)
 
 
-def _figures(key: str, view: View) -> dict[str, Any]:
+def _figures(key: str, view: View) -> Looked:
     from hloopt.checks.baselines.figures import known, values_of
 
-    return known(values_of(view))
+    return Looked(None, known(values_of(view)))
 
 
 def _write(baseline: Baseline, path: str) -> int:

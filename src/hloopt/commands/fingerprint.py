@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -18,11 +18,10 @@ from hloopt.commands.shared.common import (
     print_json,
     say,
 )
-from hloopt.commands.shared.each_file import jobs_option, map_files
+from hloopt.commands.shared.each_file import many_files_options, map_files
 
 if TYPE_CHECKING:
-    from hloopt.analysis.fingerprint import Fingerprints
-    from hloopt.diagnostics import HloError
+    from hloopt.ir.module import Module
 
 
 @click.command(cls=HloCommand)
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     help=f"leave classes of content out, as `diff --ignore`: {CONTENT_CLASSES}",
     shell_complete=completion.content_classes,
 )
-@jobs_option
+@many_files_options
 @format_option
 def command(
     files: tuple[str, ...],
@@ -70,9 +69,9 @@ def command(
     found, exit_code = _fingerprints(files, ignored, jobs)
     groups: dict[str, list[str]] = {}
     for path, each in found.items():
-        groups.setdefault(each.without(), []).append(path)
+        groups.setdefault(each.value, []).append(path)
     ranked = dict(sorted(groups.items(), key=lambda item: -len(item[1])))  # else as given
-    differing = _differing(ranked, found) if same else {}
+    differing = _differing(ranked, ignored) if same else {}
     if output_format == "json":
         _print_as_json(found, ranked, differing, ignored)
     else:
@@ -80,53 +79,85 @@ def command(
             _print_groups(ranked, differing)
         else:
             for path, each in found.items():
-                _print_line(each.without(), path)
+                _print_line(each.value, path)
         say(f"left out: {', '.join(sorted(ignored)) or 'nothing'}")
     if same and len(groups) > 1:
         exit_code = max(exit_code, EXIT_FOUND)
     return exit_code
 
 
+class _Printed(NamedTuple):
+    """The fingerprint of one file, or the error in place of it."""
+
+    name: str = ""
+    value: str = ""
+    elided: int = 0
+    """The number of constants whose values the text lacks."""
+    error: str | None = None
+
+
 def _fingerprints(
     files: tuple[str, ...], ignored: frozenset[str], jobs: int
-) -> tuple[dict[str, Fingerprints], int]:
+) -> tuple[dict[str, _Printed], int]:
     """The fingerprints of the files that can be read, and the exit code of those that cannot."""
-    from hloopt.diagnostics import HloError, lost_process, render_error
-    from hloopt.files import STANDARD_STREAM, find_inputs
+    from hloopt.files import find_inputs
 
-    found: dict[str, Fingerprints] = {}
+    found: dict[str, _Printed] = {}
     exit_code = 0
     paths = find_inputs(files)
-    look = partial(_look, ignored=ignored, keep=STANDARD_STREAM in paths)
-    for path, each in zip(paths, map_files(look, paths, jobs, lost_process), strict=True):
-        if isinstance(each, HloError):
-            print(render_error(each), file=sys.stderr)
+    look = partial(_look, ignored=ignored)
+    for path, each in zip(paths, map_files(_Printed, look, paths, jobs, _lost), strict=True):
+        if each.error is not None:
+            print(each.error, file=sys.stderr)
             exit_code = EXIT_USAGE
         else:
             found[path] = each
-            _note_elided(path, each)
+            _note_elided(path, each, ignored)
     return found, exit_code
 
 
-def _look(path: str, ignored: frozenset[str], *, keep: bool) -> Fingerprints | HloError:
-    """The fingerprints of a file; `keep` its module, where it cannot be read again."""
+def _look(path: str, ignored: frozenset[str]) -> _Printed:
     from hloopt.analysis.fingerprint import Fingerprints
-    from hloopt.diagnostics import HloError
-    from hloopt.files import read_module
+    from hloopt.diagnostics import HloError, render_error
     from hloopt.verifier.well_formed import why_invalid
 
     try:
-        module = read_module(path)
+        module = _read(path)
         problem = why_invalid(module)
-        return problem or Fingerprints.of(module, ignored, keep=keep)
+        if problem is not None:
+            raise problem
+        found = Fingerprints(module, ignored)
+        return _Printed(found.name, found.without(), found.elided)
     except HloError as error:
-        return error
+        return _Printed(error=render_error(error))
 
 
-def _note_elided(path: str, found: Fingerprints) -> None:
+def _lost(path: str) -> _Printed:
+    from hloopt.diagnostics import lost_process, render_error
+
+    return _Printed(error=render_error(lost_process(path)))
+
+
+_read_from_stdin: dict[str, Module] = {}
+"""The module of standard input, which cannot be read again."""
+
+
+def _read(path: str) -> Module:
+    """The module of a file. Raises HloError."""
+    from hloopt.files import STANDARD_STREAM, read_module
+
+    if path in _read_from_stdin:
+        return _read_from_stdin.pop(path)
+    module = read_module(path)
+    if path == STANDARD_STREAM:
+        _read_from_stdin[path] = module
+    return module
+
+
+def _note_elided(path: str, found: _Printed, ignored: frozenset[str]) -> None:
     from hloopt.diagnostics import counted
 
-    if found.elided and "constants" not in found.ignored:
+    if found.elided and "constants" not in ignored:
         constants = counted(found.elided, "constant")
         say(f"note: {path}: {constants} without values ({{...}}), taken as equal to each other")
 
@@ -149,24 +180,17 @@ def _print_line(value: str, path: str) -> None:
 
 
 def _differing(
-    groups: dict[str, list[str]], found: dict[str, Fingerprints]
+    groups: dict[str, list[str]], ignored: frozenset[str]
 ) -> dict[str, tuple[str, ...] | None]:
     """The classes of content in which each group but the first differs from it."""
-    from hloopt.analysis.fingerprint import differing_classes
+    from hloopt.analysis.fingerprint import Fingerprints, differing_classes
 
     if len(groups) < 2:
         return {}
-    first, *others = ((group, _with_module(paths[0], found)) for group, paths in groups.items())
+    first, *others = (
+        (group, Fingerprints(_read(paths[0]), ignored)) for group, paths in groups.items()
+    )
     return {group: differing_classes(first[1], each) for group, each in others}
-
-
-def _with_module(path: str, found: dict[str, Fingerprints]) -> Fingerprints:
-    """Fingerprints that can be asked for more classes. Raises HloError if the file is gone."""
-    from hloopt.analysis.fingerprint import Fingerprints
-    from hloopt.files import read_module
-
-    each = found[path]
-    return each if each.has_module else Fingerprints(read_module(path), each.ignored)
 
 
 def _difference(first: str, other: str, classes: tuple[str, ...] | None) -> str:
@@ -178,7 +202,7 @@ def _difference(first: str, other: str, classes: tuple[str, ...] | None) -> str:
 
 
 def _print_as_json(
-    found: dict[str, Fingerprints],
+    found: dict[str, _Printed],
     groups: dict[str, list[str]],
     differing: dict[str, tuple[str, ...] | None],
     ignored: frozenset[str],
@@ -189,11 +213,11 @@ def _print_as_json(
             {
                 "file": path,
                 "module": each.name,
-                "fingerprint": each.without(),
+                "fingerprint": each.value,
                 "ignored": sorted(ignored),
                 "elided_constants": each.elided,
-                "group": ranks[each.without()],
-                "differs_in": differing.get(each.without(), ()) if differing else None,
+                "group": ranks[each.value],
+                "differs_in": differing.get(each.value, ()) if differing else None,
             }
             for path, each in found.items()
         ]

@@ -16,7 +16,7 @@ from hloopt.commands.shared.common import (
     print_style_option,
     say,
 )
-from hloopt.commands.shared.each_file import jobs_option, map_files
+from hloopt.commands.shared.each_file import many_files_options, map_files
 from hloopt.diagnostics import HloError, Source, counted, lost_process, render_error
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     shell_complete=completion.files,
 )
 @print_style_option
-@jobs_option
+@many_files_options
 def command(
     files: tuple[str, ...],
     check: bool,
@@ -73,7 +73,7 @@ def command(
         note_unreadable(options)
     job = _Job(options, output, print_style is not None, writes, show_diff)
     changed, failed = 0, 0
-    for path, done in zip(paths, map_files(job.run, paths, jobs, _lost), strict=True):
+    for path, done in zip(paths, map_files(_Done, job.run, paths, jobs, _lost), strict=True):
         if done.error is not None:
             print(done.error, file=sys.stderr)
             failed += 1

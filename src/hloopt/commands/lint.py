@@ -11,6 +11,7 @@ import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.checking import (
+    Looked,
     checking_options,
     completed,
     finish,
@@ -31,7 +32,6 @@ from hloopt.commands.shared.project_settings import section_of, settings_options
 if TYPE_CHECKING:
     from hloopt.checks.baselines.files import Baseline
     from hloopt.checks.lint.settings import LintSettings
-    from hloopt.checks.results import CheckedModule
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
 
@@ -151,9 +151,9 @@ def _lint(
     found, is_whole = look_at_views(files, cost_model, settings.max_guessed, look, jobs)
     if past.is_written:
         if is_whole:
-            past.write({key: figures for key, (_, figures) in found})
+            past.write({key: looked.figures for key, looked in found})
         return 0 if is_whole else EXIT_USAGE
-    checked = [module for _, (module, _) in found]
+    checked = [looked.checked for _, looked in found if looked.checked is not None]
     exit_code = finish(checked, render_statistics if statistics else render_lint, **options)
     return exit_code if is_whole else EXIT_USAGE
 
@@ -179,9 +179,7 @@ class _Past:
         _check_figures(before, read)
         return cls(read or written, is_update or written is not None, before)
 
-    def lint(
-        self, key: str, view: View, settings: LintSettings
-    ) -> tuple[CheckedModule, dict[str, Any]]:
+    def lint(self, key: str, view: View, settings: LintSettings) -> Looked:
         """The checks of a module, without what the baseline has of it; its figures, where they are
         written."""
         from hloopt.checks.lint.baseline import figures_of, with_limits, without_known
@@ -189,10 +187,10 @@ class _Past:
 
         if self.is_written:
             checked = lint(view, settings)
-            return checked, figures_of(view, checked)
+            return Looked(checked, figures_of(view, checked))
         before = self.before.get(key, {})
         limited = with_limits(settings, before, view.cost_model)
-        return without_known(lint(view, limited), before), {}
+        return Looked(without_known(lint(view, limited), before), {})
 
     def write(self, now: Baseline) -> None:
         """Write what was found now; modules that were not looked at stay. Raises HloError."""

@@ -18,7 +18,7 @@ from hloopt.commands.shared.common import (
     top_option,
     write_pictures,
 )
-from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
+from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="a flag of XLA:GPU that is on: xla_gpu_enable_nccl_user_buffers, …",
 )
-@jobs_option
+@many_files_options
 @format_option
 @color_option
 def command(**options: Any) -> int:

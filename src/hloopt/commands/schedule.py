@@ -17,7 +17,7 @@ from hloopt.commands.shared.common import (
     top_option,
     write_pictures,
 )
-from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
+from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
 from hloopt.commands.shared.schedule_options import ScheduleOptions, schedule_options
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     help="also write a trace for Perfetto and Chrome",
     shell_complete=completion.files,
 )
-@jobs_option
+@many_files_options
 @format_option
 @color_option
 def command(schedule: ScheduleOptions, **options: Any) -> int:

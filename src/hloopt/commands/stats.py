@@ -17,7 +17,7 @@ from hloopt.commands.shared.common import (
     print_json,
     top_option,
 )
-from hloopt.commands.shared.each_file import FileReport, jobs_option, report_files
+from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--diff", "is_diff", is_flag=True, help="compare two files; exit 1 if they differ")
 @top_option("rows of each table", 10)
-@jobs_option
+@many_files_options
 @format_option
 @color_option
 def command(

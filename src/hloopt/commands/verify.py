@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import click
 
@@ -17,7 +18,7 @@ from hloopt.commands.shared.common import (
     print_json,
     say,
 )
-from hloopt.commands.shared.each_file import jobs_option, map_files
+from hloopt.commands.shared.each_file import many_files_options, map_files
 from hloopt.diagnostics import HloError, counted, lost_process, render_error
 from hloopt.verifier.option_docs import OptionInfo, option_infos
 from hloopt.verifier.options import VerifierOptions
@@ -63,7 +64,7 @@ def _names(
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option("--split-input-file", is_flag=True, help="each file holds modules between // -----")
 @_verifier_options
-@jobs_option
+@many_files_options
 @format_option
 def command(
     files: tuple[str, ...], split_input_file: bool, jobs: int, output_format: str, **options: Any
@@ -80,8 +81,7 @@ def command(
     verifier_options = VerifierOptions(**options)
     is_json = output_format == "json"
 
-    def check(path: str) -> tuple[int, list[Any]]:
-        """The exit code, and the problems: as plain data, or as texts."""
+    def check(path: str) -> _Verified:
         errors: list[HloError] = []
         exit_code = 0
         try:
@@ -93,16 +93,15 @@ def command(
         except HloError as error:
             errors.append(error)
             exit_code = EXIT_USAGE
-        return exit_code, [_to_json(path, e) if is_json else render_error(e) for e in errors]
+        return _Verified.of(path, exit_code, errors, is_json=is_json)
 
-    def lost(path: str) -> tuple[int, list[Any]]:
-        error = lost_process(path)
-        return EXIT_USAGE, [_to_json(path, error) if is_json else render_error(error)]
+    def lost(path: str) -> _Verified:
+        return _Verified.of(path, EXIT_USAGE, [lost_process(path)], is_json=is_json)
 
     paths = find_inputs(files)
     found: list[Any] = []
     worst = 0
-    for exit_code, problems in map_files(check, paths, jobs, lost):
+    for exit_code, problems in map_files(_Verified, check, paths, jobs, lost):
         worst = max(worst, exit_code)
         found += problems
         if not is_json:
@@ -114,6 +113,20 @@ def command(
     problems_text = counted(len(found), "problem") if found else "no problem"
     say(f"{problems_text} in {counted(len(paths), 'file')}")
     return worst
+
+
+class _Verified(NamedTuple):
+    """The fate of one file."""
+
+    exit_code: int
+    problems: list[Any]
+    """As plain data, or as texts."""
+
+    @classmethod
+    def of(
+        cls, path: str, exit_code: int, errors: Sequence[HloError], *, is_json: bool
+    ) -> _Verified:
+        return cls(exit_code, [_to_json(path, e) if is_json else render_error(e) for e in errors])
 
 
 def _to_json(path: str, error: HloError) -> dict[str, object]:

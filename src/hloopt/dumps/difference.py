@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloError
 
@@ -10,7 +11,8 @@ if TYPE_CHECKING:
     from hloopt.reports.diff.findings import ComputationDiff, ModuleDiff
 
 
-class FirstDifference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FirstDifference:
     """The first instruction that differs, in the order of the second text, or a part of the header.
 
     `before` and `after` are texts, empty where the instruction or attribute is missing.
@@ -65,7 +67,7 @@ def _first(found: ModuleDiff) -> FirstDifference | None:
                     texts = change.before.text, change.after.text
                     return FirstDifference(where, change.what, *texts, count)
             if kind is Difference.CHANGED and (one := _one_sided(computation)):
-                return one._replace(total=count)
+                return replace(one, total=count)
     for computation in found.computations:
         for name in computation.moved:
             where = f"%{name} in {computation.after}"

@@ -50,6 +50,21 @@ class Gathered:
         found = (self.facts.get((content, each)) for each in Depth if each >= depth and content)
         return next((facts for facts in found if facts is not None), None)
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "contents": self.contents,
+            "facts": [[key, depth.name, f.to_json()] for (key, depth), f in self.facts.items()],
+            "problems": {path: list(problem) for path, problem in self.problems.items()},
+        }
+
+    def add(self, data: dict[str, Any]) -> None:
+        """Add what `to_json` made. Raises KeyError, TypeError or ValueError for other data."""
+        self.contents |= data["contents"]
+        for content, depth, facts in data["facts"]:
+            self.facts[content, Depth[depth]] = Facts.from_json(facts)
+        self.problems |= {path: Problem(*why) for path, why in data["problems"].items()}
+
 
 class Gatherer:
     """Looks at files, as deep as asked, and remembers what it found.

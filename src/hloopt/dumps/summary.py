@@ -87,6 +87,19 @@ def summarize(roots: Sequence[str], folders: DumpFolders, gatherer: Gatherer, jo
     )  # fmt: skip
 
 
+def hlo_paths(folders: DumpFolders) -> list[str]:
+    """The files that a summary is of: one for each stage, in order."""
+    return [each.hlo(stage).path for each in folders.compilations for stage in each.stages]
+
+
+def look_at_part(folders: DumpFolders, paths: Iterable[str], gatherer: Gatherer) -> None:
+    """Look at some of `hlo_paths` as a summary of all would."""
+    own = list(paths)
+    gatherer.contents(own)
+    ends = {path for each in folders.compilations for path in _ends(each)}
+    gatherer.facts((path for path in own if path in ends), Depth.FULL)
+
+
 def _ends(compilation: Compilation) -> Iterable[str]:
     stages: list[Stage | None] = [compilation.first, compilation.last]
     return (compilation.hlo(stage).path for stage in stages if stage is not None)

@@ -19,28 +19,14 @@ class Fingerprints:
         self.name = module.name
         self.ignored = ignored
         self.elided = sum(ELIDED in each.payload for each in module.instructions(Opcode.CONSTANT))
-        self._module: Module | None = module
+        self._module = module
         self._known: dict[frozenset[str], str] = {}
         self.without()
-
-    @classmethod
-    def of(cls, module: Module, ignored: frozenset[str], *, keep: bool) -> Fingerprints:
-        """The fingerprints of a module, which is let go unless others are asked for: `keep`."""
-        found = cls(module, ignored)
-        if not keep:
-            found._module = None
-        return found
-
-    @property
-    def has_module(self) -> bool:
-        """Whether others can be asked for."""
-        return self._module is not None
 
     def without(self, more: frozenset[str] = frozenset()) -> str:
         """The fingerprint without the classes `more` either. Near-linear."""
         ignored = self.ignored | more
         if ignored not in self._known:
-            assert self._module is not None, "the module was let go"
             self._known[ignored] = fingerprint(self._module, ignored=ignored)
         return self._known[ignored]
 

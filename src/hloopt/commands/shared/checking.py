@@ -7,27 +7,25 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from hloopt.checks.formats import FORMATS
+from hloopt.checks.results import CheckedModule
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, color_option, make_console, top_option
-from hloopt.commands.shared.each_file import jobs_option, map_files
+from hloopt.commands.shared.each_file import each_in_processes, many_files_options, map_files
+from hloopt.commands.shared.parts import shard
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.checks.expectations.files import ExpectationFile
     from hloopt.checks.lint.settings import LintSettings
-    from hloopt.checks.results import CheckedModule
     from hloopt.checks.settings import ExpectSettings
     from hloopt.checks.view import View
     from hloopt.cost_models import CostModelChoice
-    from hloopt.diagnostics import HloError
-
-Looked = TypeVar("Looked")
 
 
 def max_guessed_option(command: Function) -> Function:
@@ -56,7 +54,7 @@ def checking_options(what: str, top: int) -> Callable[[Function], Function]:
 
     def add(command: Function) -> Function:
         for option in (
-            jobs_option,
+            many_files_options,
             color_option,
             click.option(
                 "--exit-zero", is_flag=True, help="exit 0 where a check failed; 2 stays 2"
@@ -98,6 +96,21 @@ def completed(
     return cost_model
 
 
+class Looked(NamedTuple):
+    """The checks of a module; or figures alone, where a baseline is written."""
+
+    checked: CheckedModule | None
+    figures: dict[str, Any]
+
+
+class _Viewed(NamedTuple):
+    """The fate of one file."""
+
+    key: str
+    looked: Looked | None
+    error: str | None
+
+
 def look_at_views(
     files: Sequence[str],
     cost_model: CostModelChoice,
@@ -111,20 +124,20 @@ def look_at_views(
     works in another process where there are several jobs. A file that cannot be read is told on
     stderr.
     """
-    from hloopt.diagnostics import HloError, lost_process, render_error
     from hloopt.files import find_inputs
 
     paths = find_inputs(files)
-    key_of = _counting() if jobs == 1 else _counted_before(paths, jobs)
+    is_alone = jobs == 1 and shard() is None
+    key_of = _counting() if is_alone else _counted_before(paths, jobs)
     work = partial(
         _look, key_of=key_of, cost_model=cost_model, most_guessed=most_guessed, look=look
     )
     found: list[tuple[str, Looked]] = []
-    for result in map_files(work, paths, jobs, lost_process):
-        if isinstance(result, HloError):
-            print(render_error(result), file=sys.stderr)
+    for each in map_files(_Viewed, work, paths, jobs, _lost):
+        if each.looked is None:
+            print(each.error, file=sys.stderr)
         else:
-            found.append(result)
+            found.append((each.key, each.looked))
     return found, len(found) == len(paths)
 
 
@@ -134,18 +147,25 @@ def _look(
     cost_model: CostModelChoice,
     most_guessed: float,
     look: Callable[[str, View], Looked],
-) -> tuple[str, Looked] | HloError:
+) -> _Viewed:
     from hloopt.checks.subject import Subject
     from hloopt.checks.view import View
-    from hloopt.diagnostics import HloError
+    from hloopt.diagnostics import HloError, render_error
     from hloopt.files import load
 
     try:
         module = load(path)
         key = key_of(path, module.name)
-        return key, look(key, View.of(Subject(path, module, cost_model), most_guessed))
+        view = View.of(Subject(path, module, cost_model), most_guessed)
+        return _Viewed(key, look(key, view), None)
     except HloError as error:
-        return error
+        return _Viewed("", None, render_error(error))
+
+
+def _lost(path: str) -> _Viewed:
+    from hloopt.diagnostics import lost_process, render_error
+
+    return _Viewed("", None, render_error(lost_process(path)))
 
 
 def _counting() -> Callable[[str, str], str]:
@@ -163,22 +183,22 @@ def _counted_before(paths: Sequence[str], jobs: int) -> Callable[[str, str], str
     """The keys of modules that are asked for in any order, by other processes."""
     names: Counter[str] = Counter()
     keys: dict[str, str] = {}
-    for path, name in zip(paths, map_files(_name_of, paths, jobs, lambda path: None), strict=True):
-        if name is not None:
+    for path, name in zip(paths, each_in_processes(_name_of, paths, jobs, _name_of), strict=True):
+        if name:
             names[name] += 1
             keys[path] = _key(name, names[name])
     return lambda path, name: keys.get(path, name)
 
 
-def _name_of(path: str) -> str | None:
-    """The name of the module in a file that can be read, as those are that are counted."""
+def _name_of(path: str) -> str:
+    """The name of the module in a file; empty where it cannot be read, and so does not count."""
     from hloopt.diagnostics import HloError
     from hloopt.files import load
 
     try:
         return load(path).name
     except HloError:
-        return None
+        return ""
 
 
 def _key(name: str, number: int) -> str:

@@ -33,6 +33,8 @@ CONTENT_CLASSES = (
     "channels, control, constants, order, header"
 )
 """The names of `CLASSES` of content: importing those takes long for a page of help."""
+ARGUMENTS = "hloopt.arguments"
+"""The key in the meta data of a context of the arguments as they were given."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 Report = TypeVar("Report")
 
@@ -58,6 +60,7 @@ class HloCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does. `--html "$UNSET"` is refused: it must not pass for an option left out."""
+        ctx.meta[ARGUMENTS] = list(args)  # of the command that is called in the end
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:  # a line that is being completed
             return rest

@@ -21,7 +21,9 @@ from hloopt.commands.shared.common import (
     make_console,
     print_title,
 )
+from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
 from hloopt.diagnostics import HloError, lost_process, out_of_memory, render_error
+from hloopt.plain_data import to_plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +52,11 @@ class Outcome(NamedTuple):
     """Text or JSON for stdout; None where there is no report."""
     errors: str
     """Text for stderr."""
+
+
+def many_files_options(command: Function) -> Function:
+    """`-j N`, as `jobs`, and `--shard I/N`, of which `map_files` knows."""
+    return shard_option(jobs_option(command))
 
 
 def jobs_option(command: Function) -> Function:
@@ -94,17 +101,36 @@ def map_outcomes(
 ) -> Iterator[Outcome]:
     """The fate of each file in order: what is wrong with it is part of that."""
     make = partial(_outcome, look=look, is_json=is_json, color=color)
-    return map_files(make, paths, jobs, _lost)
+    return map_files(Outcome, make, paths, jobs, _lost)
 
 
 def map_files(
-    work: Callable[[str], _Result], paths: Sequence[str], jobs: int, lost: Callable[[str], _Result]
+    kind: type[_Result],
+    work: Callable[[str], _Result],
+    paths: Sequence[str],
+    jobs: int,
+    lost: Callable[[str], _Result],
 ) -> Iterator[_Result]:
-    """Results for files in their order; with several jobs worked on in other processes.
+    """Results, of the type `kind`, for files in their order; with several jobs worked on in other
+    processes.
 
     `lost` makes the result of a file whose process was ended from outside. On a terminal a line on
-    stderr says which file is waited for.
+    stderr says which file is waited for. Where parts are merged, results are taken from there;
+    where one is asked for, it is written, and the command ends.
     """
+    if (parts := merged()) is not None:
+        return parts.results_of(kind, paths)
+    if (own := shard()) is not None:
+        mine = paths[own.part :: own.parts]
+        results = zip(mine, each_in_processes(work, mine, jobs, lost), strict=True)
+        write_part(own, paths, {path: to_plain(result) for path, result in results})
+    return each_in_processes(work, paths, jobs, lost)
+
+
+def each_in_processes(
+    work: Callable[[str], _Result], paths: Sequence[str], jobs: int, lost: Callable[[str], _Result]
+) -> Iterator[_Result]:
+    """As `map_files`, for all files whatever part is asked for."""
     from hloopt.files import STANDARD_STREAM
 
     if jobs == 1 or len(paths) == 1 or STANDARD_STREAM in paths:  # other processes have no stdin

@@ -20,6 +20,7 @@ from hloopt.commands.shared.common import (
     say,
     top_option,
 )
+from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     help="of --module: which pass made, changed, fused or removed an operation",
 )
 @click.option("--no-cache", is_flag=True, help="look at every file anew, and remember nothing")
+@shard_option
 @top_option("rows of each table", 20)
 @format_option
 @color_option
@@ -91,6 +93,8 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
     about_one = [name for name in _OF_MODULE if options[_OF_MODULE[name]]]
     if about_one and options["module"] is None:
         raise click.UsageError(f"{about_one[0]} is about one module: name it with --module")
+    if options["module"] is not None and shard() is not None:
+        raise click.UsageError("--shard is for a summary: leave out --module")
     found = scan(folders, host=options["host"], group=options["group"])
     jobs = options["jobs"] or os.cpu_count() or 1
     with gatherer_of(jobs, is_cached=not options["no_cache"]) as gatherer:
@@ -113,8 +117,14 @@ def _show_summary(
     jobs: int,
     options: dict[str, Any],
 ) -> int:
-    from hloopt.dumps.summary import summarize, summary_to_json
+    from hloopt.dumps.summary import hlo_paths, look_at_part, summarize, summary_to_json
 
+    paths = hlo_paths(found)
+    if (parts := merged()) is not None:
+        parts.add_to(gatherer.found, paths)
+    elif (own := shard()) is not None:
+        look_at_part(found, paths[own.part :: own.parts], gatherer)
+        write_part(own, paths, {str(own.part): gatherer.found.to_json()})
     summary = summarize(folders, found, gatherer, jobs)
     if options["output_format"] == "json":
         print_json(summary_to_json(summary))

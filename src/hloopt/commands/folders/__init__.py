@@ -1,0 +1,1 @@
+"""Commands about folders and runs over many files."""
