@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import counted, printable
+from hloopt.dumps.findings import COMMAND, finding_lines, host_name
 from hloopt.dumps.folder import Compilation
-from hloopt.dumps.hosts import Divergence, Leftover, Mismatch
 from hloopt.dumps.names import HLO
 from hloopt.dumps.retraces import Trace
 from hloopt.dumps.summary import ModuleRow, Summary
@@ -20,50 +19,47 @@ from hloopt.reports.console.units import (
     middle,
     more_text,
     page_width,
-    some,
     tail,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 
 def render_summary(summary: Summary, console: Console, *, top: int) -> None:
     """Print what is wrong first, then modules and traces: at most `top` of each."""
+    from rich.text import Text
+
     width = page_width(console)
-    console.print(_head(summary), width=width)
-    for lines in (
-        *map(divergence_lines, summary.hosts.divergences[:top]),
-        *map(mismatch_lines, summary.hosts.mismatches[:top]),
-        *map(leftover_lines, summary.hosts.leftovers[:top]),
-    ):
+    console.print(Text(head_text(summary), "bold" if summary.has_findings else ""), width=width)
+    findings = list(finding_lines(summary))
+    for lines in findings[:top]:
         console.print()
         _print_finding(lines, console, width)
+    if len(findings) > top:
+        console.print(more_text(len(findings) - top, width), style="dim", width=width)
     _print_modules(summary, console, width, top)
     _print_retraces(summary.retraces, console, width, top)
     if summary.problems:
         _print_problems(summary, console, width, top)
 
 
-def _head(summary: Summary) -> Text:
-    from rich.text import Text
-
-    folders = summary.folders
+def head_text(summary: Summary) -> str:
+    """How much there is, and whether hosts agree."""
+    folders, hosts = summary.folders, summary.hosts
     kinds = folders.kinds()
     hlo = sum(kinds[kind] for kind in HLO)
-    compilations = counted(len(folders.compilations), "compilation")
     size = human_bytes(sum(file.size for file in folders.files))
-    text = Text.assemble(
-        (compilations, "bold"),
-        f" on {counted(len(summary.host_names), 'host')}",
-        f" in {counted(len(summary.run_names), 'run')}" if len(summary.run_names) > 1 else "",
-        f"; {counted(len(folders.files), 'file')}, {hlo:,} of HLO, {size}",
+    runs = len(summary.run_names)
+    parts = (
+        f"{counted(len(folders.compilations), 'compilation')} on "
+        f"{counted(len(summary.host_names), 'host')}" + (f" in {runs:,} runs" if runs > 1 else ""),
+        f"{counted(len(folders.files), 'file')}, {hlo:,} of HLO, {size}",
+        f"hosts agree in {counted(hosts.compared, 'module')}"
+        if hosts.compared and not summary.has_findings
+        else "",
     )
-    hosts = summary.hosts
-    if hosts.compared and not summary.has_findings:
-        text.append(f"; hosts agree in {counted(hosts.compared, 'module')}")
-    return text
+    return "; ".join(filter(None, parts))
 
 
 def _print_finding(lines: Sequence[str], console: Console, width: int) -> None:
@@ -76,76 +72,10 @@ def _print_finding(lines: Sequence[str], console: Console, width: int) -> None:
     console.print(Text.assemble((f"{kind}: ", "bold red"), printable(what)), width=width)
     for line in rest:
         text = Text(printable(line))
-        if line.startswith(_COMMAND):  # to be copied: in one line, however long
+        if line.startswith(COMMAND):  # to be copied: in one line, however long
             console.print(Text("  ") + text, soft_wrap=True)
         else:
             console.print(Padding(text, (0, 0, 0, 2)), width=width)
-
-
-_COMMAND = "hloopt "
-
-
-def divergence_lines(each: Divergence) -> list[str]:
-    """A divergence in lines: which module, where, which hosts, what differs, what to type."""
-    lines = [f"hosts differ: {_module(each.program, each.occurrence, each.run, each.group)}"]
-    if each.is_input:
-        lines.append(f"from {each.stage} on: XLA was given other programs")
-    else:
-        lines.append(f"from {each.maker} on ({each.stage})")
-    for hosts, path in zip(each.hosts, each.files, strict=True):
-        nothing = "" if path else ": no dump, so the pass changed nothing there"
-        lines.append(f"{host_list(hosts)}{nothing}")
-    if each.first is not None:
-        first = each.first
-        more = f", the first of {first.total:,}" if first.total > 1 else ""
-        lines.append(f"first difference{more}: {first.where}: {', '.join(first.what)}")
-        lines += [f"{sign} {text}" for sign, text in (("-", first.before), ("+", first.after))
-                  if text]  # fmt: skip
-    paths = [path for path in each.files if path]
-    if len(paths) > 1:
-        lines.append(f"{_COMMAND}diff {quote(paths[0])} {quote(paths[1])}")
-    return lines
-
-
-def mismatch_lines(each: Mismatch) -> list[str]:
-    """A mismatch of sequences in lines."""
-    if each.program:
-        name = _module(each.program, each.occurrence, each.run, each.group)
-        title = f"collectives in another order: {name}, at number {each.position}"
-    else:
-        where = f" of {each.run}" if each.run else ""
-        title = (
-            f"programs in another order: hosts{where} compile other programs with collectives at "
-            f"number {each.position}"
-        )
-    return [title, *(f"{host_list(h)}: {entry or 'no more'}" for entry, h in each.entries)]
-
-
-def leftover_lines(each: Leftover) -> list[str]:
-    """A compilation that never finished, in lines."""
-    one = each.compilation
-    at = f" on {host_name(one.host)}" if one.host else ""
-    lines = [f"never finished: {one.name}{at}: the last dump is {each.last}"]
-    if each.others:
-        lines.append(f"finished on {host_list(each.others)}")
-    return lines
-
-
-def _module(program: str, occurrence: int, run: str, group: str) -> str:
-    number = f" (number {occurrence} of this name)" if occurrence > 1 else ""
-    where = " ".join(part for part in (run, group) if part)
-    return f"{program}{number}" + (f" of {where}" if where else "")
-
-
-def host_name(host: str) -> str:
-    """The name of a host; a number alone says nothing."""
-    return f"host {host}" if host.isdecimal() else host or "the only host"
-
-
-def host_list(hosts: Sequence[str]) -> str:
-    """`process-0 and process-1`, or the first three of many."""
-    names = [host_name(host) for host in hosts]
-    return f"{some(names)} ({counted(len(names), 'host')})" if len(names) > 3 else some(names)
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -169,13 +99,13 @@ def _print_modules(summary: Summary, console: Console, width: int, top: int) -> 
     table.add_column("flops", justify="right")
     table.add_column("text", justify="right")
     for row in rows[:top]:
-        table.add_row(*_module_cells(row))
+        table.add_row(*module_cells(row))
     console.print(table, width=width)
     if len(rows) > top:
         console.print(more_text(len(rows) - top, width), style="dim", width=width)
 
 
-def _module_cells(row: ModuleRow) -> Iterator[str]:
+def module_cells(row: ModuleRow) -> Iterator[str]:
     one, before, after = row.one, row.before, row.after
     yield one.name
     yield one.run

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hloopt.checks.formats.lines import origin_text, summary
 from hloopt.checks.results import Check, CheckedModule, Verdict
-from hloopt.diagnostics import printable
+from hloopt.reports.console.markdown import markdown_text
 
 _WORDS = {Verdict.PASSED: "passed", Verdict.FAILED: "**failed**", Verdict.NONE: "**no verdict**"}
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _MOST_PLACES = 3
 
 
 def write_markdown(checked: Sequence[CheckedModule]) -> str:
     """A summary and a table for each module."""
-    lines = [f"**hloopt**: {_text(summary(checked))}", ""]
+    lines = [f"**hloopt**: {markdown_text(summary(checked))}", ""]
     for module in checked:
         lines += [
-            f"### {_text(module.file)}",
+            f"### {markdown_text(module.file)}",
             "",
             "| check | verdict | finding |",
             "| --- | --- | --- |",
@@ -30,8 +28,8 @@ def write_markdown(checked: Sequence[CheckedModule]) -> str:
 
 
 def _row(check: Check) -> str:
-    found = "<br>".join(map(_text, _found(check)))
-    return f"| {_text(check.name)} | {_WORDS[check.verdict]} | {found} |"
+    found = "<br>".join(map(markdown_text, _found(check)))
+    return f"| {markdown_text(check.name)} | {_WORDS[check.verdict]} | {found} |"
 
 
 def _found(check: Check) -> list[str]:
@@ -45,8 +43,3 @@ def _found(check: Check) -> list[str]:
         more = len(places) - _MOST_PLACES
         lines += [f"and {more:,} more"] if more > 0 else []
     return lines
-
-
-def _text(text: str) -> str:
-    """A text that means nothing to Markdown."""
-    return _SPECIAL.sub(r"\\\1", printable(text))

@@ -14,11 +14,11 @@ from hloopt.commands.shared.common import (
     EXIT_USAGE,
     HloCommand,
     color_option,
-    format_option,
     make_console,
     print_json,
     say,
     top_option,
+    write_pictures,
 )
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hloopt.dumps.chain import Chain
     from hloopt.dumps.folder import DumpFolders
     from hloopt.dumps.gather import Gatherer
+    from hloopt.dumps.summary import Summary
 
 
 @click.command(cls=HloCommand)
@@ -71,10 +72,30 @@ if TYPE_CHECKING:
     metavar="%NAME|OP_NAME",
     help="of --module: which pass made, changed, fused or removed an operation",
 )
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="also write a page, with links to modules and stages; -: nothing else",
+    shell_complete=completion.files,
+)
+@click.option(
+    "--pages",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="with --html: of the so many largest modules pages of memory and schedule, in FILE.pages/",
+)
 @click.option("--no-cache", is_flag=True, help="look at every file anew, and remember nothing")
 @shard_option
 @top_option("rows of each table", 20)
-@format_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="for people, for programs, or for an issue and the summary of a CI job",
+)
 @color_option
 def command(folders: tuple[str, ...], **options: Any) -> int:
     """Modules, stages and hosts of folders that XLA dumped to, and what was compiled again.
@@ -93,6 +114,8 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
     about_one = [name for name in _OF_MODULE if options[_OF_MODULE[name]]]
     if about_one and options["module"] is None:
         raise click.UsageError(f"{about_one[0]} is about one module: name it with --module")
+    if options["module"] is not None and options["output_format"] == "markdown":
+        raise click.UsageError("--format markdown is for a summary: leave out --module")
     if options["module"] is not None and shard() is not None:
         raise click.UsageError("--shard is for a summary: leave out --module")
     found = scan(folders, host=options["host"], group=options["group"])
@@ -126,15 +149,35 @@ def _show_summary(
         look_at_part(found, paths[own.part :: own.parts], gatherer)
         write_part(own, paths, {str(own.part): gatherer.found.to_json()})
     summary = summarize(folders, found, gatherer, jobs)
+    exit_code = EXIT_FOUND if summary.has_findings else 0
+    if summary.problems:
+        exit_code = EXIT_USAGE
+    if options["html"] is not None and _write_page(summary, options["html"], options["pages"]):
+        return exit_code
     if options["output_format"] == "json":
         print_json(summary_to_json(summary))
+    elif options["output_format"] == "markdown":
+        from hloopt.dumps.markdown import write_markdown
+        from hloopt.files import STANDARD_STREAM, write_whole
+
+        write_whole(STANDARD_STREAM, write_markdown(summary, top=options["top"]))
     else:
         from hloopt.dumps.terminal import render_summary
 
         render_summary(summary, make_console(options["color"]), top=options["top"])
-    if summary.problems:
-        return EXIT_USAGE
-    return EXIT_FOUND if summary.has_findings else 0
+    return exit_code
+
+
+def _write_page(summary: Summary, place: str, count: int) -> bool:
+    """Write the page and those of the largest modules; whether stdout has it."""
+    from hloopt.dumps.module_pages import write_module_pages
+    from hloopt.dumps.page import dumps_page
+    from hloopt.files import is_stdout
+
+    if count and is_stdout(place):
+        raise click.UsageError("--pages are files: give --html a file, too")
+    pages = write_module_pages(summary.rows, count, f"{place}.pages")
+    return write_pictures({place: dumps_page(summary, place, pages)})
 
 
 def _show_module(found: DumpFolders, gatherer: Gatherer, options: dict[str, Any]) -> int:
