@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -79,6 +78,7 @@ def command(before: str, after: str, cost_model: CostModelChoice, **options: Any
     hloopt diff dump-of-monday/ dump-of-today/ -j 8
     """
     from hloopt.analysis.content import as_classes
+    from hloopt.files import is_folder
     from hloopt.reports.diff.comparison import NAMES
 
     check_pair(before, after)
@@ -90,7 +90,7 @@ def command(before: str, after: str, cost_model: CostModelChoice, **options: Any
         options["preset"],
         *(options[name] for name in _Job._fields[4:]),
     )
-    both = [os.path.isdir(path) for path in (before, after)]
+    both = [is_folder(path) for path in (before, after)]
     if any(both) and not all(both):
         folder, file = (before, after) if both[0] else (after, before)
         raise click.UsageError(f"{folder} is a folder, {file} is a file: give two of one kind")

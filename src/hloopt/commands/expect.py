@@ -141,13 +141,19 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     for argument in arguments:
         first = re.match(r"\s*(\w+)\s*[.(]", argument)
         begins = first is not None and (first[1] in TABLES or first[1] in GROUPS)
-        if not os.path.exists(argument) and (begins or _LOOKS_COMPARED.match(argument)):
+        if not _is_file(argument) and (begins or _LOOKS_COMPARED.match(argument)):
             texts.append(argument)
         else:
             paths.append(argument)
     if not paths:
         raise click.UsageError("give a FILE to check; - is standard input")
     return paths, texts
+
+
+def _is_file(argument: str) -> bool:
+    from hloopt.files import is_remote
+
+    return is_remote(argument) or os.path.exists(argument)
 
 
 def _wanted(

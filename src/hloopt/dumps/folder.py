@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from hloopt.diagnostics import HloError
 from hloopt.dumps.names import HLO, FileKind, FileName, Phase, Stage, kind_of, parse_name
+from hloopt.files.storage import exists, files_below, is_folder, is_remote, join
 from hloopt.patterns import pattern
 
 
@@ -140,8 +141,7 @@ class _Listing:
         self.problems: list[tuple[str, str]] = []
         self.by_folder: defaultdict[str, list[DumpFile]] = defaultdict(list)
         for root in roots:
-            if not os.path.isdir(root):
-                why = "it is a file" if os.path.exists(root) else "No such file or directory"
+            if (why := _why_no_folder(root)) is not None:
                 raise HloError(
                     f"cannot list {root}: {why}",
                     help="give folders that XLA dumped to: XLA_FLAGS=--xla_dump_to=DIR",
@@ -158,22 +158,21 @@ class _Listing:
         ]
 
     def _list(self, root: str) -> None:
-        def note(error: OSError) -> None:
-            self.problems.append((error.filename, error.strerror or str(error)))
+        for folder, name, size in files_below(root, lambda *why: self.problems.append(why)):
+            own = parse_name(name)
+            file = DumpFile(join(folder, name), size, own.kind if own else kind_of(name), own)
+            self.files.append(file)
+            self.by_folder[_dump_folder(folder, root)].append(file)
 
-        for folder, folders, names in os.walk(root, onerror=note):
-            folders.sort()
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                try:
-                    size = os.stat(path).st_size
-                except OSError as error:
-                    self.problems.append((path, error.strerror or str(error)))
-                    continue
-                own = parse_name(name)
-                file = DumpFile(path, size, own.kind if own else kind_of(name), own)
-                self.files.append(file)
-                self.by_folder[_dump_folder(folder, root)].append(file)
+
+def _why_no_folder(path: str) -> str | None:
+    """The reason why a path is no folder; None for a folder."""
+    try:
+        if is_folder(path):
+            return None
+        return "it is a file" if exists(path) else "No such file or directory"
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 _PART_OF_DUMP = pattern(r"(?:\d{9,}\.)?module_\d+(?:\..*)?|shardy")
@@ -181,8 +180,8 @@ _PART_OF_DUMP = pattern(r"(?:\d{9,}\.)?module_\d+(?:\..*)?|shardy")
 
 def _dump_folder(folder: str, root: str) -> str:
     """The folder above those that XLA makes for single modules: `module_0014.jit_step/`."""
-    while folder != root and _PART_OF_DUMP.fullmatch(os.path.basename(folder)):
-        folder = os.path.dirname(folder)
+    while folder != root and _PART_OF_DUMP.fullmatch(folder.rpartition("/")[2]):
+        folder = folder.rpartition("/")[0]
     return folder
 
 
@@ -194,15 +193,12 @@ class _Places:
     ) -> None:
         self._host = None if host is None else _compiled(host, "--host")
         self._group = None if group is None else _compiled(group, "--group")
-        if len(roots) == 1:
-            self._top = roots[0]
-        else:
-            self._top = os.path.commonpath([os.path.abspath(root) for root in roots])
+        self._top = _common(list(map(_parts, roots)))
         self.of = {folder: self._place(folder) for folder in folders}
 
     def _place(self, folder: str) -> tuple[str, str, str]:
-        path = os.path.relpath(os.path.abspath(folder), os.path.abspath(self._top))
-        parts = [] if path == os.curdir else path.split(os.sep)
+        parts = _parts(folder)[self._top :]
+        path = "/".join(parts)
         group = _found(self._group, path) or ""
         if self._host is not None:
             match = self._host.search(path)
@@ -214,6 +210,21 @@ class _Places:
             if _HOST.fullmatch(parts[place]):
                 return "/".join((*parts[:place], *parts[place + 1 :])), parts[place], group
         return "/".join(parts), "", group
+
+
+def _parts(path: str) -> list[str]:
+    """A path, taken apart; a local one whole."""
+    return (path if is_remote(path) else os.path.abspath(path)).rstrip("/").split("/")
+
+
+def _common(paths: Sequence[Sequence[str]]) -> int:
+    """The number of parts that all paths begin with."""
+    count = 0
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1:
+            break
+        count += 1
+    return count
 
 
 _HOST = re.compile(HOST, re.ASCII | re.IGNORECASE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from hloopt.diagnostics import HloError, Source, counted
 from hloopt.dumps.cache import Cache
 from hloopt.dumps.facts import Depth, Facts, facts_of
+from hloopt.files.storage import open_binary, size_of
 from hloopt.processes import in_processes
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def digest_of_file(path: str) -> tuple[str, Problem | None]:
     for pause in _PAUSES:
         try:
             size, content = _digest(path)
-            if os.stat(path).st_size == size:
+            if size_of(path) == size:
                 return content, None
         except OSError as error:
             message = f"cannot read {path}: {error.strerror or error}"
@@ -192,7 +192,7 @@ _PIECE = 1 << 20
 def _digest(path: str) -> tuple[int, str]:
     digest = sha256()
     size = 0
-    with open(path, "rb") as file:
+    with open_binary(path) as file:
         while piece := file.read(_PIECE):
             size += len(piece)
             digest.update(piece)

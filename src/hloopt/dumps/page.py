@@ -13,6 +13,7 @@ from hloopt.dumps.names import FileKind
 from hloopt.dumps.retraces import Trace
 from hloopt.dumps.summary import ModuleRow, Summary
 from hloopt.dumps.terminal import collectives_text, trace_text
+from hloopt.files import is_remote
 from hloopt.reports.console.units import human_bytes, human_count
 from hloopt.reports.html.page import as_html, facts_list, html_page, notes_list
 
@@ -183,6 +184,8 @@ def _reports(one: Compilation, folder: str) -> list[str]:
 def _relative(path: str, folder: str) -> str:
     from urllib.parse import quote
 
+    if is_remote(path):
+        return path
     return quote(Path(os.path.relpath(os.path.abspath(path), folder)).as_posix())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from typing import NamedTuple
 
@@ -43,16 +42,15 @@ def _labelled(root: str) -> dict[str, str]:
             labels[label] = compilation.hlo(stage).path
     for path in () if dumps and not _others(root, dumps) else find_inputs([root]):
         if path not in dumps:
-            labels[os.path.relpath(path, root)] = path
+            labels[path.removeprefix(root).lstrip("/")] = path
     return labels
 
 
 def _others(root: str, dumps: set[str]) -> bool:
     """Whether a folder may have HLO beside dumps, so that texts have to be looked into."""
     return any(
-        os.path.join(folder, name) not in dumps and name.endswith((".hlo", ".hlo.pb"))
-        for folder, _, names in os.walk(root)
-        for name in names
+        file.path not in dumps and file.path.endswith((".hlo", ".hlo.pb"))
+        for file in scan([root]).files
     )
 
 

@@ -12,6 +12,7 @@ from hloopt.files.reading import (
     read_source,
     read_text_or_module,
 )
+from hloopt.files.storage import is_folder, is_remote
 from hloopt.files.writing import is_stdout, make_folder, save, write_bytes, write_whole
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "file_name",
     "find_inputs",
     "has_proto_suffix",
+    "is_folder",
+    "is_remote",
     "is_stdout",
     "load",
     "make_folder",

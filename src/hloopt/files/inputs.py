@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloError
 from hloopt.files.packing import SUFFIXES, unpacked_name
 from hloopt.files.reading import STANDARD_STREAM, read_module, read_source
+from hloopt.files.storage import exists, files_below, is_folder, join
 
 if TYPE_CHECKING:
     from hloopt.text.foreign import NotHlo
@@ -22,9 +23,7 @@ def find_inputs(paths: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for path in paths:
-        if path == STANDARD_STREAM or not os.path.isdir(path):
-            if path != STANDARD_STREAM and not os.path.exists(path):
-                raise HloError(f"cannot read {path}: No such file or directory", code="HLO001")
+        if path == STANDARD_STREAM or not _is_folder(path):
             found.append(path)
             continue
         below = sorted(_below(path))
@@ -40,34 +39,48 @@ def find_inputs(paths: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _is_folder(path: str) -> bool:
+    """Raises HloError where there is nothing."""
+    try:
+        if is_folder(path):
+            return True
+        is_there = exists(path)
+    except OSError as error:
+        raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
+    if not is_there:
+        raise HloError(f"cannot read {path}: No such file or directory", code="HLO001")
+    return False
+
+
 def _known_file(folder: str) -> NotHlo | None:
     """The kind of the first file in a folder that is known not to be HLO."""
     from hloopt.text.foreign import NotHlo
 
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)[:_LOOKED_AT]:
-        if entry.is_file():
-            try:
-                read_module(entry.path)
-            except NotHlo as error:
-                return error
-            except HloError:
-                continue
+    for place, name, _ in islice(files_below(folder, _ignore), _LOOKED_AT):
+        try:
+            read_module(join(place, name))
+        except NotHlo as error:
+            return error
+        except HloError:
+            continue
     return None
+
+
+def _ignore(path: str, reason: str) -> None:
+    """Pass over what cannot be listed: it is none of the inputs."""
 
 
 _LOOKED_AT = 20
 
 
 def _below(folder: str) -> Iterator[str]:
-    from pathlib import Path
-
-    for path in Path(folder).rglob("*"):
-        stem = unpacked_name(path.name)
-        if stem.endswith((".hlo", ".hlo.pb")) and path.is_file():
-            yield str(path)
-        elif stem.endswith(".txt") and path.is_file():
+    for place, name, _ in files_below(folder, _ignore):
+        stem, path = unpacked_name(name), join(place, name)
+        if stem.endswith((".hlo", ".hlo.pb")):
+            yield path
+        elif stem.endswith(".txt"):
             try:
-                if read_source(str(path)).text.lstrip().startswith("HloModule"):
-                    yield str(path)
+                if read_source(path).text.lstrip().startswith("HloModule"):
+                    yield path
             except HloError:
                 continue

@@ -7,6 +7,7 @@ import sys
 
 from hloopt.diagnostics import HloError, HloSyntaxError, Source
 from hloopt.files.packing import suffix_for, unpack, unpacked_name
+from hloopt.files.storage import open_binary
 from hloopt.ir.module import Module
 
 STANDARD_STREAM = "-"
@@ -66,7 +67,7 @@ def _read(path: str) -> tuple[bytes, str]:
             raise HloError("cannot read <stdin>: it is closed", code="HLO001")
         return sys.stdin.buffer.read(), "<stdin>"
     try:
-        with open(path, "rb") as file:
+        with open_binary(path) as file:
             data = file.read()
     except OSError as error:
         raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None

@@ -15,6 +15,7 @@ from hloopt.diagnostics import HloError
 from hloopt.files.names import temporary_name
 from hloopt.files.packing import pack
 from hloopt.files.reading import STANDARD_STREAM, has_proto_suffix
+from hloopt.files.storage import is_remote, write_remote
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
@@ -41,11 +42,13 @@ def write_bytes(path: str, data: bytes) -> None:
     A file appears whole or not at all: it is written as `.NAME.….tmp` beside it and renamed. What
     is not a regular file (a pipe, /dev/null) is written in place, and so is what this process has
     open (/dev/stdout, `>(command)`), behind what is in it. Folders on the way to it are made.
-    Raises HloError.
+    A remote path (`s3://…`) is fsspec's. Raises HloError.
     """
     data = pack(data, path)
     try:
-        if _OPEN_ALREADY.fullmatch(os.path.normpath(path)):
+        if is_remote(path):
+            write_remote(path, data)
+        elif _OPEN_ALREADY.fullmatch(os.path.normpath(path)):
             _write_behind(path, data)
         elif _is_special(path):
             with open(path, "wb") as file:
@@ -137,7 +140,10 @@ def _signals_held() -> Iterator[None]:
 
 
 def make_folder(path: str) -> None:
-    """Make a folder and those above it, unless they exist. Raises HloError."""
+    """Make a folder and those above it, unless they exist; remote stores need none. Raises
+    HloError."""
+    if is_remote(path):
+        return
     try:
         os.makedirs(path, exist_ok=True)
     except FileExistsError:

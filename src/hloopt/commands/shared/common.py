@@ -250,7 +250,9 @@ def say(line: str) -> None:
 
 def has_titles(given: Sequence[str]) -> bool:
     """Whether reports begin with the names of their files: where several or a folder are given."""
-    return len(given) > 1 or any(map(os.path.isdir, given))
+    from hloopt.files import is_folder
+
+    return len(given) > 1 or any(map(is_folder, given))
 
 
 def print_titles(

@@ -86,9 +86,9 @@ def report_files(
     from hloopt.files import find_inputs
 
     is_json = output_format == "json"
-    printer = Printer(is_json=is_json, title_color=color if has_titles(given) else None)
     worst = 0
     paths = find_inputs(given)
+    printer = Printer(is_json=is_json, title_color=color if has_titles(given) else None)
     for outcome in map_outcomes(look, paths, jobs, is_json=is_json, color=color):
         printer.add(outcome)
         worst = max(worst, outcome.exit_code)
