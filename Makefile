@@ -56,6 +56,12 @@ run: $(DEV) ## overlap the collectives of a transformer step, into build/, with 
 test: $(DEV) ## the tests, without the slow ones and those that need XLA
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m 'not slow and not oracle'
 
+.PHONY: test-clusters
+test-clusters: ## --executor on clusters of Ray and Dask, in an environment of their own (600 MB)
+	test -x build/clusters/bin/python || $(PYTHON) -m venv build/clusters
+	build/clusters/bin/pip install -qq --disable-pip-version-check --editable '.[dev,ray,dask]'
+	build/clusters/bin/python -m pytest tests/commands/files/test_clusters.py
+
 .PHONY: test-slow
 test-slow: $(XLA) ## the slow tests and those that compare with XLA
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m 'slow or oracle'

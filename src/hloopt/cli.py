@@ -25,6 +25,7 @@ EXIT_BROKEN_PIPE = 141
 COMMANDS = {
     "analyze": "what can be known of a module without running it",
     "bisect": "the pass, and the application of it, that make a failure show",
+    "cache": "where results of earlier runs are kept; remove them",
     "calibrate": "fit the figures of a target to a profile",
     "completion": "print the script by which a shell completes hloopt's command lines",
     "config": "the settings of a project, and where each is from",
@@ -55,7 +56,7 @@ COMMANDS = {
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""
 _FOLDERS = {
     **dict.fromkeys(("bisect", "extract", "reduce"), "reduction"),
-    **dict.fromkeys(("dumps", "merge"), "folders"),
+    **dict.fromkeys(("cache", "dumps", "merge"), "folders"),
 }
 """The commands that are in a folder of `hloopt.commands`."""
 

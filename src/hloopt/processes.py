@@ -35,17 +35,17 @@ def in_processes(
     """
     from multiprocessing.connection import wait
 
-    guarded = partial(_guarded, work)
+    careful = partial(guarded, work)
     waiting = deque(range(len(tasks)))
     workers: dict[Connection, BaseProcess] = {}
     busy: dict[Connection, int] = {}
-    done: dict[int, _Result | _Raised] = {}
+    done: dict[int, _Result | Raised] = {}
     following = 0
     try:
         while following < len(tasks):
             while waiting and len(busy) < count:
                 idle = next((end for end in workers if end not in busy), None)
-                connection = idle or _add_worker(guarded, workers)
+                connection = idle or _add_worker(careful, workers)
                 busy[connection] = waiting.popleft()
                 connection.send(tasks[busy[connection]])
             for ready in wait(list(busy)):
@@ -58,7 +58,7 @@ def in_processes(
                     done[number] = lost(tasks[number])
             while following in done:
                 result = done.pop(following)
-                if isinstance(result, _Raised):
+                if isinstance(result, Raised):
                     raise result.error
                 yield result
                 following += 1
@@ -69,13 +69,14 @@ def in_processes(
             worker.join()
 
 
-class _Raised(NamedTuple):
+class Raised(NamedTuple):
     """An exception in place of a result."""
 
     error: Exception
 
 
-def _guarded(work: Callable[[_Task], _Result], task: _Task) -> _Result | _Raised:
+def guarded(work: Callable[[_Task], _Result], task: _Task) -> _Result | Raised:
+    """The result of `work`, or the exception that it raised, which other processes can be sent."""
     try:
         return work(task)
     except Exception as error:  # whatever it is, it belongs to whoever waits for the result
@@ -88,11 +89,11 @@ def _guarded(work: Callable[[_Task], _Result], task: _Task) -> _Result | _Raised
         except Exception:  # exceptions need not be made of plain data
             kept = RuntimeError(f"{type(error).__name__}: {error}")
         kept.add_note(text)
-        return _Raised(kept)
+        return Raised(kept)
 
 
 def _add_worker(
-    work: Callable[[_Task], _Result | _Raised], workers: dict[Connection, BaseProcess]
+    work: Callable[[_Task], _Result | Raised], workers: dict[Connection, BaseProcess]
 ) -> Connection:
     ours, worker = start_worker(work, [*workers])
     workers[ours] = worker

@@ -23,25 +23,10 @@ from hloopt.targets import target_names
 
 FREE_TEXT = {
     *("80GiB", "RxP", "AMOUNT", "SIZE", "TIME", "5%", "TEXT", "%NAME", "NAME", "NAME,…"),
-    *(
-        "NAME=VALUE",
-        "NAME=VALUE,…",
-        "NAME=SHARE,…",
-        "NAME=true|false",
-        "RULE.NAME=VALUE",
-        "OPCODE,…|all",
-    ),
-    "FILE.npz|KEY=FILE.npy",
-    *(
-        "COMMAND",
-        "REGEX",
-        "EXPECTATION",
-        "%NAME|COMPUTATION…",
-        "OP_NAME",
-        "I/N",
-        "PASS",
-        "%NAME|OP_NAME",
-    ),
+    *("NAME=VALUE", "NAME=VALUE,…", "NAME=SHARE,…", "NAME=true|false", "RULE.NAME=VALUE"),
+    *("OPCODE,…|all", "FILE.npz|KEY=FILE.npy", "COMMAND", "REGEX", "EXPECTATION"),
+    *("%NAME|COMPUTATION…", "OP_NAME", "I/N", "PASS", "%NAME|OP_NAME"),
+    "ray://ADDRESS|dask://ADDRESS",
 }
 """The metavars of options whose values no list has."""
 

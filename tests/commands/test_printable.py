@@ -150,6 +150,7 @@ COMMANDS: dict[str, Lines] = {
         on_modules("--passes", "dce", "--report", "instructions(opcode=dot).count == 0"),
         on_modules("--passes", "dce", "--report", "instructions(name=dead).count == 0"),
     ),
+    "cache": lambda files: iter([(), ("--clear",), (NASTY,)]),
     "calibrate": _calibrate,
     "completion": lambda _: iter([("bash",), ("fish",), (NASTY,)]),
     "config": lambda files: iter(
@@ -257,8 +258,18 @@ COMMANDS: dict[str, Lines] = {
     "verify": several(on_modules(), on_modules("--split-input-file")),
 }
 
-COLORLESS = frozenset(
-    ["bisect", "completion", "extract", "fingerprint", "fmt", "merge", "reduce", "verify"]
+COLORLESS = (
+    *(
+        "bisect",
+        "cache",
+        "completion",
+        "extract",
+        "fingerprint",
+        "fmt",
+        "merge",
+        "reduce",
+        "verify",
+    ),
 )
 
 

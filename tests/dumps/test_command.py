@@ -71,6 +71,19 @@ def test_a_second_run_is_from_the_cache_and_says_the_same(
     assert len(list(cache.rglob("*.json"))) == 2
 
 
+def test_the_cache_is_shown_and_emptied(hosts: Path, cache: Path, capsys: Capture) -> None:
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == f"{cache}/results-1\n0 results, 0 B of at most 256.0 MiB\n"
+    main(["dumps", str(hosts)])
+    capsys.readouterr()
+    assert main(["cache"]) == 0
+    assert "\n2 results, " in capsys.readouterr().out
+    assert main(["cache", "--clear"]) == 0
+    assert capsys.readouterr().err.startswith("removed 2 results, ")
+    assert list(cache.rglob("*.json")) == []
+    assert main(["cache", "--clear"]) == 0
+
+
 def test_without_cache_nothing_is_written(hosts: Path, cache: Path) -> None:
     assert main(["dumps", str(hosts), "--no-cache"]) == 0
     assert not cache.exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -74,12 +74,19 @@ class Gatherer:
     """
 
     def __init__(
-        self, jobs: int, cache: Cache | None, progress: Callable[[str, float], None] | None = None
+        self,
+        jobs: int,
+        cache: Cache | None,
+        progress: Callable[[str, float], None] | None = None,
+        cluster: Callable[..., Iterator[Any]] | None = None,
     ) -> None:
+        """`cluster` takes work, tasks and what makes the result of a task that was lost, and gives
+        the results in order: it works in place of processes."""
         self.found = Gathered()
         self._jobs = jobs
         self._cache = cache
         self._progress = progress
+        self._cluster = cluster
 
     def contents(self, paths: Iterable[str]) -> Mapping[str, str]:
         """The digests of files; what cannot be read becomes a problem."""
@@ -153,8 +160,11 @@ class Gatherer:
         tasks: Sequence[str],
         lost: Callable[[str], _Result],
     ) -> Iterable[tuple[str, _Result]]:
-        if self._jobs > 1 and len(tasks) > 1:
-            results: Iterable[_Result] = in_processes(work, tasks, self._jobs, lost)
+        results: Iterable[_Result]
+        if self._cluster is not None:
+            results = self._cluster(work, tasks, lost)
+        elif self._jobs > 1 and len(tasks) > 1:
+            results = in_processes(work, tasks, self._jobs, lost)
         else:
             results = map(work, tasks)
         for number, (path, result) in enumerate(zip(tasks, results, strict=True), 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,7 @@ from hloopt.commands.shared.common import (
     top_option,
     write_pictures,
 )
+from hloopt.commands.shared.executors import executor_option, map_on_cluster, on_cluster
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     help="with --html: of the so many largest modules pages of memory and schedule, in FILE.pages/",
 )
 @click.option("--no-cache", is_flag=True, help="look at every file anew, and remember nothing")
+@executor_option
 @shard_option
 @top_option("rows of each table", 20)
 @click.option(
@@ -234,7 +237,9 @@ def gatherer_of(jobs: int, *, is_cached: bool) -> Iterator[Gatherer]:
     from hloopt.dumps.gather import Gatherer
 
     cache = Cache() if is_cached else None
+    url = on_cluster()
+    cluster = None if url is None else partial(map_on_cluster, url)
     with showing_parts() as progress:
-        yield Gatherer(jobs, cache, progress)
+        yield Gatherer(jobs, cache, progress, cluster)
     if cache is not None:
         cache.trim()

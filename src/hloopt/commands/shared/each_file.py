@@ -21,9 +21,11 @@ from hloopt.commands.shared.common import (
     make_console,
     print_title,
 )
+from hloopt.commands.shared.executors import executor_option, map_on_cluster, on_cluster
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
 from hloopt.diagnostics import HloError, lost_process, out_of_memory, render_error
 from hloopt.plain_data import to_plain
+from hloopt.processes import in_processes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,8 +57,8 @@ class Outcome(NamedTuple):
 
 
 def many_files_options(command: Function) -> Function:
-    """`-j N`, as `jobs`, and `--shard I/N`, of which `map_files` knows."""
-    return shard_option(jobs_option(command))
+    """`-j N`, as `jobs`, and `--executor` and `--shard I/N`, of which `map_files` knows."""
+    return jobs_option(executor_option(shard_option(command)))
 
 
 def jobs_option(command: Function) -> Function:
@@ -133,11 +135,12 @@ def each_in_processes(
     """As `map_files`, for all files whatever part is asked for."""
     from hloopt.files import STANDARD_STREAM
 
-    if jobs == 1 or len(paths) == 1 or STANDARD_STREAM in paths:  # other processes have no stdin
-        return _told(map(work, paths), paths)
-    from hloopt.processes import in_processes
-
-    return _told(in_processes(work, paths, jobs, lost), paths)
+    if STANDARD_STREAM not in paths:  # which other processes do not have
+        if (cluster := on_cluster()) is not None:
+            return _told(map_on_cluster(cluster, work, paths, lost), paths)
+        if jobs > 1 and len(paths) > 1:
+            return _told(in_processes(work, paths, jobs, lost), paths)
+    return _told(map(work, paths), paths)
 
 
 def _outcome(path: str, look: Callable[[str], FileReport], *, is_json: bool, color: str) -> Outcome:
