@@ -28,6 +28,7 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options
 from hloopt.commands.shared.project_settings import section_of, settings_options
+from hloopt.commands.shared.watching import appearing, check_watch, input_sizes, watch_option
 
 if TYPE_CHECKING:
     from hloopt.checks.baselines.files import Baseline
@@ -81,6 +82,7 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
 )
 @click.option("--update-baseline", is_flag=True, help="write what is found now to --baseline")
 @click.option("--statistics", is_flag=True, help="count what each rule found")
+@watch_option
 @checking_options("findings of a module", 20)
 @cost_model_options
 def command(
@@ -133,7 +135,11 @@ def command(
     cost_model = completed(cost_model, settings)
     if cost_model.is_choice:
         cost_model.resolved()
-    return _lint(files, settings, cost_model, past, statistics, options)
+    check_watch({**options, "write_baseline": past.is_written})
+    run = partial(_lint, settings=settings, cost_model=cost_model, past=past, statistics=statistics)
+    if not options.pop("watch"):
+        return run(files, options=options)
+    return max(run(tuple(new), options=options) for new in appearing(lambda: input_sizes(files)))
 
 
 def _lint(
@@ -147,14 +153,14 @@ def _lint(
     from hloopt.checks.lint.terminal import render_lint, render_statistics
 
     look = partial(past.lint, settings=settings)
-    jobs = options.pop("jobs")
-    found, is_whole = look_at_views(files, cost_model, settings.max_guessed, look, jobs)
+    rest = {name: value for name, value in options.items() if name != "jobs"}
+    found, is_whole = look_at_views(files, cost_model, settings.max_guessed, look, options["jobs"])
     if past.is_written:
         if is_whole:
             past.write({key: looked.figures for key, looked in found})
         return 0 if is_whole else EXIT_USAGE
     checked = [looked.checked for _, looked in found if looked.checked is not None]
-    exit_code = finish(checked, render_statistics if statistics else render_lint, **options)
+    exit_code = finish(checked, render_statistics if statistics else render_lint, **rest)
     return exit_code if is_whole else EXIT_USAGE
 
 

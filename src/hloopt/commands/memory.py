@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ from hloopt.commands.shared.common import (
     write_pictures,
 )
 from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
+from hloopt.commands.shared.watching import appearing, check_watch, input_sizes, watch_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="a flag of XLA:GPU that is on: xla_gpu_enable_nccl_user_buffers, …",
 )
+@watch_option
 @many_files_options
 @format_option
 @color_option
@@ -116,8 +119,9 @@ def command(**options: Any) -> int:
     """
     from hloopt.files import find_inputs
 
-    paths = find_inputs(options["files"])
-    check_pictures(options, paths)
+    check_watch(options)
+    if not options["watch"]:
+        check_pictures(options, find_inputs(options["files"]))
 
     def look(path: str) -> FileReport:
         found = _analyze(path, options)
@@ -127,12 +131,17 @@ def command(**options: Any) -> int:
             lambda: found.model, lambda console: _render(found, options, console), _exit_code(found)
         )
 
-    return report_files(
-        options["files"],
-        look,
+    report = partial(
+        report_files,
+        look=look,
         jobs=options["jobs"],
         output_format=options["output_format"],
         color=options["color"],
+    )
+    if not options["watch"]:
+        return report(options["files"])
+    return max(
+        report(new, has_title=True) for new in appearing(lambda: input_sizes(options["files"]))
     )
 
 

@@ -23,6 +23,7 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.shared.executors import executor_option, map_on_cluster, on_cluster
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
+from hloopt.commands.shared.watching import appearing, check_watch, watch_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     help="with --html: of the so many largest modules pages of memory and schedule, in FILE.pages/",
 )
 @click.option("--no-cache", is_flag=True, help="look at every file anew, and remember nothing")
+@watch_option
 @executor_option
 @shard_option
 @top_option("rows of each table", 20)
@@ -121,6 +123,9 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
         raise click.UsageError("--format markdown is for a summary: leave out --module")
     if options["module"] is not None and shard() is not None:
         raise click.UsageError("--shard is for a summary: leave out --module")
+    check_watch(options)
+    if options["watch"]:
+        return _watch(folders, options)
     found = scan(folders, host=options["host"], group=options["group"])
     jobs = options["jobs"] or os.cpu_count() or 1
     with gatherer_of(jobs, is_cached=not options["no_cache"]) as gatherer:
@@ -181,6 +186,27 @@ def _write_page(summary: Summary, place: str, count: int) -> bool:
         raise click.UsageError("--pages are files: give --html a file, too")
     pages = write_module_pages(summary.rows, count, f"{place}.pages")
     return write_pictures({place: dumps_page(summary, place, pages)})
+
+
+def _watch(folders: tuple[str, ...], options: dict[str, Any]) -> int:
+    """A line for each compilation that has finished, and each finding, as they appear."""
+    from hloopt.dumps.folder import scan
+    from hloopt.dumps.news import News
+    from hloopt.dumps.summary import summarize
+
+    def sizes() -> dict[str, int]:
+        found = scan(folders, host=options["host"], group=options["group"])
+        return {file.path: file.size for file in found.files}
+
+    jobs = options["jobs"] or os.cpu_count() or 1
+    news = News()
+    for _ in appearing(sizes):
+        found = scan(folders, host=options["host"], group=options["group"])
+        with gatherer_of(jobs, is_cached=not options["no_cache"]) as gatherer:
+            summary = summarize(folders, found, gatherer, jobs)
+        for line in news.of(summary):
+            print(line, flush=True)
+    return 0
 
 
 def _show_module(found: DumpFolders, gatherer: Gatherer, options: dict[str, Any]) -> int:

@@ -79,8 +79,11 @@ def report_files(
     jobs: int,
     output_format: str,
     color: str,
+    has_title: bool | None = None,
 ) -> int:
     """Print a report on each file below `given`, in order; the exit code of the worst.
+
+    Pages have the names of files above them where `given` asks for that, unless told.
 
     A file that cannot be read is told on stderr, and the rest is done. With several jobs `look` is
     called in other processes. Raises HloError for paths.
@@ -90,7 +93,9 @@ def report_files(
     is_json = output_format == "json"
     worst = 0
     paths = find_inputs(given)
-    printer = Printer(is_json=is_json, title_color=color if has_titles(given) else None)
+    if has_title is None:
+        has_title = has_titles(given)
+    printer = Printer(is_json=is_json, title_color=color if has_title else None)
     for outcome in map_outcomes(look, paths, jobs, is_json=is_json, color=color):
         printer.add(outcome)
         worst = max(worst, outcome.exit_code)
