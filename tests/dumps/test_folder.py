@@ -10,6 +10,7 @@ from tests.dumps.dump_maker import write_dump
 
 from hloopt.diagnostics import HloError
 from hloopt.dumps.folder import DumpFolders, scan
+from hloopt.files import find_inputs
 
 HOSTS = ["process-3", "host7", "rank12", "worker_1", "3", "t1v-n-abc-w-2", "node004", "replica=0"]
 RUNS = ["run1", "2026-11-27", "attempt-2", "step_3", "baseline", "v2"]
@@ -114,6 +115,15 @@ def test_what_cannot_be_listed_is_told(tmp_path: Path) -> None:
     for bad in ("missing", "module_0003.jit_step.debug_options"):
         with pytest.raises(HloError, match="cannot list"):
             scan([str(tmp_path / bad)])
+
+
+def test_a_pipe_is_told_and_not_read(tmp_path: Path) -> None:
+    write_dump(tmp_path)
+    os.mkfifo(tmp_path / "module_0004.jit_g.before_optimizations.txt")
+    found = scan([str(tmp_path)])
+    assert [why for _, why in found.problems] == ["it is no regular file"]
+    assert len(found.compilations) == 1
+    assert len(find_inputs([str(tmp_path)])) == 5
 
 
 def test_an_empty_folder_has_no_compilations(tmp_path: Path) -> None:

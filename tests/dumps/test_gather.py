@@ -85,6 +85,14 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_done(tmp_path: Path) -
         assert "UTF-8" in told["data.txt"].message or "UTF-16" in told["data.txt"].message
 
 
+def test_a_huge_file_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "LARGEST", len(END) - 1)
+    paths = write(tmp_path, a=WITHOUT_COPY, b=END)
+    (problem,) = Gatherer(1, None).facts(paths, Depth.PRINT).problems.values()
+    assert problem.message.startswith(f"{paths[1]} has ")
+    assert "are looked at" in problem.message
+
+
 def test_a_twin_of_a_broken_file_is_broken(tmp_path: Path) -> None:
     paths = write(tmp_path, a=STEP[:-40], b=STEP[:-40])
     assert set(Gatherer(1, None).facts(paths, Depth.PRINT).problems) == set(paths)

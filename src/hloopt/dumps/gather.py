@@ -226,8 +226,13 @@ def examine(path: str, depth: Depth) -> tuple[str, dict[str, Any] | Problem]:
 
 def _examine(path: str, depth: Depth) -> dict[str, Any] | Problem:
     from hloopt.collector import collector_paused
+    from hloopt.reports.console.units import human_bytes
 
     try:
+        if (size := size_of(path)) > LARGEST:
+            limit = human_bytes(LARGEST)
+            message = f"{path} has {human_bytes(size)}, in a folder at most {limit} are looked at"
+            return Problem(message, None, None, False)
         with collector_paused():
             module = _read(path)
             if module is None:
@@ -236,6 +241,8 @@ def _examine(path: str, depth: Depth) -> dict[str, Any] | Problem:
     except HloError as error:
         line = error.location[0] if error.location else None
         return Problem(error.message, error.code, line, False)
+    except OSError as error:
+        return Problem(f"cannot read {path}: {error.strerror or error}", "HLO001", None, False)
     except (RecursionError, MemoryError) as error:
         return Problem(f"{path}: {type(error).__name__}", None, None, False)
 
@@ -251,6 +258,8 @@ def _read(path: str) -> Module | None:
     return found
 
 
+LARGEST = 1 << 30
+"""Bytes of the largest file that is read as HLO: several at once would take all memory."""
 _BEGINNING = "HloModule"
 _TAIL = 64
 

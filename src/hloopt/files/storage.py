@@ -7,6 +7,7 @@ there is an OSError here, as of a disk.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -94,9 +95,14 @@ def files_below(
         for name in sorted(names):
             path = os.path.join(place, name)
             try:
-                yield place, name, os.stat(path).st_size
+                state = os.stat(path)
             except OSError as error:
                 note(error)
+                continue
+            if stat.S_ISREG(state.st_mode):
+                yield place, name, state.st_size
+            else:  # a pipe, say: reading might never end
+                on_error(path, "it is no regular file")
 
 
 def _remote_files_below(
