@@ -154,6 +154,13 @@ def test_mistakes(arguments: list[str], hosts: Path, capsys: Capture) -> None:
     assert capsys.readouterr().err
 
 
+def test_how_long_modules_wait_on_a_target(hosts: Path, capsys: Capture) -> None:
+    assert main(["dumps", str(hosts), "--target", "h100_sxm"]) == 0
+    assert re.search(r"exposed\b.*\n.*\n.*\d us\b", capsys.readouterr().out)
+    assert main(["dumps", str(hosts), "--target", "h10_sxm"]) == 2
+    assert "did you mean 'h100_sxm'" in capsys.readouterr().err
+
+
 def test_no_dumps(tmp_path: Path, capsys: Capture) -> None:
     assert main(["dumps", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "0 compilations on 0 hosts; 0 files, 0 of HLO, 0 B\n"

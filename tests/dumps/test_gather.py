@@ -42,6 +42,26 @@ def test_facts(jobs: int, tmp_path: Path) -> None:
     assert Facts.from_json(json.loads(json.dumps(scheduled.to_json()))) == scheduled
 
 
+def test_times_are_of_a_target(tmp_path: Path) -> None:
+    paths = write(tmp_path, before=STEP, after=END)
+    cache = Cache(tmp_path / "cache")
+    exposed: dict[str | None, float | None] = {}
+    doubts = []
+    for target in (None, "h100_sxm", "b200", "h100_sxm"):
+        found = Gatherer(1, cache, target=target).facts(paths, Depth.FULL)
+        facts = [found.of(path, Depth.FULL) for path in paths]
+        assert facts[0] is not None
+        assert facts[1] is not None
+        assert facts[0].exposed is None
+        doubts.append(facts[0].exposed_doubt)
+        assert exposed.setdefault(target, facts[1].exposed) == facts[1].exposed
+    assert doubts == ["no target is named", *["the module is not scheduled"] * 3]
+    assert exposed[None] is None
+    assert exposed["h100_sxm"]
+    assert exposed["b200"]
+    assert exposed["h100_sxm"] != exposed["b200"]
+
+
 def test_names_do_not_make_another_fingerprint(tmp_path: Path) -> None:
     paths = write(tmp_path, a=WITHOUT_COPY, b=COMBINED, c=STEP)
     found = Gatherer(1, None).facts(paths, Depth.PRINT)
@@ -52,9 +72,9 @@ def test_names_do_not_make_another_fingerprint(tmp_path: Path) -> None:
 def test_equal_files_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
 
-    def watched(path: str, depth: Depth) -> object:
+    def watched(path: str, depth: Depth, target: str | None) -> object:
         looked_at.append(path)
-        return examine(path, depth)
+        return examine(path, depth, target)
 
     monkeypatch.setattr(gather, "examine", watched)
     paths = write(tmp_path, a=STEP, b=STEP, c=END)
@@ -134,10 +154,10 @@ def test_a_file_that_keeps_growing_is_incomplete(
 def test_a_worker_that_is_killed_loses_its_file_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def dying(path: str, depth: Depth) -> object:
+    def dying(path: str, depth: Depth, target: str | None) -> object:
         if path.endswith("b.txt"):
             os.kill(os.getpid(), 9)
-        return examine(path, depth)
+        return examine(path, depth, target)
 
     monkeypatch.setattr(gather, "examine", dying)
     paths = write(tmp_path, a=STEP, b=END, c=WITHOUT_COPY)

@@ -47,6 +47,9 @@ class Facts:
     peak: int | None = None
     """Bytes of the memory peak, of a module with a schedule."""
     peak_doubt: str = ""
+    exposed: float | None = None
+    """Seconds of waiting for asynchronous operations on the target, of a module with a schedule."""
+    exposed_doubt: str = "no target is named"
     collectives: dict[str, tuple[int, int]] | None = None
     """Kinds, each with the number of operations and their payload bytes, loops by their trips."""
     parameters: tuple[str, ...] | None = None
@@ -71,8 +74,8 @@ class Facts:
         return cls(**own)
 
 
-def facts_of(module: Module, depth: Depth) -> Facts:
-    """Look at a module. Near-linear in its instructions.
+def facts_of(module: Module, depth: Depth, target: str | None = None) -> Facts:
+    """Look at a module; times are those of `target`. Near-linear in its instructions.
 
     Raises HloError for one that is malformed, or in which something depends on itself.
     """
@@ -84,12 +87,15 @@ def facts_of(module: Module, depth: Depth) -> Facts:
     problem = why_invalid(module)
     if problem is not None:
         doubt = f"the module breaks a rule of HLO: {problem.message}"
-        found.values |= dict.fromkeys(("broken_rule", "flops_doubt", "peak_doubt"), doubt)
+        doubtful = ("broken_rule", "flops_doubt", "peak_doubt", "exposed_doubt")
+        found.values |= dict.fromkeys(doubtful, doubt)
     elif depth >= Depth.STEP:
         _add_work(module, found)
         _add_peak(module, found)
     if depth >= Depth.FULL and problem is None:
         _add_interface(module, found)
+        if target is not None:
+            _add_exposed(module, target, found)
     grid = device_counts(module)
     return Facts(
         module=module.name,
@@ -147,6 +153,35 @@ def _add_peak(module: Module, found: _Figures) -> None:
         found.values["peak_doubt"] = "; ".join(report.doubts)
     else:
         found.values["peak"] = report.peak
+
+
+_MOST_GUESSED = 0.05
+"""The share of the time that may be guessed, as in `hloopt expect`."""
+
+
+def _add_exposed(module: Module, target: str, found: _Figures) -> None:
+    from hloopt.cost_models import CostModelChoice
+    from hloopt.reports.console.units import human_share
+    from hloopt.reports.schedule.findings import ScheduleFindings
+    from hloopt.reports.schedule.run import ScheduleSettings, guessed_share
+
+    if not module.is_scheduled:
+        found.values["exposed_doubt"] = "the module is not scheduled"
+        return
+    settings = ScheduleSettings(cost_model=CostModelChoice(target=target))
+    findings = ScheduleFindings.of(module, settings)
+    simulation, seconds = findings.simulation, findings.unit.seconds
+    share = guessed_share(simulation) or 0.0
+    doubts = list(findings.prepared.doubts)
+    if share > _MOST_GUESSED:
+        doubts.append(f"{human_share(share)} of the time is guessed")
+    if seconds is None or simulation.unknown:
+        doubts.append("times are not known")
+    if simulation.unknown_loops:
+        doubts.append("trips of loops are not known")
+    found.values["exposed_doubt"] = "; ".join(doubts)
+    if not doubts and seconds is not None:
+        found.values["exposed"] = simulation.exposed * seconds
 
 
 def _add_interface(module: Module, found: _Figures) -> None:

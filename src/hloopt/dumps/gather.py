@@ -79,14 +79,17 @@ class Gatherer:
         cache: Cache | None,
         progress: Callable[[str, float], None] | None = None,
         cluster: Callable[..., Iterator[Any]] | None = None,
+        target: str | None = None,
     ) -> None:
-        """`cluster` takes work, tasks and what makes the result of a task that was lost, and gives
-        the results in order: it works in place of processes."""
+        """Times are of `target`. `cluster` works in place of processes: it takes work, tasks and
+        what makes the result of a task that was lost, and gives the results in order."""
         self.found = Gathered()
         self._jobs = jobs
         self._cache = cache
         self._progress = progress
         self._cluster = cluster
+        self._target = target
+        self._target_key = "" if target is None else _digest_of_target(target)
 
     def contents(self, paths: Iterable[str]) -> Mapping[str, str]:
         """The digests of files; what cannot be read becomes a problem."""
@@ -114,7 +117,7 @@ class Gatherer:
             if content not in asked and not self._from_cache(content, depth):
                 asked.add(content)
                 tasks.append(path)
-        work = partial(examine, depth=depth)
+        work = partial(examine, depth=depth, target=self._target)
         for path, (content, data) in self._map("examining", work, tasks, _lost_facts):
             self._keep(path, content, depth, data)
         self._spread_problems(paths, depth)
@@ -127,12 +130,15 @@ class Gatherer:
         self.found.contents[path] = content  # as it was when it was looked at
         self.found.facts[content, depth] = Facts.from_json(data)
         if self._cache is not None:
-            self._cache.put(_key(content, depth), data)
+            self._cache.put(self._key(content, depth), data)
+
+    def _key(self, content: str, depth: Depth) -> str:
+        return f"facts/{depth.name}/{self._target_key}/{content}"
 
     def _from_cache(self, content: str, depth: Depth) -> bool:
         if self._cache is None:
             return False
-        data = self._cache.get(_key(content, depth))
+        data = self._cache.get(self._key(content, depth))
         if data is None:
             return False
         try:
@@ -173,8 +179,13 @@ class Gatherer:
             yield path, result
 
 
-def _key(content: str, depth: Depth) -> str:
-    return f"facts/{depth.name}/{content}"
+def _digest_of_target(target: str) -> str:
+    """The content of a target's file; the name of one of hloopt's own, which change with it."""
+    try:
+        with open_binary(target) as file:
+            return sha256(file.read()).hexdigest()
+    except OSError:
+        return target
 
 
 # -- in a worker ----------------------------------------------------------------------------------
@@ -209,13 +220,15 @@ def _digest(path: str) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def examine(path: str, depth: Depth) -> tuple[str, dict[str, Any] | Problem]:
+def examine(
+    path: str, depth: Depth, target: str | None = None
+) -> tuple[str, dict[str, Any] | Problem]:
     """The digest and the facts of a file; those of one that is cut short are asked for again."""
     for pause in _PAUSES:
         content, problem = digest_of_file(path)
         if problem is not None:
             return content, problem
-        found = _examine(path, depth)
+        found = _examine(path, depth, target)
         if not (isinstance(found, Problem) and found.is_incomplete):
             return content, found
         time.sleep(pause)
@@ -224,7 +237,7 @@ def examine(path: str, depth: Depth) -> tuple[str, dict[str, Any] | Problem]:
     return content, found
 
 
-def _examine(path: str, depth: Depth) -> dict[str, Any] | Problem:
+def _examine(path: str, depth: Depth, target: str | None) -> dict[str, Any] | Problem:
     from hloopt.collector import collector_paused
     from hloopt.reports.console.units import human_bytes
 
@@ -237,7 +250,7 @@ def _examine(path: str, depth: Depth) -> dict[str, Any] | Problem:
             module = _read(path)
             if module is None:
                 return Problem(f"{path} ends in the middle of a module", None, None, True)
-            return facts_of(module, depth).to_json()
+            return facts_of(module, depth, target).to_json()
     except HloError as error:
         line = error.location[0] if error.location else None
         return Problem(error.message, error.code, line, False)

@@ -14,11 +14,22 @@ from hloopt.dumps.retraces import Trace
 from hloopt.dumps.summary import ModuleRow, Summary
 from hloopt.dumps.terminal import collectives_text, trace_text
 from hloopt.files import is_remote
-from hloopt.reports.console.units import human_bytes, human_count
+from hloopt.reports.console.units import human_bytes, human_count, human_seconds
 from hloopt.reports.html.page import as_html, facts_list, html_page, notes_list
 
 _HEADS = (
-    *("module", "run", "id", "hosts", "stages", "instructions", "peak", "collectives", "flops"),
+    *(
+        "module",
+        "run",
+        "id",
+        "hosts",
+        "stages",
+        "instructions",
+        "peak",
+        "collectives",
+        "exposed",
+        "flops",
+    ),
     "text",
 )
 _LEFT = frozenset(("module", "run"))
@@ -95,6 +106,7 @@ def _cells(row: ModuleRow) -> Iterator[str]:
     yield " → ".join(counts) if one.is_finished and len(one.stages) > 1 else counts[0]
     yield "-" if after is None or after.peak is None else human_bytes(after.peak)
     yield as_html(collectives_text(row))
+    yield "-" if after is None or after.exposed is None else human_seconds(after.exposed)
     yield "-" if after is None or after.flops is None else human_count(after.flops)
     yield human_bytes(row.text_bytes)
 

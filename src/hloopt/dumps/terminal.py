@@ -16,6 +16,7 @@ from hloopt.reports.console.table import ReportTable
 from hloopt.reports.console.units import (
     human_bytes,
     human_count,
+    human_seconds,
     middle,
     more_text,
     page_width,
@@ -96,6 +97,8 @@ def _print_modules(summary: Summary, console: Console, width: int, top: int) -> 
     table.add_column("instructions", justify="right", stays=True)
     table.add_column("peak", justify="right", stays=True)
     table.add_column("collectives", justify="right", stays=True)
+    has_times = any(row.after and row.after.exposed is not None for row in rows)
+    table.add_column("exposed", justify="right", stays=True, shown=has_times)
     table.add_column("flops", justify="right")
     table.add_column("text", justify="right")
     for row in rows[:top]:
@@ -116,6 +119,7 @@ def module_cells(row: ModuleRow) -> Iterator[str]:
     yield " → ".join(counts) if one.is_finished and len(one.stages) > 1 else counts[0]
     yield "-" if after is None or after.peak is None else human_bytes(after.peak)
     yield collectives_text(row)
+    yield "-" if after is None or after.exposed is None else human_seconds(after.exposed)
     yield "-" if after is None or after.flops is None else human_count(after.flops)
     yield human_bytes(row.text_bytes)
 

@@ -52,6 +52,12 @@ if TYPE_CHECKING:
     default=None,
     help="processes; default: one for each core",
 )
+@click.option(
+    "--target",
+    metavar="NAME|FILE.yaml",
+    help="a device (`hloopt targets`): also how long scheduled modules wait on it",
+    shell_complete=completion.targets,
+)
 @click.option("--module", metavar="NAME", help="one module: jit_step, 14, or 14.jit_step")
 @click.option(
     "--passes", "wants_passes", is_flag=True, help="of --module: the dumps that changed something"
@@ -128,7 +134,7 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
         return _watch(folders, options)
     found = scan(folders, host=options["host"], group=options["group"])
     jobs = options["jobs"] or os.cpu_count() or 1
-    with gatherer_of(jobs, is_cached=not options["no_cache"]) as gatherer:
+    with gatherer_of(jobs, options) as gatherer:
         if options["module"] is not None:
             return _show_module(found, gatherer, options)
         return _show_summary(folders, found, gatherer, jobs, options)
@@ -202,7 +208,7 @@ def _watch(folders: tuple[str, ...], options: dict[str, Any]) -> int:
     news = News()
     for _ in appearing(sizes):
         found = scan(folders, host=options["host"], group=options["group"])
-        with gatherer_of(jobs, is_cached=not options["no_cache"]) as gatherer:
+        with gatherer_of(jobs, options) as gatherer:
             summary = summarize(folders, found, gatherer, jobs)
         for line in news.of(summary):
             print(line, flush=True)
@@ -256,16 +262,20 @@ def _show_diff(chain: Chain, options: dict[str, Any]) -> int:
 
 
 @contextmanager
-def gatherer_of(jobs: int, *, is_cached: bool) -> Iterator[Gatherer]:
+def gatherer_of(jobs: int, options: dict[str, Any]) -> Iterator[Gatherer]:
     """A gatherer with a bar on stderr and the user's cache."""
     from hloopt.commands.shared.running import showing_parts
     from hloopt.dumps.cache import Cache
     from hloopt.dumps.gather import Gatherer
+    from hloopt.targets import load_target
 
-    cache = Cache() if is_cached else None
+    target = options["target"]
+    if target is not None:
+        load_target(target)  # a mistake is told at once
+    cache = None if options["no_cache"] else Cache()
     url = on_cluster()
     cluster = None if url is None else partial(map_on_cluster, url)
     with showing_parts() as progress:
-        yield Gatherer(jobs, cache, progress, cluster)
+        yield Gatherer(jobs, cache, progress, cluster, target)
     if cache is not None:
         cache.trim()
