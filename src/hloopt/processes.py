@@ -46,14 +46,18 @@ def in_processes(
             while waiting and len(busy) < count:
                 idle = next((end for end in workers if end not in busy), None)
                 connection = idle or _add_worker(careful, workers)
+                try:
+                    connection.send(tasks[waiting[0]])
+                except OSError:  # it was ended while it waited: another one gets the task
+                    workers.pop(connection).join()
+                    continue
                 busy[connection] = waiting.popleft()
-                connection.send(tasks[busy[connection]])
             for ready in wait(list(busy)):
                 connection = cast("Connection", ready)
                 number = busy.pop(connection)
                 try:
                     done[number] = connection.recv()
-                except (EOFError, ConnectionError):
+                except (EOFError, OSError):  # it was ended, perhaps while it sent
                     workers.pop(connection).join()
                     done[number] = lost(tasks[number])
             while following in done:

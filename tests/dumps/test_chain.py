@@ -119,10 +119,29 @@ def test_names_of_a_module(tmp_path: Path) -> None:
         assert (choose(found, name).host, choose(found, name).id) == ("process-0", 3)
     with pytest.raises(HloError, match="'jit_eval' was compiled 2 times") as error:
         choose(found, "jit_eval")
-    assert error.value.help == "name one by its number: 12.jit_eval, 13.jit_eval"
+    assert error.value.help == ("name one by its number: module_12.jit_eval, module_13.jit_eval")
+    assert choose(found, "module_13.jit_eval").id == 13
     with pytest.raises(HloError, match="there is no module 'jit_stop'") as error:
         choose(found, "jit_stop")
     assert error.value.help == "did you mean 'jit_step'?"
+
+
+def test_modules_of_one_number_are_told_apart_by_their_times(tmp_path: Path) -> None:
+    for number, stamp in enumerate(("1732700000", "1732700099")):
+        path = tmp_path / f"{stamp}.module_0001.jit_f.before_optimizations.txt"
+        path.write_text(STEP.replace("8,8", f"{number + 2},{number + 2}"), encoding="utf-8")
+    found = scan([str(tmp_path)]).compilations
+    with pytest.raises(HloError, match="compiled 2 times") as error:
+        choose(found, "jit_f")
+    name = str(error.value.help).rpartition(", ")[2]
+    assert choose(found, name).timestamp == "1732700099"
+
+
+def test_the_first_dump_has_none_before_it(tmp_path: Path) -> None:
+    write_dump(tmp_path)
+    (tmp_path / "module_0003.jit_step.before_optimizations.txt").unlink()
+    with pytest.raises(HloError, match="no dump is of the pass '0'"):
+        chain_of(tmp_path).find("0")
 
 
 # -- tracking -------------------------------------------------------------------------------------

@@ -162,6 +162,6 @@ def test_how_long_modules_wait_on_a_target(hosts: Path, capsys: Capture) -> None
 
 
 def test_no_dumps(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["dumps", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "0 compilations on 0 hosts; 0 files, 0 of HLO, 0 B\n"
+    assert main(["dumps", str(tmp_path)]) == 2
+    assert f"error[HLO006]: no dumps of XLA in {tmp_path}" in capsys.readouterr().err
     assert main(["dumps", str(tmp_path / "missing")]) == 2

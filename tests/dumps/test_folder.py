@@ -13,7 +13,8 @@ from hloopt.dumps.folder import DumpFolders, scan
 from hloopt.files import find_inputs
 
 HOSTS = ["process-3", "host7", "rank12", "worker_1", "3", "t1v-n-abc-w-2", "node004", "replica=0"]
-RUNS = ["run1", "2026-11-27", "attempt-2", "step_3", "baseline", "v2"]
+RUNS = ["run1", "2026-11-27", "attempt-2", "step_3", "baseline", "v2", "20240102_101530"]
+RUNS += ["job-1234", "train_step_3", "bs=32", "lr_0.001", "20240102-1015", "1732700000"]
 
 
 def places(found: DumpFolders) -> list[tuple[str, str, str]]:
@@ -55,6 +56,8 @@ def test_an_expression_says_what_the_host_is(tmp_path: Path) -> None:
         write_dump(tmp_path / "x" / name)
     found = scan([str(tmp_path)], host=r"east_(\w)")
     assert [place[:2] for place in places(found)] == [("x", "a"), ("x", "b")]
+    either = scan([str(tmp_path)], host=r"nothing(\d)|east_(\w)")
+    assert [place[1] for place in places(either)] == ["a", "b"]
     with pytest.raises(HloError, match="no regular expression"):
         scan([str(tmp_path)], host="(")
 
@@ -124,6 +127,17 @@ def test_a_pipe_is_told_and_not_read(tmp_path: Path) -> None:
     assert [why for _, why in found.problems] == ["it is no regular file"]
     assert len(found.compilations) == 1
     assert len(find_inputs([str(tmp_path)])) == 5
+
+
+def test_folders_behind_links_are_looked_into_once(tmp_path: Path) -> None:
+    write_dump(tmp_path / "real")
+    (tmp_path / "dump").mkdir()
+    for host in range(2):
+        write_dump(tmp_path / f"disk-{host}" / "xla")
+        (tmp_path / "dump" / f"process-{host}").symlink_to(tmp_path / f"disk-{host}" / "xla")
+    (tmp_path / "dump" / "again").symlink_to(tmp_path / "dump")
+    found = scan([str(tmp_path / "dump"), f"{tmp_path}/./dump/"])
+    assert [place[1] for place in places(found)] == ["process-0", "process-1"]
 
 
 def test_an_empty_folder_has_no_compilations(tmp_path: Path) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.dumps.dump_maker import END, OTHER_GROUPS, PASSES, STEP, changed_from, write_dump
+from tests.dumps.dump_maker import (
+    END,
+    OTHER_GROUPS,
+    PASSES,
+    STEP,
+    WITHOUT_COPY,
+    changed_from,
+    write_dump,
+)
 
 from hloopt.dumps.folder import scan
 from hloopt.dumps.gather import Gatherer
@@ -92,7 +100,7 @@ def test_a_host_without_the_dumps_of_passes_is_compared_at_both_ends(hosts: Path
     write_dump(hosts / "process-0", passes=passes, end=end)
     (divergence,) = compare(hosts).divergences
     assert divergence.maker == "simplification: algsimp"
-    assert divergence.hosts == [["process-2", "process-3"], ["process-0"]]
+    assert divergence.hosts == [["process-1", "process-2", "process-3"], ["process-0"]]
 
 
 def test_names_and_metadata_are_no_difference(hosts: Path) -> None:
@@ -181,3 +189,55 @@ def test_a_host_whose_dump_cannot_be_read_is_left_out(hosts: Path) -> None:
     found = compare(hosts)
     assert found.divergences == []
     assert found.leftovers == []
+
+
+def test_a_dump_that_changed_nothing_is_not_to_blame(tmp_path: Path) -> None:
+    """XLA dumps what a pass says it changed, and it may not have."""
+    idle = "0000.simp.after_reassociate.before_dce", STEP
+    late = "0001.late.after_layout.before_dce"
+    changed = END.replace("add(%all", "multiply(%all")
+    write_dump(tmp_path / "process-0", passes=(idle, (late, END)))
+    write_dump(tmp_path / "process-1", passes=((late, changed),), end=changed)
+    (divergence,) = compare(tmp_path).divergences
+    assert divergence.maker == "late: layout"
+
+
+def test_repeated_passes_are_aligned_by_what_is_around_them(tmp_path: Path) -> None:
+    """One host lacks the first of two runs of a pass."""
+    first = "0000.simp.after_algsimp.before_dce", WITHOUT_COPY
+    dce = "0001.simp.after_dce.before_algsimp"
+    again = "0002.simp.after_algsimp.before_dce"
+    other = STEP.replace("add(%all", "multiply(%all")
+    write_dump(tmp_path / "process-0", passes=(first, (dce, WITHOUT_COPY), (again, WITHOUT_COPY)))
+    write_dump(tmp_path / "process-1", passes=((dce, other), (again, other)), end=other)
+    (divergence,) = compare(tmp_path).divergences
+    assert divergence.stage == "simp.after_algsimp.before_dce"
+    assert divergence.files[1] == ""
+
+
+def test_a_stage_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
+    broken = "0001.simp.after_algsimp.before_dce", STEP.replace("copy(", "kopy(")
+    changed = END.replace("add(%all", "multiply(%all")
+    write_dump(tmp_path / "process-0", passes=(broken,))
+    write_dump(tmp_path / "process-1", passes=(), end=changed)
+    write_dump(tmp_path / "process-2", passes=(("0000.x.after_y.before_z", STEP),), end=changed)
+    (divergence,) = compare(tmp_path).divergences
+    assert divergence.maker == "cpu_after_optimizations"
+
+
+def test_a_host_that_stopped_does_not_make_others_differ(hosts: Path) -> None:
+    """Two hosts get to the same end on different ways; a third never ends."""
+    passes = (PASSES[0], ("0001.simplification.after_cse.before_dce", STEP), *PASSES[1:])
+    write_dump(hosts / "process-1", passes=passes)
+    for path in (hosts / "process-3").iterdir():
+        if "before_optimizations" not in path.name:
+            path.unlink()
+    found = compare(hosts)
+    assert found.divergences == []
+    assert [each.compilation.host for each in found.leftovers] == ["process-3"]
+
+
+def test_a_report_without_its_module_is_no_compilation(hosts: Path) -> None:
+    path = hosts / "process-0" / "module_0001.jit_step.cpu_after_optimizations-live-range.txt"
+    path.write_text("HloLiveRange")
+    assert compare(hosts) == HostFindings(1, [], [], [])

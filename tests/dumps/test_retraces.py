@@ -67,3 +67,14 @@ def test_hosts_and_runs_trace_for_themselves(tmp_path: Path) -> None:
         for host in range(2):
             write(tmp_path / run / f"process-{host}", 1, STEP)
     assert traces(tmp_path) == []
+
+
+def test_a_signature_that_is_not_known_is_no_other_one(tmp_path: Path) -> None:
+    write(tmp_path, 1, STEP)
+    broken = "parameter(1), sharding={devices=[8,1]<=[8]}, "  # of four devices
+    write(tmp_path, 2, STEP.replace("parameter(1), ", broken))
+    write_dump(tmp_path, id=3, begin=STEP)
+    (tmp_path / "module_0003.jit_step.before_optimizations.txt").unlink()
+    (trace,) = traces(tmp_path)
+    assert trace.compilation.id == 2
+    assert trace_text(trace).startswith("not known: the module breaks a rule of HLO: ")

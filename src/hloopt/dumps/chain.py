@@ -81,7 +81,7 @@ class Chain:
         wanted, _, number = name.partition("#")
         found = [s for s in self.steps if wanted in (s.stage.after, s.maker) and s.number]
         if not found and wanted.isdecimal():
-            found = [s for s in self.steps if s.stage.phase is Phase.PASSES
+            found = [s for s in self.steps if s.number and s.stage.phase is Phase.PASSES
                      and s.stage.number == int(wanted)]  # fmt: skip
         if not found:
             names = {s.stage.after for s in self.steps} - {PIPELINE_START}
@@ -122,16 +122,22 @@ def _effect(
 
 
 def choose(compilations: Sequence[Compilation], name: str) -> Compilation:
-    """The compilation that a user means: by its name, its program, or `14` or `14.jit_step`.
+    """The compilation that a user means: by its name, its program, or `14`, `14.jit_step` or
+    `module_14.jit_step`, behind the time if the names of files have one.
 
     Of several on several hosts the first; a program that was compiled more than once needs a
     number. Raises HloError.
     """
     found = [c for c in compilations if name in (c.name, c.program)]
     if not found:
-        number, _, rest = name.removeprefix("module_").partition(".")
+        stamp, _, rest = name.rpartition("module_")
+        number, _, module = rest.partition(".")
         if number.isdecimal():
-            found = [c for c in compilations if c.id == int(number) and rest in ("", c.name)]
+            found = [
+                c
+                for c in compilations
+                if c.id == int(number) and module in ("", c.name) and stamp in ("", _stamp(c))
+            ]
     if not found:
         names = {c.name for c in compilations}
         raise HloError(
@@ -141,11 +147,17 @@ def choose(compilations: Sequence[Compilation], name: str) -> Compilation:
     first = found[0]
     others = [c for c in found if (c.run, c.host) == (first.run, first.host)]
     if len(others) > 1:
+        names = {f"{_stamp(c)}module_{c.id}.{c.name}" for c in others}
         raise HloError(
             f"'{name}' was compiled {counted(len(others), 'time')}",
-            help=f"name one by its number: {_listed({f'{c.id}.{c.name}' for c in others})}",
+            help=f"name one by its number: {_listed(names)}",
         )
     return first
+
+
+def _stamp(compilation: Compilation) -> str:
+    """The beginning of the names of its files, where XLA wrote times into them."""
+    return f"{compilation.timestamp}." if compilation.timestamp else ""
 
 
 _MOST_LISTED = 8

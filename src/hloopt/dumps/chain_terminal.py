@@ -41,7 +41,7 @@ def render_chain(
     console.print(
         Text.assemble((title, "bold"), f": {dumps}, {changed:,} changed the program"), width=width
     )
-    shown = [step for step in chain.steps if shows_all or _is_news(step)]
+    shown = {step.number for step in chain.steps if shows_all or _is_news(step)}
     console.print()
     table = ReportTable(gap=2)
     table.add_column("dump", justify="right", stays=True)
@@ -55,7 +55,7 @@ def render_chain(
     table.add_column("flops", justify="right")
     before: Facts | None = None
     for step in chain.steps:
-        if step in shown:
+        if step.number in shown:
             table.add_row(*_cells(chain, step, before, times or {}))
         before = step.facts or before
     console.print(table, width=width)

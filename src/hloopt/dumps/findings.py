@@ -12,8 +12,6 @@ from hloopt.reports.console.units import some
 
 COMMAND = "hloopt "
 """The beginning of a line that is a command, to be copied."""
-NO_MORE = "no more"
-"""The entry of a host whose sequence has ended."""
 
 
 def finding_lines(summary: Summary) -> Iterator[list[str]]:
@@ -57,7 +55,7 @@ def mismatch_lines(each: Mismatch) -> list[str]:
             f"programs in another order: hosts{where} compile other programs with collectives at "
             f"number {each.position}"
         )
-    return [title, *(f"{host_list(h)}: {entry or NO_MORE}" for entry, h in each.entries)]
+    return [title, *(f"{host_list(h)}: {entry or 'no more'}" for entry, h in each.entries)]
 
 
 def leftover_lines(each: Leftover) -> list[str]:

@@ -98,8 +98,10 @@ class DumpFolders:
 
 
 HOST = (
-    r"(?!(?:run|exp|experiment|trial|attempt|step|seed|version|v)[-_.]?\d+$|\d{4}-\d\d-\d\d)"
-    r"(?:.*[-_.=])?(?:process|proc|host|worker|rank|node|task|replica|machine|pod|w)?[-_.=]?\d{1,6}"
+    r"(?:.*[-_.=])?(?:process|proc|host|worker|rank|node|task|replica|machine|pod|w)[-_.=]?\d{1,6}"
+    r"|\d{1,6}"
+    r"|(?!(?:run|exp|experiment|job|train|trial|attempt|step|seed|epoch|version|v|\d+)-)"
+    r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\d{1,4}"
 )
 """The name of a folder that holds what one host wrote, unless told otherwise."""
 
@@ -140,7 +142,7 @@ class _Listing:
         self.files: list[DumpFile] = []
         self.problems: list[tuple[str, str]] = []
         self.by_folder: defaultdict[str, list[DumpFile]] = defaultdict(list)
-        for root in roots:
+        for root in {_absolute(root): root for root in roots}.values():  # each once
             if (why := _why_no_folder(root)) is not None:
                 raise HloError(
                     f"cannot list {root}: {why}",
@@ -205,7 +207,7 @@ class _Places:
             if match is None:
                 return "/".join(parts), "", group
             rest = path[: match.start()] + path[match.end() :]
-            return rest.strip("/"), match[1] if match.re.groups else match[0], group
+            return rest.strip("/"), _chosen(match), group
         for place in range(len(parts) - 1, -1, -1):
             if _HOST.fullmatch(parts[place]):
                 return "/".join((*parts[:place], *parts[place + 1 :])), parts[place], group
@@ -214,7 +216,11 @@ class _Places:
 
 def _parts(path: str) -> list[str]:
     """A path, taken apart; a local one whole."""
-    return (path if is_remote(path) else os.path.abspath(path)).rstrip("/").split("/")
+    return _absolute(path).split("/")
+
+
+def _absolute(path: str) -> str:
+    return (path if is_remote(path) else os.path.abspath(path)).rstrip("/")
 
 
 def _common(paths: Sequence[Sequence[str]]) -> int:
@@ -232,9 +238,12 @@ _HOST = re.compile(HOST, re.ASCII | re.IGNORECASE)
 
 def _found(expression: re.Pattern[str] | None, path: str) -> str | None:
     match = None if expression is None else expression.search(path)
-    if match is None:
-        return None
-    return match[1] if match.re.groups else match[0]
+    return None if match is None else _chosen(match)
+
+
+def _chosen(match: re.Match[str]) -> str:
+    """The first group of an expression that matched; all of it where none did."""
+    return next((text for text in match.groups() if text is not None), match[0])
 
 
 def _compiled(text: str, option: str) -> re.Pattern[str]:
@@ -245,7 +254,7 @@ def _compiled(text: str, option: str) -> re.Pattern[str]:
 
 
 def _compilations(folder: str, files: Iterable[DumpFile], places: _Places) -> Iterator[Compilation]:
-    """The modules whose files are in a folder; each file goes to one of them."""
+    """The modules whose HLO is in a folder; each file goes to one of them."""
     found: dict[tuple[str, int], dict[str, Compilation]] = {}
     rest: list[tuple[DumpFile, FileName]] = []
     stages: dict[int, list[tuple[Stage, DumpFile]]] = defaultdict(list)
@@ -274,7 +283,8 @@ def _compilations(folder: str, files: Iterable[DumpFile], places: _Places) -> It
         for compilation in names.values():
             for stage, file in sorted(stages[id(compilation)], key=lambda pair: pair[0]):
                 compilation.stages.setdefault(stage, []).append(file)
-            yield compilation
+            if compilation.stages:
+                yield compilation
 
 
 def _owner(names: dict[str, Compilation], own: FileName) -> Compilation | None:

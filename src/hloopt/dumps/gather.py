@@ -91,6 +91,12 @@ class Gatherer:
         self._target = target
         self._target_key = "" if target is None else _digest_of_target(target)
 
+    def forget(self, paths: Iterable[str]) -> None:
+        """Look at files anew: they are others now."""
+        for path in paths:
+            self.found.contents.pop(path, None)
+            self.found.problems.pop(path, None)
+
     def contents(self, paths: Iterable[str]) -> Mapping[str, str]:
         """The digests of files; what cannot be read becomes a problem."""
         new = [p for p in dict.fromkeys(paths) if p not in self.found.contents]

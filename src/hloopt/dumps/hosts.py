@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ class Divergence:
     program: str
     occurrence: int
     hosts: list[list[str]]
-    """Hosts that agree with each other, the most first."""
+    """Most hosts, and those that differ from them."""
     stage: str
     maker: str
     """The pass behind which they differ first."""
@@ -85,7 +86,7 @@ def compare_hosts(
     sets = _comparable(compilations)
     several = [each for each in sets if len(each) > 1]
     gatherer.contents(c.hlo(s).path for each in several for c in each for s in c.stages)
-    divergences = [found for each in several if (found := _diverging(each, gatherer))]
+    divergences = [found for each in several for found in _diverging(each, gatherer)]
     _add_first_differences(divergences, jobs)
     return HostFindings(
         len(several),
@@ -113,109 +114,160 @@ def _leftovers(sets: Iterable[Sequence[Compilation]]) -> Iterator[Leftover]:
 
 # -- stages ---------------------------------------------------------------------------------------
 
-_Moment = tuple[int, str, str, str, int]
-"""A stage on all hosts: phase, pipeline, pass before and behind it, and which time that is so."""
+
+class _Place(NamedTuple):
+    """The first stage at which two hosts differ, with the file of each; empty where one has none:
+    XLA dumps a module where a pass changed it."""
+
+    stage: Stage
+    files: tuple[str, str]
 
 
-def _moments(compilation: Compilation) -> dict[_Moment, Stage]:
-    """The numbers of stages differ where a pass changed something on one host only."""
-    counts: defaultdict[tuple[int, str, str, str], int] = defaultdict(int)
-    found: dict[_Moment, Stage] = {}
-    for stage in compilation.stages:
-        key = stage.phase.value, stage.pipeline, stage.after, stage.before
-        counts[key] += 1
-        found[*key, counts[key]] = stage
-    return found
+def _diverging(each: Sequence[Compilation], gatherer: Gatherer) -> list[Divergence]:
+    """Where hosts went other ways than most: those that end in another module, or have not ended
+    and are elsewhere."""
+    groups = _by_end(each, gatherer)
+    unfinished = [compilation for compilation in each if not compilation.is_finished]
+    if not groups:
+        groups = [[max(unfinished, key=lambda c: len(c.stages))]] if unfinished else []
+    if not groups:
+        return []
+    most = groups[0]
+    reference = _fullest(most)
+    others = [*groups[1:], *([c] for c in unfinished if c is not reference)]
+    places: dict[_Place, list[list[Compilation]]] = {}
+    for other in others:
+        place = _first_place(reference, _fullest(other), gatherer)
+        if place is not None:
+            places.setdefault(place, []).append(other)
+        elif other[0].is_finished is reference.is_finished is False:
+            most = [*most, *other]
+    return [_divergence(place, most, found) for place, found in places.items()]
 
 
-def _diverging(each: Sequence[Compilation], gatherer: Gatherer) -> Divergence | None:
-    """The first stage at which hosts differ; None where they end in the same module."""
-    moments = [_moments(compilation) for compilation in each]
-    if _ends_alike(each, gatherer):
-        return None
-    for moment in _in_order(moments):
-        present = [
-            (compilation, own[moment])
-            for compilation, own in zip(each, moments, strict=True)
-            if moment in own
-        ]
-        missing = [
-            compilation
-            for compilation, own in zip(each, moments, strict=True)
-            if moment not in own and _got_beyond(compilation, moment, own, moments)
-        ]
-        groups = _groups(present, gatherer)
-        if len(groups) > 1 or (missing and moment[0] == Phase.PASSES.value):
-            return _divergence(each, present[0][1], groups, missing)
-    return None
-
-
-def _in_order(moments: Sequence[Mapping[_Moment, Stage]]) -> list[_Moment]:
-    """The stages of all hosts in the order of time, by the least number that any host has."""
-    least: dict[_Moment, Stage] = {}
-    for own in moments:
-        for moment, stage in own.items():
-            if moment not in least or stage < least[moment]:
-                least[moment] = stage
-    return sorted(least, key=lambda moment: (least[moment], moment))
-
-
-def _got_beyond(
-    compilation: Compilation,
-    moment: _Moment,
-    own: Mapping[_Moment, Stage],
-    all_moments: Sequence[Mapping[_Moment, Stage]],
-) -> bool:
-    """Whether a host that lacks a stage went on behind it: it is finished, or has later stages."""
-    if compilation.is_finished:
-        return any(stage.phase is Phase.PASSES for stage in own.values())
-    number = min(each[moment].number for each in all_moments if moment in each)
-    return any(s.phase is Phase.PASSES and s.number > number for s in own.values())
-
-
-def _ends_alike(each: Sequence[Compilation], gatherer: Gatherer) -> bool:
-    ends = [c.last for c in each if c.is_finished]
-    if len(ends) < len(each):
-        return False
-    return len(_groups([(c, c.last) for c in each if c.last is not None], gatherer)) == 1
-
-
-def _groups(
-    present: Sequence[tuple[Compilation, Stage]], gatherer: Gatherer
-) -> list[list[tuple[Compilation, str]]]:
-    """Hosts with one module together, with their files; files that cannot be read are left out."""
-    paths = [(compilation, compilation.hlo(stage).path) for compilation, stage in present]
-    contents = gatherer.contents(path for _, path in paths)
-    known = [(compilation, path) for compilation, path in paths if path in contents]
-    if len({contents[path] for _, path in known}) == 1:
-        return [known]
-    found = gatherer.facts((path for _, path in known), Depth.PRINT)
-    groups: defaultdict[str, list[tuple[Compilation, str]]] = defaultdict(list)
-    for compilation, path in known:
-        facts = found.of(path, Depth.PRINT)
-        if facts is not None:
-            groups[facts.fingerprint].append((compilation, path))
+def _by_end(each: Sequence[Compilation], gatherer: Gatherer) -> list[list[Compilation]]:
+    """Finished compilations that end in one module together, the most first; those whose end cannot
+    be read are left out."""
+    ends = {c.host: c.hlo(c.last).path for c in each if c.is_finished and c.last is not None}
+    contents = gatherer.contents(ends.values())
+    if len(set(map(contents.get, ends.values()))) > 1:
+        gatherer.facts(ends.values(), Depth.PRINT)
+    groups: defaultdict[str, list[Compilation]] = defaultdict(list)
+    for compilation in each:
+        path = ends.get(compilation.host)
+        if path is not None and path in contents:
+            facts = gatherer.found.of(path, Depth.PRINT)
+            if facts is not None:
+                groups[facts.fingerprint].append(compilation)
     return sorted(groups.values(), key=lambda group: -len(group))
 
 
+def _fullest(group: Sequence[Compilation]) -> Compilation:
+    return max(group, key=lambda compilation: len(compilation.stages))
+
+
+def _first_place(a: Compilation, b: Compilation, gatherer: Gatherer) -> _Place | None:
+    """The first stage at which the modules of two hosts differ.
+
+    Stages are aligned by the passes around them. At a stage that one host lacks it has the module
+    of its stage before. Files that cannot be read tell nothing. O(stages²) at worst.
+    """
+    both = a, b
+    with_passes = all(map(_has_passes, both))  # else these were not asked for everywhere
+    lists = _stages(a, with_passes=with_passes), _stages(b, with_passes=with_passes)
+    paths = [[c.hlo(stage).path for stage in own] for c, own in zip(both, lists, strict=True)]
+    keys = [[(s.phase, s.pipeline, s.after, s.before) for s in own] for own in lists]
+    matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+    prints = _Prints(gatherer, paths)
+    for tag, *ranges in matcher.get_opcodes():
+        spans = ranges[:2], ranges[2:]
+        if tag == "equal":
+            for i, j in zip(range(*spans[0]), range(*spans[1]), strict=True):
+                if prints.differ(paths[0][i], paths[1][j]):
+                    return _Place(lists[0][i], (paths[0][i], paths[1][j]))
+            continue
+        ends = any(span[0] == len(own) and not c.is_finished
+                   for span, own, c in zip(spans, lists, both, strict=True))  # fmt: skip
+        if ends:  # one of them got no farther
+            return None
+        if place := _between(lists, paths, spans, prints):
+            return place
+    return None
+
+
+def _stages(compilation: Compilation, *, with_passes: bool) -> list[Stage]:
+    stages = compilation.chain()
+    return [s for s in stages if with_passes or s.phase is not Phase.PASSES]
+
+
+def _has_passes(compilation: Compilation) -> bool:
+    return any(stage.phase is Phase.PASSES for stage in compilation.stages)
+
+
+def _between(
+    lists: tuple[list[Stage], list[Stage]],
+    paths: Sequence[Sequence[str]],
+    spans: tuple[Sequence[int], Sequence[int]],
+    prints: _Prints,
+) -> _Place | None:
+    """The first change among stages that one host lacks, if the hosts differ behind them."""
+    changes: list[_Place] = []
+    behind: list[str] = []
+    for side, (begin, end) in enumerate(spans):
+        own = paths[side]
+        for number in range(max(begin, 1), end):
+            if prints.differ(own[number - 1], own[number]):
+                files = (own[number], "") if side == 0 else ("", own[number])
+                changes.append(_Place(lists[side][number], files))
+                break
+        if end:
+            behind.append(own[end - 1])
+    if len(behind) == 2 and changes and prints.differ(*behind):
+        return min(changes, key=lambda place: place.stage)
+    return None
+
+
+class _Prints:
+    """Fingerprints of files, asked for some at a time: each costs as much as reading a module."""
+
+    def __init__(self, gatherer: Gatherer, paths: Sequence[Sequence[str]]) -> None:
+        self._gatherer = gatherer
+        self._following = [p for pair in zip_longest(*paths) for p in pair if p is not None]
+        self._contents = gatherer.contents(self._following)
+        self._place = {path: number for number, path in enumerate(self._following)}
+
+    def differ(self, a: str, b: str) -> bool:
+        """Whether two files hold different modules; not where one of them cannot be read."""
+        contents = self._contents
+        if a not in contents or b not in contents or contents[a] == contents[b]:
+            return False
+        prints = self._of(a), self._of(b)
+        return None not in prints and prints[0] != prints[1]
+
+    def _of(self, path: str) -> str | None:
+        found = self._gatherer.found
+        if found.of(path, Depth.PRINT) is None and path not in found.problems:
+            begin = self._place[path]
+            self._gatherer.facts(self._following[begin : begin + _AT_A_TIME], Depth.PRINT)
+        facts = found.of(path, Depth.PRINT)
+        return None if facts is None else facts.fingerprint
+
+
+_AT_A_TIME = 16
+
+
 def _divergence(
-    each: Sequence[Compilation],
-    stage: Stage,
-    groups: Sequence[Sequence[tuple[Compilation, str]]],
-    missing: Sequence[Compilation],
+    place: _Place, most: Sequence[Compilation], others: Sequence[Sequence[Compilation]]
 ) -> Divergence:
-    lists = [([c.host for c, _ in group], group[0][1]) for group in groups]
-    if missing:
-        lists.append(([compilation.host for compilation in missing], ""))
-    lists.sort(key=lambda pair: -len(pair[0]))
-    one = each[0]
+    one, stage = most[0], place.stage
+    lists = [list(most), [compilation for other in others for compilation in other]]
     return Divergence(
         *(one.run, one.group, one.program, one.occurrence),
-        [sorted(hosts, key=natural) for hosts, _ in lists],
+        [sorted((compilation.host for compilation in each), key=natural) for each in lists],
         stage.label,
         stage.maker,
         stage.phase is Phase.BEGIN,
-        [path for _, path in lists],
+        list(place.files),
     )
 
 

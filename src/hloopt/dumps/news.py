@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 from hloopt.diagnostics import counted, printable
 from hloopt.dumps.facts import Facts
-from hloopt.dumps.findings import NO_MORE, finding_lines
+from hloopt.dumps.findings import divergence_lines, mismatch_lines
 from hloopt.dumps.summary import ModuleRow, Summary
 from hloopt.dumps.terminal import collectives_text, compilation_title, trace_text
 from hloopt.reports.console.units import human_bytes
-
-_OPEN = "never finished"
-"""The kind of finding that is none while hosts compile; nor is a sequence that ends early."""
 
 
 class News:
@@ -26,18 +23,23 @@ class News:
 
         O(modules).
         """
-        for line in (*self._modules(summary), *self._retraces(summary), *self._findings(summary)):
+        for line in (
+            *self._modules(summary),
+            *self._retraces(summary),
+            *self._findings(summary),
+            *self._problems(summary),
+        ):
             if line not in self._told:
                 self._told.add(line)
                 yield printable(line)
 
     def _modules(self, summary: Summary) -> Iterator[str]:
         for row in reversed(summary.rows):
-            if row.after is None:  # it is still being written
-                continue
             for compilation in row.compilations:
-                if compilation.is_finished:
-                    yield f"{compilation_title(compilation)}: {_figures(row, row.after)}"
+                if compilation.is_finished and row.after is not None:  # else it is being written
+                    is_alike = row.variants == 1 or compilation is row.one
+                    figures = _figures(row, row.after) if is_alike else "another module"
+                    yield f"{compilation_title(compilation)}: {figures}"
 
     def _retraces(self, summary: Summary) -> Iterator[str]:
         for trace in summary.retraces:
@@ -45,10 +47,16 @@ class News:
             yield f"compiled again: {title}: differs in {trace_text(trace)}"
 
     def _findings(self, summary: Summary) -> Iterator[str]:
-        for title, *rest in finding_lines(summary):
-            is_open = title.startswith(_OPEN) or any(line.endswith(f": {NO_MORE}") for line in rest)
-            if not is_open:
-                yield " | ".join((title, *rest))
+        hosts = summary.hosts
+        whole = [m for m in hosts.mismatches if m.program or all(entry for entry, _ in m.entries)]
+        for lines in (*map(divergence_lines, hosts.divergences), *map(mismatch_lines, whole)):
+            yield " | ".join(lines)
+
+    def _problems(self, summary: Summary) -> Iterator[str]:
+        for path, problem in summary.problems.items():
+            if not problem.is_incomplete:
+                name = "" if path in problem.message else f"{path}: "
+                yield f"not read: {name}{problem.message}"
 
 
 def _figures(row: ModuleRow, facts: Facts) -> str:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hloopt.dumps.facts import Depth, Facts
 from hloopt.dumps.folder import Compilation
 from hloopt.dumps.gather import Gatherer
+from hloopt.dumps.names import Phase
 
 
 class Change(NamedTuple):
@@ -33,10 +34,13 @@ class Trace:
     """In the signature; empty where it is the same."""
     is_same: bool = False
     """Whether the whole module is the same, names aside: an executable was not found again."""
+    unknown: str = ""
+    """Why the signature is not known, where it is not."""
 
 
 def find_retraces(compilations: Iterable[Compilation], gatherer: Gatherer) -> list[Trace]:
-    """Later compilations of one program on one host, each beside the most similar one before it.
+    """Later compilations of one program on one host, each beside the most similar of those before
+    it, of the last 32.
 
     Signatures are those before optimizations. O(traces² · parameters) for each program.
     """
@@ -50,9 +54,12 @@ def find_retraces(compilations: Iterable[Compilation], gatherer: Gatherer) -> li
             facts = _first_facts(compilation, gatherer)
             if facts is None:
                 continue
-            if known:
+            if known and (facts.parameters is None or facts.results is None):
+                found.append(Trace(compilation, known[-1][0], unknown=facts.broken_rule))
+            elif known:
                 found.append(_nearest(compilation, facts, known[-_LOOKED_BACK:]))
-            known.append((compilation, facts))
+            if facts.parameters is not None:
+                known.append((compilation, facts))
     return found
 
 
@@ -62,7 +69,9 @@ _LOOKED_BACK = 32
 
 def _first_facts(compilation: Compilation, gatherer: Gatherer) -> Facts | None:
     first = compilation.first
-    return None if first is None else gatherer.found.of(compilation.hlo(first).path, Depth.FULL)
+    if first is None or first.phase is not Phase.BEGIN:
+        return None
+    return gatherer.found.of(compilation.hlo(first).path, Depth.FULL)
 
 
 def _nearest(

@@ -208,5 +208,6 @@ def _trace_to_json(trace: Trace) -> dict[str, Any]:
         **_name(trace.compilation),
         "nearest": _name(trace.before),
         "same_module": trace.is_same,
+        "unknown": trace.unknown,
         "changes": [change._asdict() for change in trace.changes],
     }

@@ -156,6 +156,8 @@ _MOST_CHANGES = 3
 
 def trace_text(trace: Trace) -> str:
     """Why a program was compiled again, as far as the modules tell."""
+    if trace.unknown:
+        return f"not known: {trace.unknown}"
     if not trace.changes:
         if trace.is_same:
             return "nothing: the same module again"

@@ -90,8 +90,10 @@ def files_below(
     def note(error: OSError) -> None:
         on_error(error.filename, error.strerror or str(error))
 
-    for place, folders, names in os.walk(folder, onerror=note):
-        folders.sort()
+    seen: set[tuple[int, int]] = set()
+    _is_new(folder, seen)
+    for place, folders, names in os.walk(folder, onerror=note, followlinks=True):
+        folders[:] = sorted(name for name in folders if _is_new(os.path.join(place, name), seen))
         for name in sorted(names):
             path = os.path.join(place, name)
             try:
@@ -103,6 +105,19 @@ def files_below(
                 yield place, name, state.st_size
             else:  # a pipe, say: reading might never end
                 on_error(path, "it is no regular file")
+
+
+def _is_new(folder: str, seen: set[tuple[int, int]]) -> bool:
+    """Whether a folder was not seen before: links may lead back."""
+    try:
+        state = os.stat(folder)
+    except OSError:
+        return True  # which listing it will tell
+    identity = state.st_dev, state.st_ino
+    if identity in seen:
+        return False
+    seen.add(identity)
+    return True
 
 
 def _remote_files_below(
@@ -123,10 +138,6 @@ def _remote_files_below(
         yield join(folder, parent).rstrip("/"), name, int(info.get("size") or sizes.get(path) or 0)
 
 
-_systems: dict[tuple[int, str], Any] = {}
-"""By process, for connections do not outlive a fork, and protocol."""
-
-
 def _system_of(path: str) -> tuple[Any, str]:
     """The file system of a path, and the path in it. Raises HloError without fsspec."""
     try:
@@ -137,13 +148,9 @@ def _system_of(path: str) -> tuple[Any, str]:
             help="pip install 'hloopt[remote]'; for s3:// also s3fs, for gs:// gcsfs",
             code="HLO018",
         ) from None
-    protocol = path.partition("://")[0]
     try:
-        key = os.getpid(), protocol
-        if key not in _systems:
-            _systems[key], _ = url_to_fs(path, skip_instance_cache=True)
-        system = _systems[key]
-        return system, system._strip_protocol(path)
+        system, place = url_to_fs(path)  # fsspec keeps systems, for each process
+        return system, place
     except (ImportError, ValueError) as error:
         raise HloError(
             f"cannot reach {path}: {error}", help="install what it asks for", code="HLO018"

@@ -160,6 +160,7 @@ def test_diff_of_folders_pairs_paths(tmp_path: Path, capsys: Capture) -> None:
     assert f"only in the first folder: {tmp_path}/a/x/2.hlo" in out
     assert err == "3 pairs, 1 the same; 1 file without a partner\n"
     assert run(f"diff {tmp_path}/a {tmp_path}/a", capsys)[0] == 0
+    assert run(f"diff {tmp_path}/a {tmp_path}/a --format json", capsys)[:2] == (0, "[]\n")
     assert run(f"diff {tmp_path}/a {tmp_path}/a/x/0.hlo", capsys)[0] == 2
     (tmp_path / "b" / "x" / "1.hlo").write_text(BROKEN, encoding="utf-8")
     assert run(f"diff {tmp_path}/a {tmp_path}/b", capsys)[0] == 2

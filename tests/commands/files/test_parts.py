@@ -152,6 +152,8 @@ def test_a_damaged_part(command: str, folder: Path, tmp_path: Path, capsys: Capt
     exit_code, _, err = run(["merge", path], capsys)
     assert exit_code == 2
     assert "error[HLO017]: a part is damaged" in err
+    Path(path).write_text(json.dumps({**part, "shard": 5}))
+    assert run(["merge", path], capsys)[0] == 2
 
 
 @pytest.mark.parametrize("shard", ["3/3", "x", "1", "/", "1/0", "-1/3", "1/3/2"])

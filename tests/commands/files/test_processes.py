@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -44,3 +45,27 @@ def test_an_exception_is_raised_here_with_its_traceback(error: Exception) -> Non
         found.extend(in_processes(work, range(8), 2, lost))
     assert str(error) in str(raised.value)
     assert "in work" in "".join(raised.value.__notes__)
+
+
+def test_a_process_that_is_killed_while_it_waits_loses_nothing() -> None:
+    def work(task: int) -> int:
+        return os.getpid()
+
+    found = in_processes(work, range(6), 1, lost)
+    killed = next(found)
+    os.kill(killed, 9)
+    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
+    rest = list(found)
+    assert len(rest) == 5
+    assert all(pid > 0 for pid in rest[1:])  # one may have been asked of the one that was killed
+
+
+def test_a_process_that_is_killed_while_it_sends_loses_its_task() -> None:
+    def work(task: int) -> bytes:
+        if task == 1:
+            threading.Timer(0.2, os.kill, (os.getpid(), 9)).start()
+        return bytes(200_000_000 if task == 1 else 1)
+
+    sizes = [len(each) for each in in_processes(work, range(3), 1, lambda task: b"")]
+    assert sizes[0] == sizes[2] == 1
+    assert sizes[1] in (0, 200_000_000)

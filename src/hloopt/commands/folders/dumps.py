@@ -120,6 +120,7 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
     hloopt dumps /tmp/dump --module jit_step --passes
     hloopt dumps /tmp/dump --module jit_step --track %all-gather.3
     """
+    from hloopt.diagnostics import HloError
     from hloopt.dumps.folder import scan
 
     about_one = [name for name in _OF_MODULE if options[_OF_MODULE[name]]]
@@ -133,6 +134,12 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
     if options["watch"]:
         return _watch(folders, options)
     found = scan(folders, host=options["host"], group=options["group"])
+    if not found.compilations:
+        raise HloError(
+            f"no dumps of XLA in {', '.join(folders)}",
+            help="XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text' writes them",
+            code="HLO006",
+        )
     jobs = options["jobs"] or os.cpu_count() or 1
     with gatherer_of(jobs, options) as gatherer:
         if options["module"] is not None:
@@ -196,22 +203,30 @@ def _write_page(summary: Summary, place: str, count: int) -> bool:
 
 def _watch(folders: tuple[str, ...], options: dict[str, Any]) -> int:
     """A line for each compilation that has finished, and each finding, as they appear."""
+    from hloopt.diagnostics import HloError
     from hloopt.dumps.folder import scan
     from hloopt.dumps.news import News
     from hloopt.dumps.summary import summarize
 
+    def listed() -> DumpFolders | None:
+        try:
+            return scan(folders, host=options["host"], group=options["group"])
+        except HloError:  # there is no such folder yet
+            return None
+
     def sizes() -> dict[str, int]:
-        found = scan(folders, host=options["host"], group=options["group"])
-        return {file.path: file.size for file in found.files}
+        found = listed()
+        return {} if found is None else {file.path: file.size for file in found.files}
 
     jobs = options["jobs"] or os.cpu_count() or 1
     news = News()
-    for _ in appearing(sizes):
-        found = scan(folders, host=options["host"], group=options["group"])
-        with gatherer_of(jobs, options) as gatherer:
-            summary = summarize(folders, found, gatherer, jobs)
-        for line in news.of(summary):
-            print(line, flush=True)
+    with gatherer_of(jobs, options) as gatherer:
+        for new in appearing(sizes):
+            gatherer.forget(new)
+            found = listed()
+            if found is not None:
+                for line in news.of(summarize(folders, found, gatherer, jobs)):
+                    print(line, flush=True)
     return 0
 
 

@@ -16,6 +16,7 @@ from hloopt.checks.results import CheckedModule
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, color_option, make_console, top_option
 from hloopt.commands.shared.each_file import each_in_processes, many_files_options, map_files
+from hloopt.commands.shared.executors import on_cluster
 from hloopt.commands.shared.parts import shard
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def look_at_views(
     from hloopt.files import find_inputs
 
     paths = find_inputs(files)
-    is_alone = jobs == 1 and shard() is None
+    is_alone = jobs == 1 and shard() is None and on_cluster() is None
     key_of = _counting() if is_alone else _counted_before(paths, jobs)
     work = partial(
         _look, key_of=key_of, cost_model=cost_model, most_guessed=most_guessed, look=look

@@ -185,14 +185,22 @@ class Printer:
     """Prints outcomes as they come: pages below their titles, or the items of a JSON list.
 
     Each item begins with the path under `key`. `title_color` is that of `--color` if pages have
-    titles.
+    titles. With `has_empty_list` JSON is a list also where there is nothing to report.
     """
 
-    def __init__(self, *, is_json: bool, title_color: str | None, key: str = "file") -> None:
+    def __init__(
+        self,
+        *,
+        is_json: bool,
+        title_color: str | None,
+        key: str = "file",
+        has_empty_list: bool = False,
+    ) -> None:
         self._is_json = is_json
         self._title_color = title_color
         self._key = key
         self._count = 0
+        self._has_empty_list = has_empty_list
 
     def add(self, outcome: Outcome) -> None:
         """Print what there is of a file."""
@@ -216,6 +224,8 @@ class Printer:
         """Print what ends a list, of which no file may have an item."""
         if self._is_json and self._count:
             sys.stdout.write("\n]\n")
+        elif self._is_json and self._has_empty_list:
+            sys.stdout.write("[]\n")
 
 
 def _told(results: Iterator[_Result], paths: Sequence[str]) -> Iterator[_Result]:

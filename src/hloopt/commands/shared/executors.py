@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 _META = "hloopt.executor"
+_CONNECTION = "hloopt.executor.connection"
 _RETRIES = 5
 
 
@@ -61,17 +62,28 @@ def map_on_cluster(
 ) -> Iterator[_Result]:
     """Results of the tasks in their order, as `in_processes` gives them. Raises HloError.
 
-    Tasks run in the folder of this process, with its width of a page.
+    Tasks run in the folder of this process, with its width of a page. The first ones connect to
+    the cluster, until the command ends.
     """
-    engine, _, address = url.partition("://")
+    if not tasks:
+        return
     run = partial(_run, os.getcwd(), os.environ.get("COLUMNS", ""), work)
-    with _ENGINES[engine](address) as executor:
-        futures = [executor.submit(run, task) for task in tasks]
-        for task, future in zip(tasks, futures, strict=True):
-            result = _result(future, task, lost)
-            if isinstance(result, Raised):
-                raise result.error
-            yield result
+    executor = _connected(url)
+    futures = [executor.submit(run, task) for task in tasks]
+    for task, future in zip(tasks, futures, strict=True):
+        result = _result(future, task, lost)
+        if isinstance(result, Raised):
+            raise result.error
+        yield result
+
+
+def _connected(url: str) -> Executor:
+    context = click.get_current_context()
+    if _CONNECTION not in context.meta:
+        engine, _, address = url.partition("://")
+        context.meta[_CONNECTION] = context.with_resource(_ENGINES[engine](address))
+    found: Executor = context.meta[_CONNECTION]
+    return found
 
 
 def _result(

@@ -190,13 +190,26 @@ def _read_part(path: str) -> dict[str, Any]:
     except ValueError:
         part = None
     keys = {"version", "command", "arguments", "options", "files", "shard", "results"}
-    if not isinstance(part, dict) or part.get(_KEY) != _FORMAT or not keys <= part.keys():
+    if not (
+        isinstance(part, dict)
+        and part.get(_KEY) == _FORMAT
+        and keys <= part.keys()
+        and isinstance(part["results"], dict)
+        and _are(str, part["command"])
+        and _are(str, part["arguments"])
+        and _are(int, part["shard"])
+        and len(part["shard"]) == 2
+    ):
         raise HloError(
             f"{path} is no part of a run",
             help="a command with --shard I/N writes one; the process that wrote it may have ended",
             code="HLO017",
         )
     return part
+
+
+def _are(kind: type, values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
 def _damaged() -> HloError:
