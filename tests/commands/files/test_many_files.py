@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from tests.dumps.dump_maker import OTHER_GROUPS, STEP, WITHOUT_COPY, changed_from, write_dump
 
 from hloopt.cli import main
+from hloopt.commands.shared.each_file import FileReport, map_outcomes
 
 Capture = pytest.CaptureFixture[str]
 
@@ -118,6 +122,27 @@ def test_fmt_writes_the_same_files(folder: Path, tmp_path: Path, capsys: Capture
     assert texts[0] == texts[1]
     assert len(texts[0]) == 1
     assert capsys.readouterr().err.count("12 files reformatted") == 2
+
+
+def test_the_line_that_tells_what_is_at_work_is_no_message(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def look(path: str) -> FileReport:
+        time.sleep(0.3)  # the spinner turns meanwhile
+        print("a message", file=sys.stderr)
+        return FileReport(None, None)
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    paths = [str(folder / "0" / "0.hlo"), str(folder / "0" / "2.hlo")]
+    for outcome in map_outcomes(look, paths, 1, is_json=False, color="never"):
+        assert outcome.errors == "a message\n"
+    assert "2 of 2: " in terminal.getvalue()
 
 
 # -- folders against folders ----------------------------------------------------------------------

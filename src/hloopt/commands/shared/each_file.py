@@ -83,10 +83,9 @@ def report_files(
 ) -> int:
     """Print a report on each file below `given`, in order; the exit code of the worst.
 
-    Pages have the names of files above them where `given` asks for that, unless told.
-
-    A file that cannot be read is told on stderr, and the rest is done. With several jobs `look` is
-    called in other processes. Raises HloError for paths.
+    Pages have the names of files above them where `given` asks for that, unless told. A file that
+    cannot be read is told on stderr, and the rest is done. With several jobs `look` is called in
+    other processes. Raises HloError for paths.
     """
     from hloopt.files import find_inputs
 
@@ -238,7 +237,7 @@ def _told(results: Iterator[_Result], paths: Sequence[str]) -> Iterator[_Result]
 
     from hloopt.reports.console.units import tail
 
-    console = Console(stderr=True)
+    console = Console(file=sys.stderr)  # this one, whatever becomes of it while files are read
     with console.status("") as status:
         for number, path in enumerate(paths, 1):
             count = f"{number:,} of {len(paths):,}: " if len(paths) > 1 else ""
