@@ -241,3 +241,17 @@ def test_a_report_without_its_module_is_no_compilation(hosts: Path) -> None:
     path = hosts / "process-0" / "module_0001.jit_step.cpu_after_optimizations-live-range.txt"
     path.write_text("HloLiveRange")
     assert compare(hosts) == HostFindings(1, [], [], [])
+
+
+def test_ends_of_other_names_are_compared(tmp_path: Path) -> None:
+    """Two backends: no stage behind the first is common."""
+    for host in range(2):
+        write_dump(tmp_path / f"process-{host}", passes=())
+    end = tmp_path / "process-1" / "module_0003.jit_step.cpu_after_optimizations.txt"
+    end.write_text(END.replace("add(%all", "multiply(%all"), encoding="utf-8")
+    end.rename(end.with_name("module_0003.jit_step.gpu_after_optimizations.txt"))
+    (divergence,) = compare(tmp_path).divergences
+    assert divergence.maker == "cpu_after_optimizations"
+    assert [path.rpartition(".")[0].rpartition(".")[2] for path in divergence.files] == [
+        *("cpu_after_optimizations", "gpu_after_optimizations")
+    ]

@@ -137,10 +137,13 @@ def _diverging(each: Sequence[Compilation], gatherer: Gatherer) -> list[Divergen
     others = [*groups[1:], *([c] for c in unfinished if c is not reference)]
     places: dict[_Place, list[list[Compilation]]] = {}
     for other in others:
-        place = _first_place(reference, _fullest(other), gatherer)
+        one = _fullest(other)
+        place = _first_place(reference, one, gatherer)
+        if place is None and reference.is_finished and one.is_finished:
+            place = _ends(reference, one)
         if place is not None:
             places.setdefault(place, []).append(other)
-        elif other[0].is_finished is reference.is_finished is False:
+        elif not reference.is_finished:
             most = [*most, *other]
     return [_divergence(place, most, found) for place, found in places.items()]
 
@@ -160,6 +163,13 @@ def _by_end(each: Sequence[Compilation], gatherer: Gatherer) -> list[list[Compil
             if facts is not None:
                 groups[facts.fingerprint].append(compilation)
     return sorted(groups.values(), key=lambda group: -len(group))
+
+
+def _ends(a: Compilation, b: Compilation) -> _Place:
+    """The last stages of two compilations, of which no stage before tells where they parted."""
+    assert a.last is not None
+    assert b.last is not None
+    return _Place(a.last, (a.hlo(a.last).path, b.hlo(b.last).path))
 
 
 def _fullest(group: Sequence[Compilation]) -> Compilation:
@@ -186,9 +196,10 @@ def _first_place(a: Compilation, b: Compilation, gatherer: Gatherer) -> _Place |
                 if prints.differ(paths[0][i], paths[1][j]):
                     return _Place(lists[0][i], (paths[0][i], paths[1][j]))
             continue
-        ends = any(span[0] == len(own) and not c.is_finished
-                   for span, own, c in zip(spans, lists, both, strict=True))  # fmt: skip
-        if ends:  # one of them got no farther
+        if any(
+            span[0] == len(own) and not c.is_finished
+            for span, own, c in zip(spans, lists, both, strict=True)
+        ):  # one of them got no farther
             return None
         if place := _between(lists, paths, spans, prints):
             return place
@@ -210,20 +221,24 @@ def _between(
     spans: tuple[Sequence[int], Sequence[int]],
     prints: _Prints,
 ) -> _Place | None:
-    """The first change among stages that one host lacks, if the hosts differ behind them."""
-    changes: list[_Place] = []
+    """The first change among stages that one host lacks, if the hosts differ behind them.
+
+    Where both have changes that the other lacks, the file of each is that of its first one.
+    """
+    changes: list[Stage] = []
+    files = ["", ""]
     behind: list[str] = []
     for side, (begin, end) in enumerate(spans):
         own = paths[side]
-        for number in range(max(begin, 1), end):
-            if prints.differ(own[number - 1], own[number]):
-                files = (own[number], "") if side == 0 else ("", own[number])
-                changes.append(_Place(lists[side][number], files))
-                break
         if end:
             behind.append(own[end - 1])
+        for number in range(max(begin, 1), end):
+            if prints.differ(own[number - 1], own[number]):
+                changes.append(lists[side][number])
+                files[side] = own[number]
+                break
     if len(behind) == 2 and changes and prints.differ(*behind):
-        return min(changes, key=lambda place: place.stage)
+        return _Place(min(changes), (files[0], files[1]))
     return None
 
 
