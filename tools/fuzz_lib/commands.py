@@ -24,8 +24,12 @@ from sweep_lib.prints import Broken, first_line
 
 EXIT_CODES = (0, 1, 2, 3)
 SECONDS = 20
-_LEFT_OUT = ("engine", "jobs", "repro", "help", "color", "validate", "split_input_file")
-"""Options that start processes or XLA, read other files, or run loops as long as they take."""
+_LEFT_OUT = (
+    *("engine", "jobs", "executor", "repro", "help", "color", "validate", "split_input_file"),
+    *("watch", "clear"),
+)
+"""Options that start processes or XLA, read other files, run as long as they take or for ever, or
+empty the cache of the user."""
 _ALWAYS = {
     "run": ["--max-steps", "20000", "--max-memory", "50MB"],
     "equivalent": ["--max-steps", "20000", "--max-memory", "50MB", "--seeds", "1"],
